@@ -1,0 +1,152 @@
+"""``python -m bench``: measure the cases, print a table, write a JSON file."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from bench import compile_times, environment
+from bench.case import Case
+from bench.cases import BY_NAME, CASES
+from bench.measure import Timing, time_interleaved
+from bench.variants import HAND_FLAGS, largest_error, make_variants
+
+TOLERANCE = 1e-9  # of the largest entry; reordered sums differ by less
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that was measured of one case."""
+
+    case: Case
+    timings: dict[str, Timing]
+    errors: dict[str, float]
+    compile_times: dict[str, float]
+
+    @property
+    def hand(self) -> float:
+        """Seconds of the faster hand-written adjoint."""
+        return min(self.timings[name].median for name in HAND_FLAGS)
+
+    @property
+    def ratio(self) -> float | None:
+        """Time of irad over that of the hand-written adjoint."""
+        return self.timings["irad"].median / self.hand if "irad" in self.timings else None
+
+    @property
+    def compile_ratio(self) -> float | None:
+        """Compile time of irad's gradient over that of the primal."""
+        times = self.compile_times
+        return times["irad"] / times["primal"] if "irad" in times else None
+
+    def to_json(self) -> dict[str, Any]:
+        """For the result file; times are seconds."""
+        return {
+            "name": self.case.name,
+            "title": self.case.title,
+            "seconds": {name: timing.median for name, timing in self.timings.items()},
+            "spread": {name: timing.spread for name, timing in self.timings.items()},
+            "error": self.errors,
+            "compile_seconds": self.compile_times,
+            "ratio": self.ratio,
+            "compile_ratio": self.compile_ratio,
+        }
+
+
+def measure(case: Case, rounds: int, *, with_irad: bool, with_compile_times: bool) -> Outcome:
+    """Check the variants of a case against each other, then time them."""
+    args = case.make("full")
+    variants = make_variants(case, with_irad=with_irad)
+    expected = case.hand(*args)
+    errors = {name: largest_error(v(*args), expected) for name, v in variants.items() if name != "primal"}
+    timings = time_interleaved({name: partial(v, *args) for name, v in variants.items()}, rounds)
+    times = compile_times.measure(case, with_irad=with_irad) if with_compile_times else {}
+    return Outcome(case, timings, errors, times)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("names", nargs=-1, metavar="[CASE]...")
+@click.option("--rounds", default=31, show_default=True, type=click.IntRange(3), help="Samples of each function.")
+@click.option("--irad/--no-irad", "with_irad", default=True, help="Measure irad, or the hand-written adjoints alone.")
+@click.option("--compile/--no-compile", "with_compile_times", default=True, help="Measure compile times.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Result file.")
+def main(names: tuple[str, ...], rounds: int, with_irad: bool, with_compile_times: bool, output: Path | None) -> None:
+    """Compare irad's value-and-gradient with hand-written adjoints. Without CASE all are measured."""
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        raise click.BadParameter(f"no case {unknown[0]!r}; there are {', '.join(BY_NAME)}", param_hint="CASE")
+    console = Console()
+    outcomes = []
+    for case in [BY_NAME[name] for name in names] or CASES:
+        with console.status(case.title):
+            outcomes.append(measure(case, rounds, with_irad=with_irad, with_compile_times=with_compile_times))
+    console.print(table_of(outcomes))
+    path = output or Path(__file__).parent / "results" / f"{datetime.now(UTC):%Y%m%dT%H%M%S}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(report_of(outcomes, rounds), indent=2) + "\n")
+    console.print(f"written to {path}", highlight=False, soft_wrap=True)
+    wrong = [
+        f"{o.case.name}: {name} is off by {e:.1e}" for o in outcomes for name, e in o.errors.items() if e > TOLERANCE
+    ]
+    if wrong:
+        sys.exit("wrong gradients\n" + "\n".join(wrong))
+
+
+def table_of(outcomes: list[Outcome]) -> Table:
+    """The figures of all cases, times in milliseconds."""
+    table = Table(
+        "case", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title="CPU time of one call in ms (medians), one thread"
+    )
+    table.add_column("case", no_wrap=True)
+    for heading in ("primal", *HAND_FLAGS, "irad", "/hand", "/primal", "spread", "compile", "/primal"):
+        table.add_column(heading, justify="right")
+    for o in outcomes:
+        times = {name: timing.median for name, timing in o.timings.items()}
+        cells = [_ms(times.get(name)) for name in ("primal", *HAND_FLAGS, "irad")]
+        to_primal = times["irad"] / times["primal"] if "irad" in times else None
+        spread = f"{max(timing.spread for timing in o.timings.values()):.0%}"
+        compiled = o.compile_times.get("irad")
+        seconds = "–" if compiled is None else f"{compiled:.2f} s"
+        table.add_row(o.case.name, *cells, _times(o.ratio), _times(to_primal), spread, seconds, _times(o.compile_ratio))
+    table.caption = f"geometric mean of irad/hand: {_times(geometric_mean([o.ratio for o in outcomes]))}"
+    return table
+
+
+def report_of(outcomes: list[Outcome], rounds: int) -> dict[str, Any]:
+    """The result file."""
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "environment": environment.describe(),
+        "rounds": rounds,
+        "geometric_mean": geometric_mean([o.ratio for o in outcomes]),
+        "cases": [o.to_json() for o in outcomes],
+    }
+
+
+def geometric_mean(ratios: list[float | None]) -> float | None:
+    """Of the known ratios; None without any."""
+    known = [ratio for ratio in ratios if ratio is not None]
+    return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None
+
+
+def _ms(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{1e3 * seconds:.3f}"
+
+
+def _times(ratio: float | None) -> str:
+    return "–" if ratio is None else f"{ratio:.2f}×"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What a benchmark case is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Size: TypeAlias = Literal["small", "full"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One function, its careful hand-written gradient and its inputs.
+
+    Attributes:
+        name: short, as on the command line.
+        title: one line for the table, with the size of the inputs.
+        primal: an njit function that returns a float, written as a user writes it.
+        hand: an njit function of the same arguments that returns ``(value, gradients)``, a tuple with one gradient per
+            entry of ``argnums``; it allocates its gradients, as irad's do.
+        make: makes the arguments; ``"small"`` is for the tests, where every entry is checked by finite differences.
+        argnums: positions of the arguments whose gradient is asked for.
+    """
+
+    name: str
+    title: str
+    primal: Callable[..., float]
+    hand: Callable[..., tuple[float, tuple[Any, ...]]]
+    make: Callable[[Size], tuple[Any, ...]]
+    argnums: tuple[int, ...]

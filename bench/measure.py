@@ -1,0 +1,68 @@
+"""Timing: interleaved samples of CPU time."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Run = Callable[[], Any]
+
+SAMPLE_NS = 10_000_000  # long against the resolution of the clock and the timing loop
+
+
+@dataclass(frozen=True)
+class Timing:
+    """CPU seconds of one call, a sample per round."""
+
+    samples: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle sample."""
+        return statistics.median(self.samples)
+
+    @property
+    def spread(self) -> float:
+        """Distance of the quartiles over the median; above 0.1 the machine was busy and the figures are rough."""
+        low, _, high = statistics.quantiles(self.samples, n=4)
+        return (high - low) / self.median
+
+
+def time_interleaved(runs: Mapping[str, Run], rounds: int) -> dict[str, Timing]:
+    """CPU time of each function, in turns, so that a slow moment of the machine meets all of them.
+
+    Args:
+        runs: compiled already; each is called once more before it is timed.
+        rounds: samples of each function; every round times all functions once.
+
+    Returns:
+        One timing per name, ``rounds`` samples each, of the thread that calls: work on other threads is not seen.
+    """
+    repeats = {name: _calls_per_sample(run) for name, run in runs.items()}
+    samples: dict[str, list[float]] = {name: [] for name in runs}
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for _ in range(rounds):
+            for name, run in runs.items():
+                samples[name].append(_sample(run, repeats[name]))
+    finally:
+        if collecting:
+            gc.enable()
+    return {name: Timing(tuple(values)) for name, values in samples.items()}
+
+
+def _calls_per_sample(run: Run) -> int:
+    run()
+    return max(1, round(SAMPLE_NS / max(1.0, 1e9 * min(_sample(run, 1) for _ in range(3)))))
+
+
+def _sample(run: Run, repeats: int) -> float:
+    start = time.thread_time_ns()
+    for _ in range(repeats):
+        run()
+    return (time.thread_time_ns() - start) / (1e9 * repeats)

@@ -1,0 +1,89 @@
+"""irad: reverse-mode automatic differentiation of what Numba compiles, on LLVM IR.
+
+The public names load on first use, so that ``import irad.ir`` does not start Numba.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from irad.api import (
+        Active,
+        Const,
+        Duplicated,
+        DuplicatedNoNeed,
+        MixedDuplicated,
+        Reverse,
+        ReverseWithPrimal,
+        autodiff,
+        grad,
+        jit,
+        value_and_grad,
+        value_and_grad_into,
+        vjp,
+    )
+    from irad.errors import (
+        ActivityError,
+        BackendError,
+        InternalError,
+        IradError,
+        NoRuleError,
+        ParseError,
+        PlanError,
+        RuleError,
+        SignatureError,
+        UnsupportedError,
+        UnsupportedProgram,
+    )
+    from irad.options import Options
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Active",
+    "ActivityError",
+    "BackendError",
+    "Const",
+    "Duplicated",
+    "DuplicatedNoNeed",
+    "InternalError",
+    "IradError",
+    "MixedDuplicated",
+    "NoRuleError",
+    "Options",
+    "ParseError",
+    "PlanError",
+    "Reverse",
+    "ReverseWithPrimal",
+    "RuleError",
+    "SignatureError",
+    "UnsupportedError",
+    "UnsupportedProgram",
+    "__version__",
+    "autodiff",
+    "grad",
+    "jit",
+    "value_and_grad",
+    "value_and_grad_into",
+    "vjp",
+]
+
+
+def _home(name: str) -> str:
+    if name == "Options":
+        return "irad.options"
+    return "irad.errors" if name.endswith(("Error", "Program")) else "irad.api"
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'irad' has no attribute {name!r}")
+    value: object = getattr(import_module(_home(name)), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,5 @@
+"""``python -m irad``: the command line."""
+
+from irad.cli import main
+
+main()

@@ -1,0 +1,24 @@
+"""What users call. Everything here is also a name of ``irad`` itself."""
+
+from irad.api.annotate import Active, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Reverse, ReverseWithPrimal
+from irad.api.autodiff import autodiff
+from irad.api.grad import grad, value_and_grad, value_and_grad_into
+from irad.api.jit import jit
+from irad.api.vjp import Pullback, vjp
+
+__all__ = [
+    "Active",
+    "Const",
+    "Duplicated",
+    "DuplicatedNoNeed",
+    "MixedDuplicated",
+    "Pullback",
+    "Reverse",
+    "ReverseWithPrimal",
+    "autodiff",
+    "grad",
+    "jit",
+    "value_and_grad",
+    "value_and_grad_into",
+    "vjp",
+]

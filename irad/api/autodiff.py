@@ -1,0 +1,91 @@
+"""`autodiff`: the derivative of any function, each argument annotated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from irad.api.annotate import ROLES, Active, Annotation, Const, Mode
+from irad.api.functions import options_or_default, primal_of, remembered
+from irad.errors import SignatureError
+from irad.frontend.annotations import Returns, Role, Seed, Task
+from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.numba_cpu import location_of
+from irad.options import Options
+
+
+class _Default:
+    """The seed that was not given."""
+
+    def __repr__(self) -> str:
+        return "1 for a float"
+
+
+_DEFAULT: Final = _Default()
+
+
+def autodiff(
+    mode: Mode, f: Callable[..., Any], *arguments: Annotation, seed: Any = _DEFAULT, options: Options | None = None
+) -> Any:
+    """Runs a function and its reverse sweep, each argument treated as its annotation says.
+
+    Args:
+        mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``.
+        f: the function, as in `irad.grad`; it may return anything.
+        arguments: one of ``Const(x)``, ``Active(x)``, ``Duplicated(a, da)``, ``DuplicatedNoNeed(a, da)`` and
+            ``MixedDuplicated(x, dx)`` for each argument.
+        seed: the cotangent of the return value in its structure, None at places without one. The default is 1 for a
+            float; arrays and tuples need one. ``seed=None``: the value carries no cotangent.
+        options: how the derivative is made.
+
+    Returns:
+        A tuple with one entry per argument: the derivative for ``Active`` and ``MixedDuplicated``, None for the others.
+        ``ReverseWithPrimal`` gives ``(that tuple, value)``.
+
+    Raises:
+        SignatureError: an annotation, a shadow or the seed does not fit; nothing has run, unless it is a seed whose
+            shape is not that of the returned array.
+    """
+    primal = primal_of(f)
+    if not isinstance(mode, Mode):
+        raise SignatureError(f"{mode!r} is no mode", "use (a) irad.Reverse or (b) irad.ReverseWithPrimal")
+    kinds = tuple(map(type, arguments))
+    source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
+    key = (mode, kinds, source, options)
+    derivative = remembered(primal, key, lambda: _build(primal, mode, arguments, source, options))
+    extras = [a.shadow for a in arguments if not isinstance(a, Const | Active)]
+    if source is Seed.GIVEN:
+        extras.append(seed)
+    found = derivative(*extras, *[a.value for a in arguments])
+    gradients, *value = found if mode is Mode.REVERSE_WITH_PRIMAL else (found,)
+    remaining = iter(gradients)
+    aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)
+    return (aligned, value[0]) if value else aligned
+
+
+def _build(
+    primal: Any, mode: Mode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
+) -> DerivativeDispatcher:
+    for position, argument in enumerate(arguments):
+        if type(argument) not in ROLES:
+            raise SignatureError(
+                f"argument {position} of {primal.py_func.__qualname__} has no annotation: {argument!r}",
+                "wrap it: irad.Const(x), irad.Active(x), irad.Duplicated(a, da) or irad.MixedDuplicated(x, dx)",
+                location=location_of(primal.py_func),
+            )
+    roles = [(position, ROLES[type(argument)]) for position, argument in enumerate(arguments)]
+    task = Task(
+        roles=tuple((position, role) for position, role in roles if role is not Role.CONST),
+        seed=seed,
+        returns=Returns.GRADIENT if mode is Mode.REVERSE else Returns.GRADIENT_AND_VALUE,
+        options=options_or_default(options),
+    )
+    function = primal.py_func
+    has_seed = seed is Seed.GIVEN
+    targets = [f"irad_target{position}" for position in task.destinations]
+    call = intrinsic_call(primal, task, parameter_names(function), has_targets=bool(targets), has_seed=has_seed)
+    more = [f"({''.join(t + ', ' for t in targets)})"] if targets else []
+    seeds = ["irad_seed"] if has_seed else []
+    body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
+    wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, {"irad_call": call})
+    return DerivativeDispatcher(wrapper, primal, "autodiff", (_build, (primal, mode, arguments, seed, options)))

@@ -1,0 +1,122 @@
+"""What may be differentiated, and the derivatives already built of it."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from operator import index
+from threading import RLock
+from typing import Any, TypeVar
+
+from numba.core.registry import CPUDispatcher
+
+from irad.api.jit import jit
+from irad.errors import SignatureError, SourceLocation, UnsupportedError
+from irad.frontend.dispatcher import DerivativeDispatcher
+from irad.options import Options
+
+_T = TypeVar("_T")
+
+_lock = RLock()
+_compiled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_MEMO = "_irad_derivatives"
+
+
+def primal_of(f: Any) -> Any:
+    """The Numba dispatcher of what a user wants to differentiate.
+
+    Raises:
+        SignatureError: it is no function that Numba compiles.
+        UnsupportedError: it is itself a derivative.
+    """
+    if isinstance(f, DerivativeDispatcher):
+        raise UnsupportedError(
+            f"{f!r} is a derivative, and irad does not differentiate derivatives yet",
+            "differentiate a function that computes the first derivative explicitly",
+        )
+    if isinstance(f, CPUDispatcher):
+        return f
+    if isinstance(f, types.FunctionType):
+        with _lock:
+            known = _compiled.get(f)
+            if known is None:
+                known = _compiled[f] = jit(f)
+            return known
+    raise SignatureError(
+        f"{_describe(f)} is no function that irad can differentiate",
+        "give (a) a function decorated with irad.jit or numba.njit or (b) a plain Python function that Numba compiles",
+    )
+
+
+def _describe(f: Any) -> str:
+    if callable(f):
+        return f"{getattr(f, '__qualname__', repr(f))} (a {type(f).__name__})"
+    return f"{f!r} (a {type(f).__name__})"
+
+
+def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:
+    """The derivative for a key, built once per function; it lives as long as the function."""
+    with _lock:
+        memo = primal.__dict__.setdefault(_MEMO, {})
+        if key not in memo:
+            memo[key] = build()
+        found: _T = memo[key]
+        return found
+
+
+def options_or_default(options: Options | None) -> Options:
+    """The user's options, or those of the environment.
+
+    Raises:
+        SignatureError: what was given is no `Options`.
+    """
+    if options is None:
+        return Options.from_environment()
+    if not isinstance(options, Options):
+        raise SignatureError(f"options={options!r} is no irad.Options", "give irad.Options(…)")
+    return options
+
+
+def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...]:
+    """The positions that ``argnums`` names, counted from 0.
+
+    Raises:
+        SignatureError: a position that the function does not have, or has twice.
+    """
+    given = tuple(argnums) if isinstance(argnums, Sequence) and not isinstance(argnums, str) else (argnums,)
+    if not given:
+        raise SignatureError("argnums is empty", "name at least one position", location=_location(primal))
+    found = tuple(_position(primal, number) for number in given)
+    if len(set(found)) < len(found):
+        raise SignatureError(f"argnums={argnums} names an argument twice", "name each once", location=_location(primal))
+    return found
+
+
+def _position(primal: Any, number: Any) -> int:
+    name = primal.py_func.__qualname__
+    try:
+        position = index(number)
+    except TypeError:
+        raise SignatureError(
+            f"argnums={number!r} is neither an int nor a tuple of ints",
+            "name positions, counted from 0",
+            location=_location(primal),
+        ) from None
+    parameters = list(inspect.signature(primal.py_func).parameters.values())
+    has_star = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    count = len(parameters)
+    in_range = (has_star and position >= 0) or -count <= position < count
+    if isinstance(number, bool) or not in_range or (has_star and position < 0):
+        raise SignatureError(
+            f"argnums names the argument {number}; {name} has {count} parameters",
+            "name positions, counted from 0",
+            location=_location(primal),
+        )
+    return position % count if position < 0 else position
+
+
+def _location(primal: Any) -> SourceLocation:
+    code = primal.py_func.__code__
+    return SourceLocation(code.co_filename, code.co_firstlineno, primal.py_func.__qualname__)

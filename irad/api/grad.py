@@ -1,0 +1,102 @@
+"""`grad`, `value_and_grad` and `value_and_grad_into`: gradients of functions that return a float.
+
+The results are Numba dispatchers: they specialise lazily by argument types, can be called from Python and from compiled
+code, and are inlined there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.api.functions import check_positions, options_or_default, primal_of, remembered
+from irad.frontend.annotations import Returns, Role, Task
+from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.options import Options
+
+
+def grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+) -> Any:
+    """The gradient of a function that returns a float.
+
+    The result takes the arguments of ``f`` and returns the derivative with respect to the argument ``argnums``, in that
+    argument's structure and dtype: a float for a float, an array for an array, a tuple or named tuple for a tuple. What
+    has no derivative inside a tuple (an int, a string, None) becomes None. All other arguments are constants.
+
+    Args:
+        f: a function compiled by ``numba.njit`` or ``irad.jit``, or a plain Python function, which is compiled so.
+        argnums: the position of the argument, or a tuple of positions; negative ones count from the end.
+        has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(gradient, aux)``.
+        options: how the derivative is made.
+
+    Returns:
+        A callable; for a tuple of ``argnums`` it returns a tuple of gradients.
+
+    Raises:
+        SignatureError: ``f`` is no function that Numba compiles, or has no argument at a position.
+
+    Arrays that overlap, where the function writes to one of them, get gradients that overlap in the same way: each
+    element of memory has one derivative. If nothing is written, each argument has its own partial derivative.
+    """
+    return _derivative("grad", f, argnums, has_aux, options, Returns.GRADIENT)
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+) -> Any:
+    """The value and the gradient of a function that returns a float; see `grad`.
+
+    Returns:
+        A callable that returns ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
+    """
+    return _derivative("value_and_grad", f, argnums, has_aux, options, Returns.VALUE_AND_GRADIENT)
+
+
+def value_and_grad_into(
+    f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None
+) -> Any:
+    """Like `value_and_grad`, but the gradient overwrites given arrays.
+
+    The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the gradient: an array
+    of the same shape and dtype for an array, a tuple for a tuple, and a tuple of these for a tuple of ``argnums``. A
+    float cannot be overwritten: its place takes an array with one element of its dtype. ``out`` must not share memory
+    with the arguments; what it held before does not matter.
+
+    Returns:
+        A callable ``(out, *args) -> value``.
+    """
+    return _derivative("value_and_grad_into", f, argnums, False, options, Returns.VALUE)
+
+
+def _derivative(
+    kind: str,
+    f: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    options: Options | None,
+    returns: Returns,
+) -> DerivativeDispatcher:
+    primal = primal_of(f)
+    positions = check_positions(primal, argnums)
+    role = Role.INTO if returns is Returns.VALUE else Role.GRADIENT
+    task = Task(
+        roles=tuple((position, role) for position in positions),
+        returns=returns,
+        has_aux=bool(has_aux),
+        single=not isinstance(argnums, Sequence),
+        options=options_or_default(options),
+    )
+    rebuild = (_derivative, (kind, f, argnums, has_aux, task.options, returns))
+    return remembered(primal, (kind, task), lambda: _build(kind, primal, task, rebuild))
+
+
+def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
+    function = primal.py_func
+    has_targets = bool(task.destinations)
+    call = intrinsic_call(primal, task, parameter_names(function), has_targets=has_targets, has_seed=False)
+    leading = ["out"] if has_targets else []
+    targets = [] if not has_targets else ["(out,)" if task.single else "out"]
+    body = f"irad_call({', '.join(['{arguments}', *targets])})"
+    wrapper = make_wrapper(kind, function, leading, body, {"irad_call": call})
+    return DerivativeDispatcher(wrapper, primal, kind, rebuild)

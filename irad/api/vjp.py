@@ -1,0 +1,75 @@
+"""`vjp`: the value of a function now, its derivative for any cotangent later."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+from irad.api.functions import options_or_default, primal_of, remembered
+from irad.frontend.pullback import ForwardDispatcher, close_state
+from irad.options import Options
+
+
+class Pullback:
+    """Maps a cotangent of a function's value to the cotangents of its arguments.
+
+    It may be called repeatedly, in any thread, long after the forward sweep, and after the arguments were overwritten.
+    It holds the memory that the forward sweep saved until it is collected.
+    """
+
+    __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_shadows", "_state")
+
+    def __init__(self, name: str, reverse: Callable[..., Any], state: Any, shadows: Any, alive: Any) -> None:
+        self._name, self._reverse, self._state, self._shadows, self._alive = name, reverse, state, shadows, alive
+        self._lock = Lock()
+        weakref.finalize(self, close_state, state).atexit = False
+
+    def __call__(self, cotangent: Any) -> Any:
+        """The cotangents of the arguments.
+
+        Args:
+            cotangent: of the value, in its structure, None where it has none.
+
+        Returns:
+            A tuple with one entry for each argument, in the argument's structure; None for what has no derivative.
+
+        Raises:
+            SignatureError: the cotangent has another structure, dtype or shape than the value.
+        """
+        with self._lock:
+            return self._reverse(self._state, self._shadows, cotangent)
+
+    def __repr__(self) -> str:
+        return f"<pullback of {self._name}>"
+
+
+def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tuple[Any, Pullback]:
+    """Runs a function and keeps what its reverse sweep needs.
+
+    All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
+    writes to are written, as in a plain call; the cotangent of their final content is zero.
+
+    Args:
+        f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these.
+        args: its arguments.
+        options: how the derivative is made.
+
+    Returns:
+        ``(value, pullback)``.
+
+    Raises:
+        SignatureError: no argument has a derivative.
+    """
+    primal = primal_of(f)
+    chosen = options_or_default(options)
+    forward = remembered(primal, ("vjp", chosen), lambda: ForwardDispatcher(primal, chosen, (_rebuild, (f, chosen))))
+    number, value, state, shadows = forward(*args)
+    name = primal.py_func.__qualname__
+    return value, Pullback(name, forward.pullbacks[int(number)], state, shadows, (args, value))
+
+
+def _rebuild(f: Callable[..., Any], options: Options) -> ForwardDispatcher:
+    primal = primal_of(f)
+    return remembered(primal, ("vjp", options), lambda: ForwardDispatcher(primal, options, (_rebuild, (f, options))))

@@ -1,0 +1,108 @@
+"""Run-time support of derivatives: LLVM text that is linked into each of them, and what it needs of the process.
+
+The text is in ``runtime_arena`` (life of an arena, and how arenas work), ``runtime_allocate`` (allocation, deferred
+decrefs) and ``runtime_kernels`` (loops over shadow memory). All of it is ``linkonce_odr``: modules that were linked
+with it link together.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from functools import cache
+from typing import Final
+
+import llvmlite.binding as ll
+
+from irad.backend.runtime_allocate import ALLOCATE, DEFER
+from irad.backend.runtime_arena import LIFE, RELEASE, TYPES
+from irad.backend.runtime_kernels import kernels_text
+from irad.errors import BackendError
+
+# Byte offsets of the fields of %irad.arena that generated code may touch.
+TOP: Final = 0
+END: Final = 8
+FAILED: Final = 16  # i32
+
+TLS_KEY_SYMBOL: Final = "irad.tls_key"
+
+
+@cache
+def runtime_text() -> str:
+    """LLVM text of the whole support library.
+
+    ``install`` must have run before code with it is loaded. Functions, all with the C calling convention::
+
+        ptr  irad.arena_open()                  the thread's arena with a new mark; null when out of memory
+        void irad.arena_close(ptr)              runs the deferred decrefs, returns to the mark
+        ptr  irad.arena_new()                   an arena that outlives the call; null when out of memory
+        void irad.arena_delete(ptr)             runs its deferred decrefs and frees it
+        ptr  irad.arena_alloc(ptr, i64)         bytes; null and the flag when out of memory
+        ptr  irad.arena_alloc_product(ptr, i64, i64)
+        void irad.arena_defer(ptr, ptr)         decref at the close
+        i1   irad.arena_failed(ptr)             whether an allocation failed since the open
+        void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
+        void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
+    """
+    return "\n".join((TYPES, RELEASE, LIFE, ALLOCATE, DEFER, kernels_text()))
+
+
+class _Process:
+    """What one process holds for the support library: the key of the threads' arenas, created once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._key: ctypes.c_uint32 | None = None
+
+    def install(self) -> None:
+        """Create the key and tell LLVM where it is, unless done."""
+        if self._key is not None:
+            return
+        with self._lock:
+            if self._key is None:
+                key = _create_key(_compile_destructor())
+                ll.add_symbol(TLS_KEY_SYMBOL, ctypes.addressof(key))
+                self._key = key
+
+    def renew_lock(self) -> None:
+        """After a fork another thread's hold on the lock would last for ever; the key itself is inherited."""
+        self._lock = threading.Lock()
+
+
+def _compile_destructor() -> int:
+    """Address of machine code that frees a thread's arena; it is never unloaded, for threads may end after Python.
+
+    Compiled rather than a Python callback: threads end without the interpreter, and after it.
+    """
+    ll.initialize_native_target()
+    ll.initialize_native_asmprinter()
+    machine = ll.Target.from_default_triple().create_target_machine(jit=True)
+    engine = ll.create_mcjit_compiler(ll.parse_assembly(TYPES + RELEASE), machine)
+    engine.finalize_object()
+    address: int = engine.get_function_address("irad.arena_release")
+    engine.detach()
+    return address
+
+
+def _create_key(destructor: int) -> ctypes.c_uint32:
+    create = ctypes.CDLL(None).pthread_key_create
+    create.argtypes = (ctypes.POINTER(ctypes.c_uint32), ctypes.c_void_p)
+    create.restype = ctypes.c_int
+    key = ctypes.c_uint32()
+    status = create(ctypes.byref(key), destructor)
+    if status != 0:
+        raise BackendError(
+            f"no thread-specific key for irad's arenas: {os.strerror(status)}",
+            "free keys: the process has used all that its C library has (1024 with glibc)",
+        )
+    return key
+
+
+_PROCESS: Final = _Process()
+os.register_at_fork(after_in_child=_PROCESS.renew_lock)
+
+
+def install() -> None:
+    """Make the symbols of ``runtime_text`` known to LLVM. May be called often, by any thread, and after a fork."""
+    _PROCESS.install()

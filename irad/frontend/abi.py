@@ -1,0 +1,235 @@
+"""How Numba's types travel as LLVM parameters, and which of them can carry a derivative.
+
+Input   Numba types of arguments or of a return value.
+Output  `Argument`s with their `Leaf`s: floats, arrays and what carries no derivative; memory layouts by bytes.
+Method  Numba flattens a tuple into its elements and an array into meminfo, parent, number of items, item size, data
+        pointer, shape and strides; a leaf knows the index of its first LLVM parameter. In front of the arguments
+        stand the pointer for the return value (index 0) and the one for the exception (index 1).
+"""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core.datamodel.packer import ArgPacker
+from numba.core.registry import cpu_target
+
+from irad.driver import MemoryType
+from irad.frontend.numba_types import types
+
+RETURN_INDEX = 0
+EXCEPTION_INDEX = 1
+FIRST_ARGUMENT_INDEX = 2
+
+# Offsets of an array's LLVM parameters from its first one.
+MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
+
+
+class LeafKind(enum.Enum):
+    """What a leaf means for a derivative."""
+
+    INERT = "inert"
+    FLOAT = "float"
+    ARRAY = "array"
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An argument or a part of one that is no tuple.
+
+    Attributes:
+        type: its Numba type.
+        kind: what it means for a derivative.
+        index: its first LLVM parameter.
+        path: the way to it through nested tuples.
+    """
+
+    type: Any
+    kind: LeafKind
+    index: int
+    path: tuple[int, ...]
+
+    @property
+    def is_array(self) -> bool:
+        """Whether the leaf is an array, of whatever element type."""
+        return isinstance(self.type, types.Array)
+
+    @property
+    def data_index(self) -> int:
+        """LLVM parameter of an array's data pointer."""
+        return self.index + DATA
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call of the user's function; each value collected by ``*args`` is one.
+
+    Attributes:
+        position: counted as the caller counts.
+        name: of the parameter.
+        type: its Numba type.
+        leaves: its parts, in the order of the LLVM parameters.
+    """
+
+    position: int
+    name: str
+    type: Any
+    leaves: tuple[Leaf, ...]
+
+    def __str__(self) -> str:
+        return f"argument {self.position} ({self.name})"
+
+
+def width_of(numba_type: Any) -> int:
+    """Number of LLVM parameters of a value of this type."""
+    return len(parameter_types((numba_type,)))
+
+
+def parameter_types(numba_types: tuple[Any, ...]) -> tuple[Any, ...]:
+    """LLVM types of the parameters for values of these types."""
+    found: tuple[Any, ...] = ArgPacker(_context().data_model_manager, numba_types).argument_types
+    return found
+
+
+def leaves_of(numba_type: Any, index: int = 0, path: tuple[int, ...] = ()) -> Iterator[Leaf]:
+    """The leaves of a type, in the order of the LLVM parameters from ``index`` on."""
+    if not isinstance(numba_type, types.BaseTuple):
+        yield Leaf(numba_type, kind_of(numba_type), index, path)
+        return
+    for i, item in enumerate(numba_type.types):
+        yield from leaves_of(item, index, (*path, i))
+        index += width_of(item)
+
+
+def kind_of(numba_type: Any) -> LeafKind:
+    """What a value of this type, which is no tuple, means for a derivative."""
+    if isinstance(numba_type, types.Float):
+        return LeafKind.FLOAT
+    if isinstance(numba_type, types.Array) and holds_floats(numba_type.dtype):
+        return LeafKind.ARRAY
+    return LeafKind.INERT
+
+
+def holds_floats(element: Any) -> bool:
+    """Whether an array element of this type has parts that carry a derivative."""
+    if isinstance(element, types.Record):
+        return any(holds_floats(field.type) for field in element.fields.values())
+    if isinstance(element, types.NestedArray):
+        return holds_floats(element.dtype)
+    return isinstance(element, types.Float)
+
+
+def arguments_of(function: Callable[..., Any], argument_types: tuple[Any, ...]) -> tuple[Argument, ...]:
+    """The arguments of a call with these types, one per parameter, ``*args`` taken apart."""
+    found: list[Argument] = []
+    index = FIRST_ARGUMENT_INDEX
+    for parameter, numba_type in zip(inspect.signature(function).parameters.values(), argument_types, strict=True):
+        is_star = parameter.kind is parameter.VAR_POSITIONAL
+        for i, item in enumerate(numba_type.types if is_star else (numba_type,)):
+            name = f"{parameter.name}[{i}]" if is_star else parameter.name
+            found.append(Argument(len(found), name, item, tuple(leaves_of(item, index))))
+            index += width_of(item)
+    return tuple(found)
+
+
+def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
+    """The type of a gradient: the structure of the value, None where there is no derivative.
+
+    Args:
+        numba_type: type of the value.
+        keep_arrays: without it arrays become None as well.
+    """
+    if isinstance(numba_type, types.BaseTuple):
+        return tuple_type(numba_type, tuple(gradient_type(t, keep_arrays=keep_arrays) for t in numba_type.types))
+    match kind_of(numba_type):
+        case LeafKind.FLOAT:
+            return numba_type
+        case LeafKind.ARRAY if keep_arrays:
+            return types.Array(numba_type.dtype, numba_type.ndim, numba_type.layout)
+        case _:
+            return types.none
+
+
+def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
+    """A tuple type with other items; a named tuple stays the same named tuple."""
+    if not isinstance(like, types.BaseNamedTuple):
+        return types.BaseTuple.from_types(items)
+    if items and all(item == items[0] for item in items):
+        return types.NamedUniTuple(items[0], len(items), like.instance_class)
+    return types.NamedTuple(items, like.instance_class)
+
+
+# --- memory layouts ---------------------------------------------------------------------------------------------------
+
+
+def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
+    """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
+    if not leaf.is_array or offset != DATA:
+        return None
+    return memory_of_element(leaf.type.dtype)
+
+
+def memory_of_element(element: Any) -> MemoryType | None:
+    """The layout of an array's memory: elements one behind the other."""
+    fields = tuple(_fields_of_element(element, 0))
+    if not fields or any(text == "" for _, text in fields):
+        return None
+    return MemoryType(size_of_element(element), fields)
+
+
+def size_of_element(element: Any) -> int:
+    """Bytes of an array element."""
+    if isinstance(element, types.Record):
+        return int(element.size)
+    if isinstance(element, types.NestedArray):
+        return int(element.nitems) * size_of_element(element.dtype)
+    context = _context()
+    return int(context.get_abi_sizeof(context.get_data_type(element)))
+
+
+def _fields_of_element(element: Any, start: int) -> Iterator[tuple[int, str]]:
+    match element:
+        case types.Record():
+            for item in element.fields.values():
+                yield from _fields_of_element(item.type, start + item.offset)
+        case types.NestedArray():
+            for i in range(element.nitems):
+                yield from _fields_of_element(element.dtype, start + i * size_of_element(element.dtype))
+        case _:
+            yield from fields_of_llvm(_context().get_data_type(element), start)
+
+
+def memory_of_return(return_type: Any) -> MemoryType:
+    """The layout of the memory behind the pointer for the return value."""
+    llvm_type = return_llvm_type(return_type)
+    return MemoryType(int(_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
+
+
+def return_llvm_type(return_type: Any) -> Any:
+    """The type of the memory behind the pointer for the return value."""
+    return _context().data_model_manager[return_type].get_return_type()
+
+
+def fields_of_llvm(llvm_type: Any, start: int) -> Iterator[tuple[int, str]]:
+    """Offset and type text of each scalar of an LLVM type."""
+    target = _context().target_data
+    match llvm_type:
+        case ir.BaseStructType():
+            for i, item in enumerate(llvm_type.elements):
+                yield from fields_of_llvm(item, start + llvm_type.get_element_offset(target, i))
+        case ir.ArrayType():
+            for i in range(llvm_type.count):
+                yield from fields_of_llvm(llvm_type.element, start + i * llvm_type.element.get_abi_size(target))
+        case ir.PointerType():
+            yield start, "ptr"
+        case _:
+            yield start, str(llvm_type)
+
+
+def _context() -> Any:
+    return cpu_target.target_context

@@ -1,0 +1,85 @@
+"""What a derivative callable does with each argument and with the return value, free of any compiler.
+
+`Task` is the whole description of one compiled derivative besides the argument types; equal tasks share code.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from irad.options import Options
+
+
+class Role(enum.Enum):
+    """How the derivative with respect to one argument leaves the call."""
+
+    CONST = "const"  # no derivative
+    GRADIENT = "gradient"  # new arrays and floats, returned
+    ACTIVE = "active"  # floats only, returned
+    INTO = "into"  # overwrites the arrays of a given destination
+    SHADOW = "shadow"  # accumulates into given arrays
+    MIXED = "mixed"  # accumulates into given arrays, floats returned
+
+    @property
+    def has_destination(self) -> bool:
+        """Whether the caller passes memory for the derivative."""
+        return self in (Role.INTO, Role.SHADOW, Role.MIXED)
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether the call returns the derivative."""
+        return self in (Role.GRADIENT, Role.ACTIVE, Role.MIXED)
+
+
+class Seed(enum.Enum):
+    """Where the cotangent of the return value comes from."""
+
+    ONE = "one"  # the value is a float; its cotangent is 1
+    GIVEN = "given"  # an argument of the call, in the structure of the value
+    NONE = "none"  # the return value carries no cotangent
+
+
+class Returns(enum.Enum):
+    """What a derivative callable returns."""
+
+    GRADIENT = "gradient"
+    VALUE = "value"
+    VALUE_AND_GRADIENT = "value and gradient"
+    GRADIENT_AND_VALUE = "gradient and value"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One kind of derivative call.
+
+    Attributes:
+        roles: (position, role) of the differentiated arguments, in the order of the returned gradients; a position
+            counts the arguments of a call, those collected by ``*args`` included.
+        seed: where the cotangent of the return value comes from.
+        returns: what is returned.
+        has_aux: the function returns ``(value, aux)`` and only ``value`` is differentiated.
+        single: return the only gradient itself, not a tuple of one.
+        options: how the derivative is made.
+    """
+
+    roles: tuple[tuple[int, Role], ...]
+    seed: Seed = Seed.ONE
+    returns: Returns = Returns.GRADIENT
+    has_aux: bool = False
+    single: bool = False
+    options: Options = field(default_factory=Options)
+
+    def role_of(self, position: int) -> Role:
+        """The role of the argument at a position."""
+        return dict(self.roles).get(position, Role.CONST)
+
+    @property
+    def destinations(self) -> tuple[int, ...]:
+        """Positions whose derivative goes to memory of the caller, in order."""
+        return tuple(position for position, role in self.roles if role.has_destination)
+
+    @property
+    def returned(self) -> tuple[int, ...]:
+        """Positions whose derivative is returned, in order."""
+        return tuple(position for position, role in self.roles if role.is_returned)

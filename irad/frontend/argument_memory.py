@@ -1,0 +1,419 @@
+"""Memory that belongs to the arguments of one derivative call: copies, shadows, scratch, and the checks on them.
+
+All code emitted here runs before the primal does, but for what hands results over or releases memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from numba.core import cgutils
+from numba.np.arrayobj import populate_array
+
+from irad.errors import InternalError, SignatureError
+from irad.frontend import abi
+from irad.frontend.abi import Argument, Leaf, LeafKind
+from irad.frontend.annotations import Role
+from irad.frontend.derivation import Derivation
+from irad.frontend.numba_types import types
+from irad.frontend.shadows import (
+    MEMINFO_TYPE,
+    Extent,
+    allocate_zeroed,
+    extent_of,
+    join_overlapping,
+    overlap,
+    overlaps_itself,
+    shadow_pointer,
+    shape_of,
+    strides_of,
+)
+
+_INTP = cgutils.intp_t
+_VOID_POINTER = cgutils.voidptr_t
+
+
+@dataclass
+class Tracked:
+    """An array leaf of a differentiated argument with its memory.
+
+    Attributes:
+        argument: it belongs to.
+        leaf: the array.
+        role: of the argument.
+        extent: its addresses.
+        target: the caller's array for the derivative and its type, or None.
+        target_extent: the addresses of that array.
+        shadow: pointer to the shadow of the first element.
+        meminfo: slot with the reference that this call holds on the shadow's memory, or None if it is the caller's.
+    """
+
+    argument: Argument
+    leaf: Leaf
+    role: Role
+    extent: Extent
+    target: tuple[Any, Any] | None = None
+    target_extent: Extent | None = None
+    shadow: Any = None
+    meminfo: Any = None
+
+
+@dataclass
+class _Owned:
+    """Slots with references that this call holds: on memory that it may hand over, and on its own."""
+
+    results: list[Any] = field(default_factory=list)
+    transient: list[Any] = field(default_factory=list)
+
+
+class ArgumentMemory:
+    """Shadows of all arguments of a call.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+        flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
+        targets: for positions with a destination the caller's value and its type.
+        held: values with their types on which the surrounding function holds a reference that it drops after the call,
+            but not when the call raises: Numba leaks references there. `release` drops them.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        derivation: Derivation,
+        flat: list[Any],
+        targets: Mapping[int, tuple[Any, Any]],
+        held: Sequence[tuple[Any, Any]],
+    ) -> None:
+        self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
+        self._held = held
+        self._owned = _Owned()
+        self._scratch: dict[int, Any] = {}
+        self.tracked = [
+            self._track(argument, leaf, targets) for argument, leaf in derivation.active_leaves(LeafKind.ARRAY)
+        ]
+        self._written = derivation.compiled.written
+        self._check()
+        self._allocate()
+
+    # --- the caller's memory ------------------------------------------------------------------------------------------
+
+    def _track(self, argument: Argument, leaf: Leaf, targets: Mapping[int, tuple[Any, Any]]) -> Tracked:
+        role = self.derivation.task.role_of(argument.position)
+        if role in (Role.GRADIENT, Role.INTO) and leaf.type.layout == "A" and not leaf.type.mutable:
+            self._separate(leaf)
+        tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
+        if role.has_destination:
+            tracked.target = array_at(self.context, self.builder, *targets[argument.position], leaf.path)
+            tracked.target_extent = self._extent_of_target(tracked)
+        return tracked
+
+    def _extent_of_target(self, tracked: Tracked) -> Extent:
+        assert tracked.target is not None
+        array, array_type = tracked.target
+        leaf = Leaf(array_type, LeafKind.ARRAY, 0, ())
+        flat = self.context.get_arg_packer((array_type,)).as_arguments(self.builder, [array._getvalue()])
+        return extent_of(self.builder, leaf, flat)
+
+    def _separate(self, leaf: Leaf) -> None:
+        """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""
+        builder, slots = self.builder, self._slots_of(leaf)
+        owner = self._slot(self._owned.transient)
+        with builder.if_then(overlaps_itself(builder, leaf, self.flat), likely=False):
+            shape = shape_of(leaf, self.flat)
+            size = builder.mul(self.flat[leaf.index + abi.ITEM_COUNT], _INTP(abi.size_of_element(leaf.type.dtype)))
+            meminfo = self._allocated(size, owner)
+            data = builder.bitcast(self.context.nrt.meminfo_data(builder, meminfo), self.flat[leaf.data_index].type)
+            strides = self._packed_strides(leaf, shape)
+            with cgutils.loop_nest(builder, shape, _INTP) as indices:
+                source = self._item(leaf, self.flat[leaf.data_index], shape, strides_of(leaf, self.flat), indices)
+                builder.store(builder.load(source), self._item(leaf, data, shape, strides, indices))
+            null = cgutils.get_null_value(self.flat[leaf.index + abi.PARENT].type)
+            for slot, value in zip(slots, (meminfo, null, data, *strides), strict=True):
+                builder.store(value, slot[1])
+        for index, slot in slots:
+            self.flat[index] = builder.load(slot)
+
+    def _slots_of(self, leaf: Leaf) -> list[tuple[int, Any]]:
+        """Stack slots with the LLVM arguments that describe where an array lies."""
+        first = leaf.index + abi.SHAPE + leaf.type.ndim
+        indices = (
+            leaf.index + abi.MEMINFO,
+            leaf.index + abi.PARENT,
+            leaf.data_index,
+            *range(first, first + leaf.type.ndim),
+        )
+        slots = [(index, cgutils.alloca_once(self.builder, self.flat[index].type)) for index in indices]
+        for index, slot in slots:
+            self.builder.store(self.flat[index], slot)
+        return slots
+
+    def _packed_strides(self, leaf: Leaf, shape: Sequence[Any]) -> list[Any]:
+        strides = [_INTP(abi.size_of_element(leaf.type.dtype))]
+        for length in reversed(shape[1:]):
+            strides.insert(0, self.builder.mul(strides[0], length))
+        return strides
+
+    def _item(self, leaf: Leaf, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
+        return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, leaf.type.layout, indices)
+
+    # --- checks -------------------------------------------------------------------------------------------------------
+
+    def refuse(self, condition: Any, problem: str, remedy: str) -> None:
+        """Ends the call with a SignatureError when a condition holds."""
+        with self.builder.if_then(condition, likely=False):
+            self.raise_refusal(problem, remedy)
+
+    def raise_refusal(self, problem: str, remedy: str) -> None:
+        """Releases everything and ends the call with a SignatureError."""
+        self.release()
+        self.context.call_conv.return_user_exc(self.builder, SignatureError, (problem, remedy))
+
+    def _check(self) -> None:
+        for tracked in self.tracked:
+            if tracked.target is not None:
+                self._check_target(tracked)
+        for left, right in combinations(self.tracked, 2):
+            self._check_pair(left, right)
+        self._check_constants()
+
+    def _check_target(self, tracked: Tracked) -> None:
+        assert tracked.target is not None
+        array, _ = tracked.target
+        builder, leaf = self.builder, tracked.leaf
+        pairs = list(zip(shape_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.shape), strict=True))
+        differ = self._differ(pairs)
+        what = "the destination" if tracked.role is Role.INTO else "the shadow"
+        self.refuse(differ, f"{what} of {tracked.argument} has another shape", "give an array of the argument's shape")
+        if tracked.role is not Role.INTO:
+            strides = zip(strides_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.strides), strict=True)
+            moves = [(mine, theirs, length) for (mine, theirs), (length, _) in zip(strides, pairs, strict=True)]
+            self.refuse(
+                self._strides_differ(moves, self.flat[leaf.index + abi.ITEM_COUNT]),
+                f"the shadow of {tracked.argument} has other strides than its primal",
+                "make the shadow with the memory layout of its primal, as np.zeros_like does for a contiguous array",
+            )
+        for argument in self.derivation.arguments:
+            for other in argument.leaves:
+                if other.is_array:
+                    assert tracked.target_extent is not None
+                    self.refuse(
+                        overlap(builder, tracked.target_extent, extent_of(builder, other, self.flat)),
+                        f"{what} of {tracked.argument} shares memory with {argument}",
+                        "give memory of its own",
+                    )
+
+    def _differ(self, pairs: Sequence[tuple[Any, Any]]) -> Any:
+        found = cgutils.false_bit
+        for left, right in pairs:
+            found = self.builder.or_(found, self.builder.icmp_signed("!=", left, right))
+        return found
+
+    def _strides_differ(self, moves: Sequence[tuple[Any, Any, Any]], count: Any) -> Any:
+        """Strides of dimensions of one element, and of empty arrays, do not matter."""
+        builder, found = self.builder, cgutils.false_bit
+        for mine, theirs, length in moves:
+            differs = builder.icmp_signed("!=", mine, theirs)
+            found = builder.or_(found, builder.and_(differs, builder.icmp_signed(">", length, _INTP(1))))
+        return builder.and_(found, builder.icmp_signed(">", count, _INTP(0)))
+
+    def _is_written(self, *leaves: Leaf) -> bool:
+        return any(leaf.data_index in self._written for leaf in leaves)
+
+    def _check_pair(self, left: Tracked, right: Tracked) -> None:
+        """The rules for two differentiated arrays of which one at least has memory of the caller."""
+        builder = self.builder
+        if left.target_extent is None and right.target_extent is None:
+            return
+        shared = overlap(builder, left.extent, right.extent)
+        names = f"{left.argument} and {right.argument}"
+        if left.target_extent is not None and right.target_extent is not None:
+            offset = builder.sub(left.extent.data, right.extent.data)
+            same = builder.icmp_signed("==", builder.sub(left.target_extent.data, right.target_extent.data), offset)
+            meet = overlap(builder, left.target_extent, right.target_extent)
+            both = left.role is not Role.INTO and right.role is not Role.INTO
+            apart = builder.not_(shared) if both else cgutils.true_bit
+            self.refuse(
+                builder.and_(meet, apart),
+                f"what is given for the derivatives of {names} shares memory, the arguments do not",
+                "give each its own memory",
+            )
+            allowed = same if both else cgutils.true_bit
+        else:
+            allowed = cgutils.false_bit
+        if self._is_written(left.leaf, right.leaf) and not (left.role is right.role is Role.INTO):
+            self.refuse(
+                builder.and_(shared, builder.not_(allowed)),
+                f"{names} share memory that the function may write, but their shadows do not lie in the same way",
+                "(a) give shadows that overlap as the arguments do or (b) give arguments that do not overlap",
+            )
+
+    def _check_constants(self) -> None:
+        for argument in self.derivation.arguments:
+            if self.derivation.task.role_of(argument.position) is not Role.CONST:
+                continue
+            for leaf in argument.leaves:
+                if not leaf.is_array:
+                    continue
+                for tracked in self.tracked:
+                    if self._is_written(leaf, tracked.leaf):
+                        self.refuse(
+                            overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
+                            f"{argument}, a constant, shares memory with {tracked.argument}, which is "
+                            "differentiated, and the function may write it",
+                            "(a) differentiate both or (b) pass a copy",
+                        )
+
+    # --- allocation ---------------------------------------------------------------------------------------------------
+
+    def _slot(self, group: list[Any]) -> Any:
+        slot = cgutils.alloca_once(self.builder, _VOID_POINTER)
+        self.builder.store(cgutils.get_null_value(_VOID_POINTER), slot)
+        group.append(slot)
+        return slot
+
+    def _allocated(self, size: Any, slot: Any) -> Any:
+        meminfo = allocate_zeroed(self.context, self.builder, size)
+        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
+            self.release()
+            self.context.call_conv.return_user_exc(self.builder, MemoryError, ("no memory for a derivative",))
+        self.builder.store(meminfo, slot)
+        return meminfo
+
+    def _allocate(self) -> None:
+        automatic = [t for t in self.tracked if t.role in (Role.GRADIENT, Role.INTO)]
+        for tracked in self.tracked:
+            if tracked.target is not None and tracked not in automatic:
+                tracked.shadow = self._data_of(tracked)
+        if len(automatic) > 1 and self._is_written(*(t.leaf for t in automatic)):
+            self._allocate_joined(automatic)
+        else:
+            for tracked in automatic:
+                self._allocate_alone(tracked)
+        self._allocate_scratch()
+
+    def _data_of(self, tracked: Tracked) -> Any:
+        assert tracked.target is not None
+        return self.builder.bitcast(tracked.target[0].data, _VOID_POINTER)
+
+    def _allocate_alone(self, tracked: Tracked) -> None:
+        if tracked.target is not None and tracked.leaf.type.layout == tracked.target[1].layout != "A":
+            assert tracked.target_extent is not None
+            tracked.shadow = self._data_of(tracked)
+            cgutils.memset(self.builder, tracked.shadow, tracked.target_extent.size(self.builder), 0)
+            return
+        tracked.meminfo = self._slot(self._group_of(tracked))
+        meminfo = self._allocated(tracked.extent.size(self.builder), tracked.meminfo)
+        tracked.shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
+
+    def _group_of(self, tracked: Tracked) -> list[Any]:
+        return self._owned.results if tracked.role is Role.GRADIENT else self._owned.transient
+
+    def _allocate_joined(self, members: Sequence[Tracked]) -> None:
+        """Arrays that overlap share a buffer; each member holds a reference on it."""
+        builder, context = self.builder, self.context
+        groups = join_overlapping(context, builder, [member.extent for member in members])
+        for i, member in enumerate(members):
+            slot = member.meminfo = self._slot(self._group_of(member))
+            is_first = builder.icmp_signed("==", groups.owners[i], _INTP(i))
+            with builder.if_else(is_first, likely=True) as (first, later):
+                with first:
+                    self._allocated(groups.extents[i].size(builder), slot)
+                with later:
+                    for j in range(i):
+                        with builder.if_then(builder.icmp_signed("==", groups.owners[i], _INTP(j))):
+                            builder.store(builder.load(members[j].meminfo), slot)
+                    context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slot))
+            member.shadow = shadow_pointer(context, builder, builder.load(slot), groups.extents[i])
+
+    def _allocate_scratch(self) -> None:
+        """Shadows of constant pointers that the engine asks for, because they meet active ones."""
+        arrays = {leaf.data_index: leaf for a in self.derivation.arguments for leaf in a.leaves if leaf.is_array}
+        known = {tracked.leaf.data_index for tracked in self.tracked}
+        for index in self.derivation.compiled.derivative.shadows:
+            if index == abi.RETURN_INDEX or index in known:
+                continue
+            if index not in arrays:
+                raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is no array")
+            extent = extent_of(self.builder, arrays[index], self.flat)
+            meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
+            self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
+
+    # --- use ----------------------------------------------------------------------------------------------------------
+
+    def shadow_of(self, index: int) -> Any:
+        """The shadow pointer for an LLVM parameter of the primal."""
+        for tracked in self.tracked:
+            if tracked.leaf.data_index == index:
+                return tracked.shadow
+        return self._scratch[index]
+
+    def release(self) -> None:
+        """Before an exception: drops every reference that this call holds, those of results as well."""
+        for value, numba_type in self._held:
+            self.context.nrt.decref(self.builder, numba_type, value)
+        for slot in (*self._owned.results, *self._owned.transient):
+            self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
+
+    def release_transient(self) -> None:
+        """Drops the references that are no results."""
+        for slot in self._owned.transient:
+            self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
+
+    def defer_transient(self, defer: Any, arena: Any) -> None:
+        """Leaves the references that are no results to an arena, which drops them when it is deleted."""
+        for slot in self._owned.transient:
+            meminfo = self.builder.load(slot)
+            with self.builder.if_then(cgutils.is_not_null(self.builder, meminfo)):
+                self.builder.call(defer, [arena, meminfo])
+
+    def copy_out(self) -> None:
+        """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
+        builder = self.builder
+        for tracked in self.tracked:
+            if tracked.role is not Role.INTO or tracked.meminfo is None:
+                continue
+            assert tracked.target is not None
+            array, array_type = tracked.target
+            shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
+            data = builder.bitcast(tracked.shadow, self.flat[tracked.leaf.data_index].type)
+            with cgutils.loop_nest(builder, shape, _INTP) as indices:
+                item = builder.load(self._item(tracked.leaf, data, shape, strides, indices))
+                place = cgutils.get_item_pointer(self.context, builder, array_type, array, indices)
+                builder.store(item, place)
+
+    def gradient_of(self, leaf: Leaf, gradient_type: Any) -> Any:
+        """The derivative of an array as a Numba value, a new reference."""
+        tracked = next(t for t in self.tracked if t.leaf.index == leaf.index)
+        if tracked.role is Role.MIXED:
+            assert tracked.target is not None
+            array, array_type = tracked.target
+            value = array._getvalue()
+            self.context.nrt.incref(self.builder, array_type, value)
+            return value
+        array = self.context.make_array(gradient_type)(self.context, self.builder)
+        populate_array(
+            array,
+            data=self.builder.bitcast(tracked.shadow, array.data.type),
+            shape=shape_of(leaf, self.flat),
+            strides=strides_of(leaf, self.flat),
+            itemsize=self.flat[leaf.index + abi.ITEM_SIZE],
+            meminfo=self.builder.load(tracked.meminfo),
+        )
+        return array._getvalue()
+
+
+def array_at(context: Any, builder: Any, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
+    """The array at a path of a value, with its type."""
+    for step in path:
+        numba_type = numba_type.types[step]
+    if path:
+        value = builder.extract_value(value, list(path))
+    assert isinstance(numba_type, types.Array)
+    return context.make_array(numba_type)(context, builder, value), numba_type

@@ -1,0 +1,186 @@
+"""From a Numba function, argument types and a `Task` to compiled derivative code.
+
+Input   a dispatcher, the Numba types of a call, a task.
+Output  `Derivation`: the derivative's symbols and library, and what the lowering must know to call it.
+Method  load the program, check that the task makes sense for its types, derive, link the run-time support, build.
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from irad.backend import runtime
+from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
+from irad.frontend import abi
+from irad.frontend.abi import Argument, Leaf, LeafKind
+from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.library import build_library
+from irad.frontend.numba_cpu import Program, load_program
+from irad.frontend.numba_private import compiler_lock
+from irad.frontend.signature import check_arguments, check_return
+from irad.rules import ALL
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A derivative whose code is loaded.
+
+    Attributes:
+        program: the primal.
+        derivative: the engine's result.
+        library: Numba's code library of it.
+        written: LLVM parameters of the primal whose memory it may write.
+    """
+
+    program: Program
+    derivative: Derivative
+    library: Any
+    written: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """Everything the lowering of one derivative call needs.
+
+    Attributes:
+        task: what the call does.
+        argument_types: types of the caller's arguments, one per parameter of the function.
+        parameter_types: types the primal was compiled for; they differ where it has explicit signatures.
+        caller_arguments: the caller's arguments.
+        arguments: the arguments as the primal takes them.
+        return_type: Numba type of the primal's value.
+        compiled: the code.
+    """
+
+    task: Task
+    argument_types: tuple[Any, ...]
+    parameter_types: tuple[Any, ...]
+    caller_arguments: tuple[Argument, ...]
+    arguments: tuple[Argument, ...]
+    return_type: Any
+    compiled: Compiled
+
+    def active_leaves(self, kind: LeafKind) -> list[tuple[Argument, Leaf]]:
+        """The leaves of one kind of all differentiated arguments, in the order of the LLVM parameters."""
+        return [
+            (argument, leaf)
+            for argument in self.arguments
+            if self.task.role_of(argument.position) is not Role.CONST
+            for leaf in argument.leaves
+            if leaf.kind is kind
+        ]
+
+
+_memo: weakref.WeakKeyDictionary[Any, dict[Any, Compiled]] = weakref.WeakKeyDictionary()
+
+
+def derivation_of(
+    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, *, arguments_may_change: bool = False
+) -> Derivation:
+    """Compiles the derivative of a function for argument types, or finds it compiled.
+
+    Args:
+        dispatcher: the primal.
+        argument_types: Numba types, one per parameter, star arguments as one tuple.
+        task: what is differentiated and how.
+        arguments_may_change: the caller may overwrite the arguments between the two sweeps.
+
+    Raises:
+        SignatureError: the task does not fit the types.
+        IradError: the program cannot be compiled or differentiated.
+    """
+    with compiler_lock():
+        caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
+        check_arguments(dispatcher, caller_arguments, task)
+        program = load_program(dispatcher, argument_types)
+        check_return(dispatcher, program.signature.return_type, task)
+        parameter_types = tuple(program.signature.args)
+        arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
+        check_arguments(dispatcher, arguments, task)
+        request = _request(program, arguments, task, arguments_may_change)
+        known = _memo.setdefault(dispatcher, {})
+        compiled = known.get((parameter_types, request))
+        if compiled is None:
+            compiled = known[parameter_types, request] = _compile(program, request, task.options.verify)
+        return Derivation(
+            task,
+            argument_types,
+            parameter_types,
+            caller_arguments,
+            arguments,
+            program.signature.return_type,
+            compiled,
+        )
+
+
+def _request(program: Program, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:
+    returns = ParameterKind.CONST if task.seed is Seed.NONE else ParameterKind.SHADOW
+    kinds = [returns, ParameterKind.CONST]
+    memory: list[MemoryType | None] = [
+        abi.memory_of_return(program.signature.return_type),
+        MemoryType(8, ((0, "ptr"),)),
+    ]
+    for argument in arguments:
+        active = task.role_of(argument.position) is not Role.CONST
+        for leaf in argument.leaves:
+            for offset in range(abi.width_of(leaf.type)):
+                kinds.append(_kind_of(leaf, offset) if active else ParameterKind.CONST)
+                memory.append(abi.memory_of_parameter(leaf, offset))
+    return Request(
+        entry=program.entry,
+        kinds=tuple(kinds),
+        plan=task.options.plan,
+        arguments_may_change=arguments_may_change,
+        strict=task.options.strict,
+        memory=tuple(memory),
+    )
+
+
+def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
+    if leaf.kind is LeafKind.FLOAT:
+        return ParameterKind.ACTIVE
+    if leaf.kind is LeafKind.ARRAY and offset == abi.DATA:
+        return ParameterKind.SHADOW
+    return ParameterKind.CONST
+
+
+def _compile(program: Program, request: Request, verify: bool) -> Compiled:
+    derivative = derive(program.text, request, _registry(), check=verify)
+    runtime.install()
+    library = build_library(f"irad.{derivative.augmented}", _with_runtime(derivative.text), program.environments)
+    library.irad_alive = program.alive
+    return Compiled(program, derivative, library, _written_parameters(program))
+
+
+@cache
+def _registry() -> Registry:
+    """The built-in rules."""
+    return Registry.of(*ALL)
+
+
+def _with_runtime(text: str) -> str:
+    """A derivative's text linked with the run-time support.
+
+    The support comes first: of what is linked *into* a module, LLVM drops the ``linkonce_odr`` functions nobody calls,
+    and the lowering's calls are not yet there.
+    """
+    module = llvm.parse_assembly(runtime.runtime_text())
+    module.link_in(llvm.parse_assembly(text))
+    return str(module)
+
+
+def _written_parameters(program: Program) -> frozenset[int]:
+    """LLVM parameters of the entry through which the program may write, as far as LLVM can tell."""
+    module = llvm.parse_assembly(program.text)
+    entry = module.get_function(program.entry)
+    return frozenset(
+        index
+        for index, parameter in enumerate(entry.arguments)
+        if not {b"readonly", b"readnone"} & set(parameter.attributes)
+    )

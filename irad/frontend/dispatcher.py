@@ -1,0 +1,172 @@
+"""Derivative callables: Numba dispatchers whose body is one intrinsic that calls the derivative.
+
+The wrapper has the parameter names and defaults of the user's function, so Numba itself binds keywords, defaults and
+star arguments, specialises by type, and calls it from Python or from other compiled code. Typing the intrinsic derives.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numba.core import errors as numba_errors
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
+
+from irad.errors import BackendError, SignatureError
+from irad.frontend import seeding
+from irad.frontend.annotations import Task
+from irad.frontend.derivation import derivation_of
+from irad.frontend.lowering import Extras, derivative_type, emit_call
+from irad.frontend.numba_cpu import location_of
+from irad.frontend.signature import check_destination
+
+_call = CPUDispatcher.__call__
+
+
+class DerivativeDispatcher(CPUDispatcher):
+    """A compiled derivative: callable from Python and from njit code.
+
+    Attributes:
+        primal: the dispatcher of the differentiated function.
+        kind: the name of the public function that made it.
+    """
+
+    def __init__(self, wrapper: Callable[..., Any], primal: Any, kind: str, rebuild: tuple[Any, ...]) -> None:
+        self.primal, self.kind = primal, kind  # Numba asks for the repr while it initialises
+        self._irad_rebuild = rebuild
+        super().__init__(wrapper, targetoptions={"nopython": True, "nogil": bool(primal.targetoptions.get("nogil"))})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the derivative; specialises it first for new types.
+
+        Raises:
+            SignatureError: the arguments do not fit the function's parameters.
+            BackendError: Numba cannot type an argument.
+        """
+        try:
+            return _call(self, *args, **kwargs)
+        except TypeError as error:
+            self._explain(error, args, kwargs)
+            raise
+        except numba_errors.NumbaError as error:
+            raise _refused_by_numba(self, error) from error
+
+    def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises a SignatureError if the call itself is at fault for Numba's TypeError."""
+        try:
+            inspect.signature(self.py_func).bind(*args, **kwargs)
+        except TypeError as misfit:
+            raise SignatureError(
+                f"{self!r} cannot be called so: {misfit}",
+                f"call it as {self.py_func.__name__}{inspect.signature(self.py_func)}",
+                location=location_of(self.primal.py_func),
+            ) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._irad_rebuild
+
+    def __repr__(self) -> str:
+        return f"<irad.{self.kind} of {self.primal.py_func.__qualname__}>"
+
+
+def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> BackendError:
+    text = str(error).strip()
+    return BackendError(
+        f"Numba cannot compile {dispatcher!r} for these arguments: {text}",
+        "pass arguments of types that Numba knows",
+        location=location_of(dispatcher.primal.py_func),
+    )
+
+
+def intrinsic_call(
+    primal: Any, task: Task, parameters: Sequence[str], *, has_targets: bool, has_seed: bool
+) -> Callable[..., Any]:
+    """An intrinsic that calls the derivative of a function.
+
+    Its arguments are those of the function, then the tuple of destinations, then the seed.
+
+    Args:
+        primal: the dispatcher of the function.
+        task: what is called.
+        parameters: one name for each parameter of the function.
+        has_targets: whether destinations are passed.
+        has_seed: whether a seed is passed.
+    """
+
+    def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        rest = list(argument_types[len(parameters) :])
+        target_types = dict(zip(task.destinations, rest.pop(0).types, strict=True)) if has_targets else {}
+        seed_type = rest.pop(0) if has_seed else None
+        derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
+        for position, target_type in target_types.items():
+            role = task.role_of(position)
+            check_destination(primal, derivation.caller_arguments[position], role, target_type)
+        if seed_type is not None:
+            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
+        result_type = derivative_type(derivation, target_types)
+
+        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            more = list(values[len(parameters) :])
+            targets = _targets(builder, target_types, more.pop(0)) if has_targets else {}
+            seed = (more.pop(0), seed_type) if has_seed else None
+            arguments = values[: len(parameters)]
+            extras = Extras(targets, seed, held=tuple(zip(values, signature.args, strict=True)))
+            return emit_call(context, builder, derivation, arguments, signature.return_type, extras)
+
+        return result_type(*argument_types), lower
+
+    names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
+    return make_intrinsic(names, define)
+
+
+def make_intrinsic(
+    names: Sequence[str], define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]]
+) -> Callable[..., Any]:
+    """A Numba intrinsic of fixed parameters from a function of the tuple of their types."""
+    listing = ", ".join(names)
+    source = f"def irad_call(irad_context, {listing}):\n    return irad_define(({listing}{',' * bool(names)}))\n"
+    scope: dict[str, Any] = {"irad_define": define}
+    exec(compile(source, "<irad>", "exec"), scope)
+    made: Callable[..., Any] = intrinsic(scope["irad_call"])
+    return made
+
+
+def _targets(builder: Any, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
+    return {
+        position: (builder.extract_value(value, i), target_type)
+        for i, (position, target_type) in enumerate(target_types.items())
+    }
+
+
+def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, scope: dict[str, Any]) -> Any:
+    """A Python function with the parameters and defaults of another one.
+
+    Args:
+        name: a prefix of its name.
+        like: the function whose parameters it takes.
+        leading: parameters in front of those.
+        body: the expression it returns, with ``{arguments}`` for the parameters of ``like``.
+        scope: its globals.
+    """
+    parameters = inspect.signature(like).parameters.values()
+    defaults = tuple(p.default for p in parameters if p.default is not p.empty)
+    first = len(parameters) - len(defaults) - any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    texts = [
+        f"*{p.name}" if p.kind is p.VAR_POSITIONAL else f"{p.name}=None" if i >= first else p.name
+        for i, p in enumerate(parameters)
+    ]
+    call = body.format(arguments=", ".join(p.name for p in parameters))
+    source = f"def wrapper({', '.join([*leading, *texts])}):\n    return {call}\n"
+    exec(compile(source, f"<irad.{name} of {like.__qualname__}>", "exec"), scope)
+    wrapper = scope.pop("wrapper")
+    wrapper.__defaults__ = defaults or None
+    wrapper.__name__ = wrapper.__qualname__ = f"{name}_{like.__name__}"
+    wrapper.__module__, wrapper.__doc__ = like.__module__, like.__doc__
+    return wrapper
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters."""
+    return list(inspect.signature(function).parameters)

@@ -1,0 +1,81 @@
+"""Repairs of the LLVM text that Numba lowers, before LLVM optimises it.
+
+Input   the text of one LLVM module as Numba's lowering printed it.
+Output  text of an equivalent module.
+Method  regular expressions over single lines; text without the pattern is returned as it is.
+
+A record is copied by Numba as one value of type ``[N x i8]``. LLVM's scalar optimiser splits such a value into bytes and
+with it the doubles inside, so that no analysis sees a float any more. The value is kept in a stack slot instead::
+
+    %v = load [16 x i8], ptr %src           call void @llvm.memcpy.p0.p0.i64(ptr %v.copy, ptr %src, i64 16, i1 false)
+    store [16 x i8] %v, ptr %dst            call void @llvm.memcpy.p0.p0.i64(ptr %dst, ptr %v.copy, i64 16, i1 false)
+
+The slot keeps the meaning when the source is overwritten between the two (``a[i], a[j] = a[j], a[i]``); LLVM removes it
+where it is not.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = r'%(?:"[^"]+"|[\w.$-]+)'
+_POINTER = r"(?:ptr|\[\d+ x i8\]\s*\*)"
+_BYTES_LOAD = re.compile(
+    rf"^(?P<indent>\s+)(?P<value>{_NAME}) = load \[(?P<size>\d+) x i8\], {_POINTER} (?P<source>{_NAME})(?P<rest>[^\n]*)$",
+    re.MULTILINE,
+)
+_FUNCTION = re.compile(r"^define [^\n]*(?:\n\{|\{)\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
+_MEMCPY = "llvm.memcpy.p0.p0.i64"
+_MEMCPY_DECLARATION = f"declare void @{_MEMCPY}(ptr, ptr, i64, i1)\n"
+
+
+def repair(text: str) -> str:
+    """The module text with record copies written as memory copies.
+
+    Args:
+        text: one module as printed by llvmlite's IR layer.
+    """
+    if not _BYTES_LOAD.search(text):
+        return text
+    repaired = _FUNCTION.sub(lambda found: _repair_function(found.group(0)), text)
+    if repaired != text and f"@{_MEMCPY}(" not in text:
+        repaired += "\n" + _MEMCPY_DECLARATION
+    return repaired
+
+
+def _repair_function(text: str) -> str:
+    """One function with its record copies rewritten."""
+    slots: list[str] = []
+    for found in list(_BYTES_LOAD.finditer(text)):
+        value, size, rest = found.group("value"), found.group("size"), found.group("rest")
+        store = re.compile(rf"^(\s+)store \[{size} x i8\] {re.escape(value)}, {_POINTER} ({_NAME})([^\n]*)$", re.MULTILINE)
+        uses = len(re.findall(re.escape(value) + r"(?![\w.$-])", text)) - 1
+        if uses == 0 or len(store.findall(text)) != uses:
+            continue  # the value goes elsewhere than to memory: leave it to LLVM
+        slot = _slot_name(value)
+        slots.append(f"  {slot} = alloca [{size} x i8], align 16\n")
+        text = text.replace(found.group(0), _copy(found.group("indent"), slot, found.group("source"), size, rest), 1)
+        for stored in list(store.finditer(text)):
+            indent, target, suffix = stored.groups()
+            text = text.replace(stored.group(0), _copy(indent, target, slot, size, suffix), 1)
+    return _insert_at_entry(text, slots) if slots else text
+
+
+def _copy(indent: str, target: str, source: str, size: str, rest: str) -> str:
+    """A copy of ``size`` bytes; ``rest`` is what stood behind the access, of which only the source line is kept."""
+    line = re.search(r"!dbg !\d+", rest)
+    suffix = f", {line.group(0)}" if line else ""
+    return f"{indent}call void @{_MEMCPY}(ptr {target}, ptr {source}, i64 {size}, i1 false){suffix}"
+
+
+def _slot_name(value: str) -> str:
+    """The name of the stack slot for a value."""
+    return f'%"{value[1:].strip(chr(34))}.copy"'
+
+
+def _insert_at_entry(function: str, lines: list[str]) -> str:
+    """The function with lines put at the head of its entry block."""
+    entry = re.search(r"^[^\s{][^\n]*:[^\n]*\n", function[function.index("{") :], re.MULTILINE)
+    assert entry is not None, "Numba names the entry block"
+    at = function.index("{") + entry.end()
+    return function[:at] + "".join(lines) + function[at:]

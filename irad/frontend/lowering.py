@@ -1,0 +1,325 @@
+"""Emits the call of a derivative into the function that Numba is lowering.
+
+The order of one call: arguments are flattened; memory of the caller is checked; shadows are allocated; the augmented
+primal runs; the return value's cotangent is put into its shadow; the reverse sweep runs; gradients are built. When
+the primal raises, all that was allocated is released and Numba's own protocol carries the exception on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from irad.frontend import abi, seeding
+from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.annotations import Returns, Role, Seed
+from irad.frontend.argument_memory import ArgumentMemory, array_at
+from irad.frontend.derivation import Derivation
+from irad.frontend.numba_types import types
+
+OUT_OF_MEMORY = -4
+
+_VOID_POINTER = cgutils.voidptr_t
+_STATUS = ir.IntType(32)
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What the caller passes besides the arguments.
+
+    Attributes:
+        targets: for positions with a destination its value and Numba type.
+        seed: the cotangent of the return value and its Numba type, or None.
+        held: values with their types whose references the surrounding function drops, unless the call raises.
+        places: memory for the returned value and for its shadow, zeroed; None: on the stack.
+    """
+
+    targets: Mapping[int, tuple[Any, Any]]
+    seed: tuple[Any, Any] | None = None
+    held: Sequence[tuple[Any, Any]] = ()
+    places: tuple[Any, Any] | None = None
+
+
+class Sweeps:
+    """The two sweeps of one derivative call: frame, arena, shadows, cotangents of floats.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite, in the function being lowered.
+        derivation: what is called.
+        arguments: the caller's values, one per parameter of the primal.
+        extras: what the caller passes besides.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        derivation: Derivation,
+        arguments: Sequence[Any],
+        extras: Extras,
+    ) -> None:
+        self.context, self.builder, self.derivation = context, builder, derivation
+        casts = zip(arguments, derivation.argument_types, derivation.parameter_types, strict=True)
+        values = [context.cast(builder, value, given, taken) for value, given, taken in casts]
+        packer = context.get_arg_packer(derivation.parameter_types)
+        return_type = abi.return_llvm_type(derivation.return_type)
+        self.return_pointer, self.return_shadow = extras.places or (self.zeroed(return_type), self.zeroed(return_type))
+        self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
+        self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
+        self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, extras.held)
+        floats = derivation.active_leaves(LeafKind.FLOAT)
+        self.cotangents = {leaf.index: self.zeroed(context.get_value_type(leaf.type)) for _, leaf in floats}
+        context.active_code_library.add_linking_library(derivation.compiled.library)
+
+    def zeroed(self, llvm_type: Any) -> Any:
+        """A zeroed place on the stack."""
+        place = cgutils.alloca_once(self.builder, llvm_type)
+        self.builder.store(cgutils.get_null_value(llvm_type), place)
+        return place
+
+    def frame_on_stack(self) -> Any:
+        """Memory for values that live from one sweep to the other."""
+        size = max(self.derivation.compiled.derivative.frame_size, 1)
+        place = cgutils.alloca_once(self.builder, ir.ArrayType(ir.IntType(8), size))
+        place.align = 64
+        return self.builder.bitcast(place, _VOID_POINTER)
+
+    def declare(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
+        """A function of the derivative or of its run-time support."""
+        return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, parameters), symbol)
+
+    def open_arena(self, symbol: str) -> Any:
+        """The arena; a MemoryError is raised when there is none."""
+        arena = self.builder.call(self.declare(symbol, _VOID_POINTER, []), [])
+        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, arena)):
+            self.memory.release()
+            self.raise_out_of_memory()
+        return arena
+
+    def close_arena(self, symbol: str, arena: Any) -> None:
+        """Ends the arena's use by this call."""
+        self.builder.call(self.declare(symbol, ir.VoidType(), [_VOID_POINTER]), [arena])
+
+    def raise_out_of_memory(self) -> None:
+        """Ends the function with a MemoryError."""
+        self.context.call_conv.return_user_exc(self.builder, MemoryError, ("no memory for a derivative",))
+
+    def run_augmented(self, frame: Any, arena: Any) -> Any:
+        """Calls the augmented primal; the result is Numba's status."""
+        derivative = self.derivation.compiled.derivative
+        shadows = [self._shadow_of(index) for index in derivative.shadows]
+        values = [frame, arena, *self.flat, *shadows]
+        callee = self.declare(derivative.augmented, _STATUS, [value.type for value in values])
+        code = self.builder.call(callee, values)
+        excinfo = self.builder.load(self.exception_pointer)
+        return self.context.call_conv._get_return_status(self.builder, code, excinfo)
+
+    def _shadow_of(self, index: int) -> Any:
+        if index == abi.RETURN_INDEX:
+            return self.builder.bitcast(self.return_shadow, _VOID_POINTER)
+        return self.memory.shadow_of(index)
+
+    def run_reverse(self, frame: Any, arena: Any) -> None:
+        """Calls the reverse sweep, which fills ``cotangents``."""
+        derivative = self.derivation.compiled.derivative
+        values = [frame, arena, *(self.cotangents[index] for index in sorted(self.cotangents))]
+        callee = self.declare(derivative.reverse, ir.VoidType(), [value.type for value in values])
+        self.builder.call(callee, values)
+
+    @contextmanager
+    def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
+        """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
+        with self.builder.if_else(status.is_error, likely=False) as (failed, fine):
+            with failed:
+                self.close_arena(close, arena)
+                self.memory.release()
+                is_memory = self.builder.icmp_signed("==", status.code, _STATUS(OUT_OF_MEMORY))
+                with self.builder.if_then(is_memory):
+                    self.raise_out_of_memory()
+                self.context.call_conv.return_status_propagate(self.builder, status)
+            with fine:
+                yield
+
+    def value(self) -> Any:
+        """What the primal returned, as Numba holds it."""
+        raw = self.builder.load(self.return_pointer)
+        return self.context.get_returned_value(self.builder, self.derivation.return_type, raw)
+
+    def drop_value(self) -> None:
+        """Releases what the primal returned."""
+        self.context.nrt.decref(self.builder, self.derivation.return_type, self.value())
+
+
+def emit_call(
+    context: Any, builder: Any, derivation: Derivation, arguments: Sequence[Any], result_type: Any, extras: Extras
+) -> Any:
+    """Emits both sweeps.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+        arguments: the caller's values, one per parameter of the primal.
+        result_type: the Numba type of the result.
+        extras: what the caller passes besides.
+
+    Returns:
+        The result, a new reference.
+    """
+    sweeps = Sweeps(context, builder, derivation, arguments, extras)
+    frame = sweeps.frame_on_stack()
+    arena = sweeps.open_arena("irad.arena_open")
+    status = sweeps.run_augmented(frame, arena)
+    result = sweeps.zeroed(context.get_value_type(result_type))
+    with sweeps.succeeded(status, arena, "irad.arena_close"):
+        good = _seed(sweeps, extras)
+        sweeps.run_reverse(frame, arena)
+        sweeps.close_arena("irad.arena_close", arena)
+        _raise_on_bad_seed(sweeps, good)
+        sweeps.memory.copy_out()
+        _store_scalars(sweeps, extras)
+        builder.store(_result(sweeps, extras), result)
+        sweeps.memory.release_transient()
+    return builder.load(result)
+
+
+def _seed(sweeps: Sweeps, extras: Extras) -> Any:
+    """Writes the cotangent of the return value; the result tells whether the seed had the right shape.
+
+    A seed of another shape is left out, so that the reverse sweep can still run and release what it holds.
+    """
+    context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
+    match derivation.task.seed:
+        case Seed.ONE:
+            seeding.store_unit(builder, sweeps.return_shadow, (0,) if derivation.task.has_aux else ())
+        case Seed.GIVEN:
+            assert extras.seed is not None
+            seed, seed_type = extras.seed
+            leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
+            value = sweeps.value()
+            good = seeding.shapes_match(context, builder, value, seed, leaves)
+            with builder.if_then(good, likely=True):
+                for leaf, part in leaves:
+                    seeding.add_seed(context, builder, sweeps.return_shadow, value, seed, leaf, part)
+            return good
+        case Seed.NONE:
+            pass
+    return cgutils.true_bit
+
+
+def _raise_on_bad_seed(sweeps: Sweeps, good: Any) -> None:
+    if sweeps.derivation.task.seed is not Seed.GIVEN:
+        return
+    with sweeps.builder.if_then(sweeps.builder.not_(good), likely=False):
+        sweeps.drop_value()
+        sweeps.memory.raise_refusal(*seeding.SHAPE_MISFIT)
+
+
+def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:
+    """Writes derivatives of floats to the one-element arrays given for them."""
+    builder, derivation = sweeps.builder, sweeps.derivation
+    for argument, leaf in derivation.active_leaves(LeafKind.FLOAT):
+        if derivation.task.role_of(argument.position) is Role.INTO:
+            array, array_type = array_at(sweeps.context, builder, *extras.targets[argument.position], leaf.path)
+            cotangent = builder.load(sweeps.cotangents[leaf.index])
+            builder.store(sweeps.context.cast(builder, cotangent, leaf.type, array_type.dtype), array.data)
+
+
+def _result(sweeps: Sweeps, extras: Extras) -> Any:
+    """Builds what the task returns; the value is dropped where it is not part of that."""
+    context, builder, task = sweeps.context, sweeps.builder, sweeps.derivation.task
+    if task.returns is Returns.VALUE:
+        return sweeps.value()
+    caller_arguments = sweeps.derivation.caller_arguments
+
+    def make(leaf: Leaf, gradient_type: Any) -> Any:
+        if leaf.kind is LeafKind.ARRAY:
+            return sweeps.memory.gradient_of(leaf, gradient_type)
+        return context.cast(builder, builder.load(sweeps.cotangents[leaf.index]), leaf.type, gradient_type)
+
+    items, item_types = [], []
+    for position in task.returned:
+        numba_type = caller_arguments[position].type
+        item_type = _gradient_type(numba_type, extras.targets.get(position, (None, None))[1])
+        leaves = iter(sweeps.derivation.arguments[position].leaves)
+        items.append(structured(context, builder, numba_type, item_type, leaves, make))
+        item_types.append(item_type)
+    gradient = items[0] if task.single else context.make_tuple(builder, types.BaseTuple.from_types(item_types), items)
+    result_type = derivative_type(sweeps.derivation, {p: t for p, (_, t) in extras.targets.items()})
+    value = sweeps.value()
+    match task.returns:
+        case Returns.GRADIENT:
+            if task.has_aux:
+                value_type = sweeps.derivation.return_type
+                aux = builder.extract_value(value, 1)
+                context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
+                return context.make_tuple(builder, result_type, (gradient, aux))
+            sweeps.drop_value()
+            return gradient
+        case Returns.VALUE_AND_GRADIENT:
+            return context.make_tuple(builder, result_type, (value, gradient))
+        case Returns.GRADIENT_AND_VALUE:
+            return context.make_tuple(builder, result_type, (gradient, value))
+
+
+def structured(
+    context: Any,
+    builder: Any,
+    numba_type: Any,
+    gradient_type: Any,
+    leaves: Iterator[Leaf],
+    make: Callable[[Leaf, Any], Any],
+) -> Any:
+    """A derivative in the structure of an argument.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        numba_type: type of the argument.
+        gradient_type: type of the derivative.
+        leaves: of the argument.
+        make: the derivative of a leaf as a value of a type.
+    """
+    if isinstance(numba_type, types.BaseTuple):
+        parts = zip(numba_type.types, gradient_type.types, strict=True)
+        items = [structured(context, builder, item, its_gradient, leaves, make) for item, its_gradient in parts]
+        return context.make_tuple(builder, gradient_type, items)
+    leaf = next(leaves)
+    return context.get_dummy_value() if leaf.kind is LeafKind.INERT else make(leaf, gradient_type)
+
+
+def _gradient_type(numba_type: Any, target: Any) -> Any:
+    """The type of a derivative; its arrays are the caller's where a destination is returned."""
+    if target is None:
+        return abi.gradient_type(numba_type)
+    if isinstance(numba_type, types.BaseTuple):
+        pairs = zip(numba_type.types, target.types, strict=True)
+        return abi.tuple_type(numba_type, tuple(_gradient_type(item, t) for item, t in pairs))
+    return target if abi.kind_of(numba_type) is LeafKind.ARRAY else abi.gradient_type(numba_type)
+
+
+def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> Any:
+    """The Numba type of what a derivative call returns.
+
+    Args:
+        derivation: what is called.
+        target_types: types of the destinations, by position.
+    """
+    task, value_type = derivation.task, derivation.return_type
+    if task.returns is Returns.VALUE:
+        return value_type
+    found = [_gradient_type(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
+    gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
+    match task.returns:
+        case Returns.GRADIENT:
+            return types.BaseTuple.from_types((gradient, value_type.types[1])) if task.has_aux else gradient
+        case Returns.VALUE_AND_GRADIENT:
+            return types.BaseTuple.from_types((value_type, gradient))
+        case Returns.GRADIENT_AND_VALUE:
+            return types.BaseTuple.from_types((gradient, value_type))

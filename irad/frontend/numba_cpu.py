@@ -1,0 +1,260 @@
+"""The CPU front end: a Numba function and its argument types become one LLVM text.
+
+Input   a ``CPUDispatcher`` in any state and Numba types of its arguments.
+Output  `Program`: scalar, normalised LLVM text of the function and of all that it calls, and what is needed to run it.
+Method  compile privately (`numba_private`), link the raw modules, optimise them to the normal form (`optimise`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import errors as numba_errors
+
+from irad.backend.optimise import scalarise
+from irad.errors import BackendError, SourceLocation
+from irad.frontend import numba_private
+from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, RawLibrary
+
+
+@dataclass(frozen=True)
+class Program:
+    """A whole program as text.
+
+    Attributes:
+        text: scalar, normalised LLVM text.
+        entry: symbol of the user's function in it.
+        signature: Numba's signature of the entry.
+        descriptor: Numba's function descriptor of the entry.
+        environments: the objects behind the program's environment globals; set them when the text is loaded.
+        python_functions: symbol → Python function (or the library function it implements) and its signature.
+        source: where the user's function is defined.
+        alive: objects whose addresses the text holds.
+    """
+
+    text: str = field(repr=False)
+    entry: str
+    signature: Any
+    descriptor: Any = field(repr=False)
+    environments: tuple[Any, ...] = field(repr=False)
+    python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
+    source: SourceLocation
+    alive: tuple[Any, ...] = field(repr=False)
+
+
+Replacement = Callable[[str, Callable[..., Any], Any], str | None]
+
+_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+
+
+def load_program(
+    dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: Replacement | None = None
+) -> Program:
+    """The LLVM text of a Numba function for argument types.
+
+    The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew,
+    so globals are frozen at this moment. The result is remembered as long as the dispatcher lives.
+
+    Args:
+        dispatcher: any ``CPUDispatcher``.
+        argument_types: Numba types, defaults and star arguments folded as Numba does.
+        replaced: asked for each callee with its symbol, Python function and signature. Where it answers with LLVM
+            function attributes (``"nounwind memory(argmem: read)"``), the callee becomes a declaration with those, before
+            LLVM could look into it; ``None`` keeps the callee.
+
+    Raises:
+        BackendError: Numba cannot compile it.
+        numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
+    """
+    known = _programs.setdefault(dispatcher, {})
+    if replaced is None and argument_types in known:
+        return known[argument_types]
+    with numba_private.shadow().active():
+        compiled = _compile(dispatcher, argument_types)
+        declared = {} if replaced is None else _declared(compiled, replaced)
+        key = (argument_types, frozenset(declared.items())) if declared else argument_types
+        if key not in known:
+            known[key] = _load(compiled, declared, location_of(dispatcher.py_func))
+        return known[key]
+
+
+def location_of(function: Callable[..., Any]) -> SourceLocation:
+    """Where a Python function is defined."""
+    code = inspect.unwrap(function).__code__
+    return SourceLocation(code.co_filename, code.co_firstlineno, function.__qualname__)
+
+
+def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
+    """Numba's compile result, lowered only."""
+    try:
+        return numba_private.compile_raw(dispatcher, argument_types)
+    except numba_errors.ForceLiteralArg:
+        raise
+    except numba_errors.NumbaError as error:
+        raise refusal(error, location_of(dispatcher.py_func)) from error
+
+
+def _declared(compiled: Any, replaced: Replacement) -> dict[str, str]:
+    """Symbol → attributes of the callees that are replaced."""
+    functions = _python_functions(_reachable(compiled.library, frozenset()))
+    functions.pop(compiled.fndesc.mangled_name, None)
+    answers = {symbol: replaced(symbol, *function) for symbol, function in functions.items()}
+    return {symbol: attributes for symbol, attributes in answers.items() if attributes is not None}
+
+
+def _load(compiled: Any, declared: dict[str, str], source: SourceLocation) -> Program:
+    """The program of what was lowered."""
+    entry = compiled.fndesc.mangled_name
+    linked = _Linker(compiled.library, declared)
+    return Program(
+        text=scalarise(linked.module, keep=(entry,)),
+        entry=entry,
+        signature=compiled.signature,
+        descriptor=compiled.fndesc,
+        environments=linked.environments(),
+        python_functions=_python_functions(_reachable(compiled.library, frozenset())),
+        source=source,
+        alive=(compiled, *linked.libraries),
+    )
+
+
+def refusal(error: Any, source: SourceLocation) -> BackendError:
+    """Numba's refusal of a function, with its short message and the line it is about."""
+    message = str(getattr(error, "msg", error)).strip()
+    lines = [int(line) for file, line in _MESSAGE_PLACE.findall(str(error)) if file == source.file]
+    short = _MESSAGE_DETAIL.split(message)[0]
+    return BackendError(
+        f"Numba cannot compile {source.function}: {' '.join(short.split())}",
+        "change the function so that numba.njit compiles it",
+        location=SourceLocation(source.file, lines[-1] if lines else source.line, source.function),
+    )
+
+
+_MESSAGE_PLACE = re.compile(r"(?:at |File \")([^\n\"]+?)(?: \(|\", line )(\d+)")
+_MESSAGE_DETAIL = re.compile(r"\n\s*(?:There (?:are|is) \d+ candidate|During: |File \"|This error may have)|\n\s*\n\s*\n")
+
+
+def _reachable(root: Any, stop: frozenset[str]) -> list[Any]:
+    """A library and all that it calls, each once, callers first; without Numba's runtime and what defines ``stop``."""
+    found: dict[Any, None] = {}
+    pending = [root]
+    while pending:
+        library = pending.pop()
+        if library in found or library is numba_private.runtime_library():
+            continue
+        if isinstance(library, RawLibrary) and library.descriptor and library.descriptor.mangled_name in stop:
+            continue
+        found[library] = None
+        pending.extend(reversed(numba_private.callees_of(library)))
+    return list(found)
+
+
+def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any], Any]]:
+    """The Python functions behind the symbols of libraries."""
+    found = {
+        library.descriptor.mangled_name: library.function
+        for library in libraries
+        if isinstance(library, RawLibrary) and library.function is not None
+    }
+    for symbol, function in numba_private.overload_functions():
+        if symbol in found and callable(function):
+            found[symbol] = (function, found[symbol][1])
+    return found
+
+
+_DECLARATION = re.compile(r"define (?:weak_odr |linkonce_odr |external )?")
+
+
+class _Linker:
+    """Joins the raw modules of a program."""
+
+    def __init__(self, root: RawLibrary, declared: dict[str, str]) -> None:
+        self._declared = declared
+        self.libraries = [root]
+        self.module = root.module.clone()
+        if declared:
+            self.module = self._with_declarations(self.module)
+        self._add(root)
+        self._resolve()
+
+    def _with_declarations(self, module: Any) -> Any:
+        """The module linked into one that declares the replaced callees: LLVM keeps the attributes of the first."""
+        declarations = llvm.parse_assembly(self._declaration_text())
+        declarations.triple, declarations.data_layout = module.triple, module.data_layout
+        declarations.link_in(module)
+        return declarations
+
+    def _declaration_text(self) -> str:
+        context = numba_private.shadow().context
+        lines = []
+        for symbol, attributes in sorted(self._declared.items()):
+            definition = str(context.libraries[symbol].module.get_function(symbol))
+            head = next(line for line in definition.splitlines() if line.startswith("define"))
+            lines.append(f"{_DECLARATION.sub('declare ', head[: head.rindex(')') + 1])} {attributes}")
+        return "\n".join(lines)
+
+    def _add(self, root: Any) -> None:
+        """Links a library and its callees."""
+        for library in _reachable(root, frozenset(self._declared)):
+            if library not in self.libraries:
+                self.libraries.append(library)
+                self._link(library)
+
+    def _link(self, library: Any) -> None:
+        if isinstance(library, RawLibrary):
+            self.module.link_in(library.module, preserve=True)
+        else:
+            self.module.link_in(numba_private.raw_module_of(library))
+
+    def _resolve(self) -> None:
+        """Links what is called through recursion or as a first-class value, which no library names as its callee."""
+        while added := [library for symbol in self._undefined() for library in self._provide(symbol)]:
+            for library in added:
+                self._add(library)
+        self._link_unresolved()
+        if missing := self._undefined():
+            raise BackendError(
+                f"the program calls {missing[0]}, which Numba compiled but did not hand over",
+                "report it with the function that caused it",
+            )
+        self.module.link_in(llvm.parse_assembly(numba_private.inline_runtime()))
+
+    def _undefined(self) -> list[str]:
+        """Symbols that Numba must have compiled, but that no linked module defines."""
+        names = {f.name for f in self.module.functions if f.is_declaration}
+        names |= {n for n in map(_unresolved_target, self.module.global_variables) if n}
+        defined = {f.name for f in self.module.functions if not f.is_declaration}
+        return sorted(name for name in names - defined - self._declared.keys() if re.match(r"_ZN|cfunc\._ZN", name))
+
+    def _provide(self, symbol: str) -> Iterator[Any]:
+        context = numba_private.shadow().context
+        library = context.libraries.get(symbol.removeprefix("cfunc."))
+        if library is not None:
+            yield context.cfunc_library(library) if symbol.startswith("cfunc.") else library
+
+    def _link_unresolved(self) -> None:
+        """Recursive calls go through pointers that Numba's JIT fills in; here they are constants."""
+        symbols = [symbol for g in self.module.global_variables if (symbol := _unresolved_target(g))]
+        if symbols:
+            lines = [f'declare void @"{s}"()\n@"{UNRESOLVED_PREFIX}{s}" = constant ptr @"{s}"' for s in symbols]
+            self.module.link_in(llvm.parse_assembly("\n".join(lines)))
+            for variable in self.module.global_variables:
+                if _unresolved_target(variable):
+                    variable.linkage = "internal"
+
+    def environments(self) -> tuple[Any, ...]:
+        """The environments of all functions."""
+        names = [g.name for g in self.module.global_variables if g.name.startswith(ENVIRONMENT_PREFIX)]
+        return tuple(e for e in map(numba_private.find_environment, names) if e is not None)
+
+
+def _unresolved_target(variable: Any) -> str | None:
+    """The symbol a recursive call is meant for, if this global is Numba's placeholder for one."""
+    name: str = variable.name
+    return name.removeprefix(UNRESOLVED_PREFIX) if name.startswith(UNRESOLVED_PREFIX) else None

@@ -1,0 +1,371 @@
+"""Everything irad needs of Numba that is not Numba's public interface.
+
+Input   a dispatcher and argument types.
+Output  the raw, unoptimised LLVM modules of the function and of all that it calls.
+Method  a *shadow compile*: while it is active, the calling thread sees a private target context whose code libraries
+        neither optimise nor link nor load machine code, and private tables in place of every table in which Numba
+        remembers what it compiled. Numba's own code does the rest, callees included, and finds nothing compiled yet.
+        Other threads see Numba as ever; the user's tables, caches and statistics stay as they are.
+Limit   functions are lowered again even if the user has compiled them: globals are frozen at that moment.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from numba.core import compiler, dispatcher, errors, sigutils, types, typing
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUTarget, cpu_target
+from numba.core.runtime import rtsys
+from numba.core.target_extension import target_override
+from numba.core.targetconfig import ConfigStack
+from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.stencils.stencil import StencilFunc
+
+from irad.frontend.numba_raw import Entry, RawContext, real_context
+
+
+class _Redirect:
+    """A data descriptor: in the shadow's thread the private table of an object, else its own attribute."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name, self.make = name, make
+        self.tables: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        if not _SHADOW.is_here():
+            try:
+                return vars(instance)[self.name]
+            except KeyError:
+                raise AttributeError(self.name) from None
+        table = self.tables.get(instance)
+        if table is None:
+            table = self.tables[instance] = self.make()
+        return table
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.name] = value
+
+
+class Shadow:
+    """The private compiler. One per process, used under Numba's compiler lock."""
+
+    def __init__(self) -> None:
+        self._owner: int | None = None
+        self._depth = 0
+        self._context: RawContext | None = None
+        self._redirects = (
+            (dispatcher._DispatcherBase, _Redirect("overloads", dict)),
+            (dispatcher._FunctionCompiler, _Redirect("_failed_cache", dict)),
+            (types.functions.BaseFunction, _Redirect("_impl_keys", dict)),
+            (ufuncbuilder.UFuncDispatcher, _Redirect("overloads", dict)),
+            (ufunc_base.UfuncLowererBase, _Redirect("libs", list)),
+            (StencilFunc, _Redirect("_type_cache", dict)),
+            (StencilFunc, _Redirect("_targetctx", lambda: _SHADOW.context)),
+        )
+
+    @property
+    def context(self) -> RawContext:
+        """The private target context; made at first use."""
+        if self._context is None:
+            self._context = RawContext(cpu_target.typing_context, "cpu")
+        return self._context
+
+    def is_here(self) -> bool:
+        """Whether the calling thread compiles in the shadow now."""
+        return self._owner == threading.get_ident()
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Shadow compilation for the calling thread. Re-entrant; also inside a compilation by Numba."""
+        with ExitStack() as stack:
+            stack.enter_context(global_compiler_lock)
+            real_context().refresh()  # before the private one, which would make the runtime its own
+            if self._depth == 0:
+                stack.enter_context(self._patched())
+            stack.enter_context(self._entered())
+            stack.enter_context(_fresh_compilation())
+            self.context.refresh()
+            yield
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Numba as it is, inside a shadow compilation."""
+        owner, self._owner = self._owner, None
+        try:
+            yield
+        finally:
+            self._owner = owner
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        owner, self._owner = self._owner, threading.get_ident()
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self._owner = owner
+
+    @contextmanager
+    def _patched(self) -> Iterator[None]:
+        undo: list[tuple[type, str, bool, Any]] = []
+        try:
+            for owner, name, value in self._replacements():
+                undo.append((owner, name, name in vars(owner), vars(owner).get(name)))
+                setattr(owner, name, value)
+            yield
+        finally:
+            for owner, name, existed, value in reversed(undo):
+                if existed:
+                    setattr(owner, name, value)
+                else:
+                    delattr(owner, name)
+
+    def _replacements(self) -> Iterator[tuple[type, str, Any]]:
+        for owner, redirect in self._redirects:
+            yield owner, redirect.name, redirect
+        real = vars(CPUTarget)["target_context"]
+        yield CPUTarget, "target_context", property(lambda target: self.context if self.is_here() else real.fget(target))
+        for owner, name, replacement in (
+            (dispatcher.Dispatcher, "compile", _compile),
+            (dispatcher.Dispatcher, "__init__", _outside),
+            (dispatcher.LiftedWith, "compile", _compile_lifted),
+            (dispatcher.Dispatcher, "get_compile_result", _get_compile_result),
+            (dispatcher.Dispatcher, "get_function_type", _get_function_type),
+            (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
+            (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
+            (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
+            (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
+        ):
+            yield owner, name, self._bind(replacement, getattr(owner, name))
+
+    def _bind(self, replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that is ``replacement`` in the shadow's thread and ``original`` elsewhere."""
+
+        def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.is_here():
+                return original(instance, *args, **kwargs)
+            return replacement(original, instance, *args, **kwargs)
+
+        return method
+
+
+@contextmanager
+def _fresh_compilation() -> Iterator[None]:
+    """No enclosing call stack, flags or target: a compilation by Numba may be under way in this thread."""
+    typing_context = cpu_target.typing_context
+    callstack = typing_context.callstack
+    typing_context.callstack = typing.context.CallStack()
+    try:
+        with ConfigStack().enter(compiler.DEFAULT_FLAGS.copy()), target_override("cpu"), warnings.catch_warnings():
+            # the user did not ask for line tables, so what is missing in them is not the user's concern
+            warnings.simplefilter("ignore", errors.NumbaDebugInfoWarning)
+            yield
+    finally:
+        typing_context.callstack = callstack
+
+
+def _compile(_: Any, self: Any, sig: Any) -> Any:
+    """`Dispatcher.compile` without caches, events, statistics."""
+    arguments, result = sigutils.normalize_signature(sig)
+    existing = self.overloads.get(tuple(arguments))
+    if existing is not None:
+        return existing.entry_point
+    if not self._can_compile:
+        raise RuntimeError("compilation disabled")
+    return _lower(self, arguments, result)
+
+
+def _lower(self: Any, arguments: Any, result: Any) -> Any:
+    """Lowers one signature into the private table."""
+    with self._compiling_counter:
+        try:
+            compiled = self._compiler.compile(tuple(arguments), result)
+        except errors.ForceLiteralArg as request:
+            raise request.bind_fold_arguments(lambda args, kws: self._compiler.fold_argument_types(args, kws)[1]) from None
+        compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
+        compiled.library.function = self.py_func, compiled.signature
+        self.overloads[tuple(compiled.signature.args)] = compiled
+        # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
+        weakref.finalize(self, _SHADOW.context.forget, compiled.entry_point).atexit = False
+        return compiled.entry_point
+
+
+def _lower_declared(self: Any, arguments: tuple[Any, ...]) -> None:
+    """Lowers an explicit signature of a dispatcher that has no other."""
+    with _SHADOW.suspended():
+        declared = self.overloads.get(arguments)
+    if declared is not None and arguments not in self.overloads:
+        _lower(self, arguments, declared.signature.return_type)
+
+
+def _outside(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+    """A dispatcher made during a shadow compile belongs to Numba's own context."""
+    with _SHADOW.suspended():
+        original(self, *args, **kwargs)
+
+
+def _compile_lifted(original: Any, self: Any, sig: Any) -> Any:
+    """A ``with objmode`` block is called through its Python object: it needs machine code."""
+    with _SHADOW.suspended():
+        self.targetctx = real_context()
+        self.flags = self.flags.copy()
+        self.flags.debuginfo = False
+        return original(self, sig)
+
+
+def _get_compile_result(original: Any, self: Any, sig: Any) -> Any:
+    """For a dispatcher that becomes a first-class function value."""
+    if not self._can_compile:
+        _lower_declared(self, tuple(sig.args))
+    return original(self, sig)
+
+
+def _get_function_type(original: Any, self: Any) -> Any:
+    """A dispatcher's function type depends on how many signatures the user gave it."""
+    with _SHADOW.suspended():
+        return original(self)
+
+
+def _get_call_template(original: Any, self: Any, args: Any, kws: Any) -> Any:
+    """A dispatcher with explicit signatures is resolved among those, and only the chosen one is lowered."""
+    if self._can_compile or isinstance(self, dispatcher.LiftedCode):
+        return original(self, args, kws)
+    with _SHADOW.suspended():
+        template, pysig, args, kws = original(self, args, kws)
+    chosen = template(cpu_target.typing_context).apply(args, kws)
+    if chosen is not None:
+        _lower_declared(self, tuple(chosen.args))
+    return template, pysig, args, kws
+
+
+def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
+    """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
+    flags = original(self, flags)
+    if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
+        flags.boundscheck = False
+    flags.debuginfo = True
+    flags.dbg_directives_only = True
+    flags.dbg_extend_lifetimes = False
+    flags.dbg_optnone = False
+    return flags
+
+
+def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
+    """The loop of a ``@vectorize`` function for element types, lowered in the shadow."""
+    with _SHADOW.suspended():
+        declared, _ = original(self, ewise_types)
+    overloads = self._dispatcher.overloads
+    if declared is not None and declared not in overloads:
+        _lower_elementwise(self, declared)
+    if declared is None and not self._frozen:
+        declared = next((sig for sig in overloads if sig.args == tuple(ewise_types)), None)
+    if declared is None:
+        return None, None
+    return declared, overloads[declared]
+
+
+def _compile_elementwise(_: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+    """Lowers the loop body of a ``@vectorize`` function; NumPy's own ufunc object stays as it is."""
+    return _lower_elementwise(self, tuple(argtys) if return_type is None else return_type(*argtys))
+
+
+def _lower_elementwise(self: Any, sig: Any) -> Any:
+    compiled = self._dispatcher.compile(sig, **self.targetoptions)
+    self._lower_me.libs.append(compiled.library)
+    return compiled
+
+
+_SHADOW = Shadow()
+
+
+def shadow() -> Shadow:
+    """The process's private compiler."""
+    return _SHADOW
+
+
+def target_machine() -> Any:
+    """The machine Numba generates code for."""
+    return cpu_target.target_context.codegen()._tm
+
+
+def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
+    """Numba's compile result of a dispatcher for argument types, from the private table.
+
+    Call it while the shadow is active. The signature of the result differs from ``arguments`` where the dispatcher has
+    only explicit signatures.
+    """
+    overloads = user_dispatcher.overloads
+    if arguments not in overloads:
+        if user_dispatcher._can_compile:
+            user_dispatcher.compile(arguments)
+        else:
+            template, _, folded, kws = user_dispatcher.get_call_template(arguments, {})
+            chosen = template(cpu_target.typing_context).apply(folded, kws)
+            if chosen is None:
+                raise errors.TypingError(f"no signature of {user_dispatcher.__name__} takes {arguments}")
+            return overloads[tuple(chosen.args)]
+    return overloads[arguments]
+
+
+def overload_functions() -> Iterator[tuple[str, Any]]:
+    """(symbol, library function) of every implementation of a library function lowered so far."""
+    for owner, redirect in _SHADOW._redirects:
+        if owner is types.functions.BaseFunction:
+            for function_type, implementations in list(redirect.tables.items()):
+                for key in implementations.values():
+                    if isinstance(key, Entry):
+                        yield key.symbol, function_type.typing_key
+
+
+def runtime_library() -> Any:
+    """Numba's runtime as a code library."""
+    return rtsys.library
+
+
+def find_environment(name: str) -> Any:
+    """The environment behind an environment global, or None."""
+    return lookup_environment(name)
+
+
+def raw_module_of(library: Any) -> Any:
+    """A copy of a compiled library's module, for the few callees that have no raw one."""
+    return library._get_module_for_linking().clone()
+
+
+def callees_of(library: Any) -> list[Any]:
+    """The libraries a library links."""
+    return list(library._linking_libraries)
+
+
+def inline_runtime() -> str:
+    """The part of Numba's runtime that must be inlined: the access to an allocation's data."""
+    return _INLINE_RUNTIME
+
+
+_INLINE_RUNTIME = """
+define linkonce_odr ptr @NRT_MemInfo_data_fast(ptr %info) alwaysinline {
+  %field = getelementptr i8, ptr %info, i64 24
+  %data = load ptr, ptr %field, align 8
+  ret ptr %data
+}
+"""
+
+
+def is_eager(user_dispatcher: Any) -> bool:
+    """Whether a dispatcher has explicit signatures only."""
+    return not user_dispatcher._can_compile
+
+
+def compiler_lock() -> Any:
+    """Numba's lock on everything that compiles."""
+    return global_compiler_lock

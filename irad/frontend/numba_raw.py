@@ -1,0 +1,161 @@
+"""Numba's CPU target cut off behind lowering: what the shadow compile (`numba_private`) compiles for.
+
+A raw library keeps the module that Numba's lowering printed: LLVM neither optimises it nor links callees nor makes machine
+code. With `numba_private` and `numba_code` this is all that touches Numba's private parts.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import cgutils, codegen, cpu, types
+from numba.core.registry import cpu_target
+from numba.np.ufunc import dufunc
+from numba.np.ufunc.gufunc import GUFunc
+
+from irad.frontend import fixups
+
+ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
+UNRESOLVED_PREFIX = ".numba.unresolved$"
+SIGNED_RANGES = (types.range_iter32_type, types.range_iter64_type)
+
+
+class Entry:
+    """Stands for a function's entry point in the private tables: nothing is ever called."""
+
+    def __init__(self, symbol: str, name: str) -> None:
+        self.symbol = symbol
+        self.__name__ = name
+
+
+class RawLibrary(codegen.JITCodeLibrary):
+    """Keeps a function's LLVM module as Numba lowered it: no passes, no linking of callees, no machine code."""
+
+    descriptor: Any = None
+    environment: Any = None
+    function: tuple[Any, Any] | None = None
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Takes a lowered module; its functions may later be linked into several programs."""
+        module = llvm.parse_assembly(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        module.name = ir_module.name
+        self.add_llvm_module(module)
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Takes a module that is already parsed."""
+        for function in ll_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "weak_odr"
+        self._final_module.link_in(ll_module)
+
+    def add_linking_library(self, library: Any) -> None:
+        """Remembers a callee."""
+        if library not in self._linking_libraries:
+            self._linking_libraries.append(library)
+
+    def finalize(self) -> None:
+        """Nothing to do: there is no machine code."""
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No address; Numba stores it in places that are never used."""
+        self._finalized = True
+        return 0
+
+    @property
+    def module(self) -> Any:
+        """The raw module. Not to be changed: clone it."""
+        return self._final_module
+
+    @property
+    def callees(self) -> list[Any]:
+        """Libraries of what it calls."""
+        return list(self._linking_libraries)
+
+
+class RawCodegen(codegen.JITCPUCodegen):
+    """Makes raw libraries."""
+
+    _library_class = RawLibrary
+
+
+class RawContext(cpu.CPUContext):
+    """Numba's CPU target, up to lowering."""
+
+    def init(self) -> None:
+        """Called by Numba's constructor."""
+        self.is32bit = False
+        self._internal_codegen = RawCodegen("irad.raw")
+        self.libraries: weakref.WeakValueDictionary[str, RawLibrary] = weakref.WeakValueDictionary()
+
+    def load_additional_registries(self) -> None:
+        """Numba's lowerings, with signed ranges counting without signed wrap-around."""
+        super().load_additional_registries()
+        selector = self._defns["iternext"]
+        for index, (signature, implementation) in enumerate(selector.versions):
+            if signature and signature[0] in SIGNED_RANGES and not hasattr(implementation, "no_signed_wrap"):
+                selector.versions[index] = signature, _no_signed_wrap(implementation)
+                selector._cache.clear()
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        """The lowering of a call; ufuncs registered theirs only with Numba's own context."""
+        key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
+        if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
+            self._defns[key] = real_context()._defns[key]
+        return super().get_function(fn, sig, _firstcall)
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
+        """The end of a compilation: no machine code, but the library is remembered under its symbol."""
+        library.descriptor, library.environment = fndesc, env
+        self.libraries[fndesc.mangled_name] = library
+        return Entry(fndesc.mangled_name, fndesc.qualname)
+
+    def forget(self, entry: Entry) -> None:
+        """Drops the lowering of a function whose dispatcher is gone."""
+        self._defns.pop(entry, None)
+
+    def create_cpython_wrapper(self, *args: Any, **kwargs: Any) -> None:
+        """Never called from Python."""
+
+    def create_cfunc_wrapper(self, *args: Any, **kwargs: Any) -> None:
+        """Made on demand by `cfunc_library`."""
+
+    def cfunc_library(self, library: RawLibrary) -> RawLibrary:
+        """The wrapper through which a function is called as a first-class value."""
+        wrapper = self.codegen().create_library(library.name + ".cfunc")
+        descriptor, environment = library.descriptor, library.environment
+        with self.push_code_library(wrapper):
+            context = self.subtarget(fndesc=descriptor, environment=environment)
+            cpu.CPUContext.create_cfunc_wrapper(context, wrapper, descriptor, environment, None)
+        wrapper.add_linking_library(library)
+        result: RawLibrary = wrapper
+        return result
+
+
+def _no_signed_wrap(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering of a range's step with ``nsw`` on the sum, without which LLVM cannot bound a counter.
+
+    The count runs down to zero, so the sum that could overflow is never read. An unsigned range must not get it: its
+    values lie beyond the signed range.
+    """
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        add = builder.add
+        builder.add = lambda lhs, rhs, name="", flags=(): add(lhs, rhs, name, flags=(*flags, "nsw"))
+        try:
+            return implementation(context, builder, signature, arguments)
+        finally:
+            del builder.add
+
+    for name, value in vars(implementation).items():
+        setattr(lower, name, value)
+    lower.no_signed_wrap = True  # type: ignore[attr-defined]
+    return lower
+
+
+def real_context() -> Any:
+    """Numba's own target context, also while the private one is in its place."""
+    return cpu_target._toplevel_target_context

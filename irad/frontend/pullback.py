@@ -1,0 +1,335 @@
+"""The two sweeps of `irad.vjp`, which may run far apart: forward fills a state, the pullback reads it.
+
+The state is one block of memory: the frame, the returned struct, its shadow, the arena. Shadows of the arguments are
+arrays beside it. The arena is deleted by `close_state`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.np.arrayobj import populate_array
+
+from irad.backend import runtime
+from irad.errors import SignatureError
+from irad.frontend import abi, seeding
+from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.derivation import Derivation, derivation_of
+from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
+from irad.frontend.library import build_library
+from irad.frontend.lowering import Extras, Sweeps, structured
+from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_types import types
+from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, allocate_zeroed, extent_of
+from irad.frontend.signature import may_have_derivative
+from irad.options import Options
+
+STATE_TYPE = types.Array(types.uint8, 1, "C")
+POINTER_SIZE = 8
+
+_INTP = cgutils.intp_t
+_VOID_POINTER = cgutils.voidptr_t
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Byte offsets in a state; the arena's address comes last."""
+
+    value: int
+    shadow: int
+    arena: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of a state."""
+        return self.arena + POINTER_SIZE
+
+
+def layout_of(derivation: Derivation) -> Layout:
+    """The layout of the state of a function."""
+    frame = _round_up(derivation.compiled.derivative.frame_size)
+    size = _round_up(abi.memory_of_return(derivation.return_type).stride)
+    return Layout(value=frame, shadow=frame + size, arena=frame + 2 * size)
+
+
+def _round_up(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class ForwardDispatcher(DerivativeDispatcher):
+    """The forward sweep of a function: returns a number, the value, the state and the shadows of the arguments.
+
+    Attributes:
+        pullbacks: for each number a compiled ``(state, shadows, seed) -> gradients``.
+    """
+
+    def __init__(self, primal: Any, options: Options, rebuild: tuple[Any, ...]) -> None:
+        self.pullbacks: list[DerivativeDispatcher] = []
+        names = parameter_names(primal.py_func)
+
+        def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+            derivation = _derivation(primal, argument_types, options)
+            number = len(self.pullbacks)
+            self.pullbacks.append(_pullback(primal, derivation))
+            result_type = forward_type(derivation)
+
+            def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+                held = tuple(zip(values, signature.args, strict=True))
+                return emit_forward(context, builder, derivation, values, number, held)
+
+            return result_type(*argument_types), lower
+
+        body = {"irad_call": make_intrinsic(names, define)}
+        wrapper = make_wrapper("vjp", primal.py_func, [], "irad_call({arguments})", body)
+        super().__init__(wrapper, primal, "vjp", rebuild)
+
+
+def _derivation(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
+    arguments = abi.arguments_of(primal.py_func, argument_types)
+    roles = tuple((a.position, Role.GRADIENT) for a in arguments if may_have_derivative(a))
+    if not roles:
+        raise SignatureError(
+            f"no argument of {primal.py_func.__qualname__} has a derivative: "
+            + (", ".join(str(a.type) for a in arguments) or "there is none"),
+            "pass floats or arrays of floats",
+            location=location_of(primal.py_func),
+        )
+    return derivation_of(primal, argument_types, Task(roles, Seed.GIVEN, options=options), arguments_may_change=True)
+
+
+def _pullback(primal: Any, derivation: Derivation) -> DerivativeDispatcher:
+    def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, given[2])
+
+        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            return emit_pullback(context, builder, derivation, signature, values)
+
+        return gradients_type(derivation)(*given), lower
+
+    def like(state: Any, shadows: Any, cotangent: Any) -> None:
+        """Parameters of a pullback."""
+
+    names = parameter_names(like)
+    wrapper = make_wrapper("pullback", like, [], "irad_call({arguments})", {"irad_call": make_intrinsic(names, define)})
+    return DerivativeDispatcher(wrapper, primal, "pullback", (_no_pickle, ()))
+
+
+def _no_pickle() -> None:
+    raise TypeError("a pullback holds memory of this process and cannot be pickled")
+
+
+# --- types ------------------------------------------------------------------------------------------------------------
+
+
+def forward_type(derivation: Derivation) -> Any:
+    """What the forward sweep returns."""
+    shadows = types.BaseTuple.from_types(
+        tuple(_shadow_type(leaf) for _, leaf in derivation.active_leaves(LeafKind.ARRAY))
+    )
+    return types.Tuple((types.intp, derivation.return_type, STATE_TYPE, shadows))
+
+
+def _shadow_type(leaf: Leaf) -> Any:
+    return types.Array(leaf.type.dtype, leaf.type.ndim, leaf.type.layout)
+
+
+def gradients_type(derivation: Derivation) -> Any:
+    """What the pullback returns: one entry for each argument."""
+    return types.BaseTuple.from_types(
+        tuple(
+            types.none
+            if derivation.task.role_of(a.position) is Role.CONST
+            else _compact(abi.gradient_type(derivation.caller_arguments[a.position].type))
+            for a in derivation.arguments
+        )
+    )
+
+
+def _compact(gradient_type: Any) -> Any:
+    """The same with contiguous arrays: a pullback returns copies."""
+    if isinstance(gradient_type, types.BaseTuple):
+        return abi.tuple_type(gradient_type, tuple(map(_compact, gradient_type.types)))
+    if isinstance(gradient_type, types.Array) and gradient_type.layout == "A":
+        return gradient_type.copy(layout="C")
+    return gradient_type
+
+
+# --- forward ----------------------------------------------------------------------------------------------------------
+
+
+def emit_forward(
+    context: Any,
+    builder: Any,
+    derivation: Derivation,
+    values: Sequence[Any],
+    number: int,
+    held: Sequence[tuple[Any, Any]],
+) -> Any:
+    """Emits the forward sweep; the result has the type `forward_type`."""
+    layout = layout_of(derivation)
+    state = allocate_zeroed(context, builder, _INTP(layout.size))
+    with cgutils.if_unlikely(builder, cgutils.is_null(builder, state)):
+        for value, numba_type in held:
+            context.nrt.decref(builder, numba_type, value)
+        context.call_conv.return_user_exc(builder, MemoryError, ("no memory for a derivative",))
+    block = context.nrt.meminfo_data(builder, state)
+    places = _places(builder, derivation, block, layout)
+    extras = Extras({}, held=(*held, (state, MEMINFO_TYPE)), places=places)
+    sweeps = Sweeps(context, builder, derivation, values, extras)
+    arena = sweeps.open_arena("irad.arena_new")
+    status = sweeps.run_augmented(block, arena)
+    result_type = forward_type(derivation)
+    result = sweeps.zeroed(context.get_value_type(result_type))
+    with sweeps.succeeded(status, arena, "irad.arena_delete"):
+        builder.store(arena, _at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
+        sweeps.memory.defer_transient(sweeps.declare("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
+        leaves = [leaf for _, leaf in derivation.active_leaves(LeafKind.ARRAY)]
+        shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
+        items = (
+            _INTP(number),
+            sweeps.value(),
+            _state_array(context, builder, state, block, layout),
+            context.make_tuple(builder, result_type.types[3], shadows),
+        )
+        builder.store(context.make_tuple(builder, result_type, items), result)
+    return builder.load(result)
+
+
+def _at(builder: Any, block: Any, offset: int, pointer_type: Any) -> Any:
+    return builder.bitcast(builder.gep(block, [_INTP(offset)]), pointer_type)
+
+
+def _places(builder: Any, derivation: Derivation, block: Any, layout: Layout) -> tuple[Any, Any]:
+    pointer = abi.return_llvm_type(derivation.return_type).as_pointer()
+    return _at(builder, block, layout.value, pointer), _at(builder, block, layout.shadow, pointer)
+
+
+def _state_array(context: Any, builder: Any, meminfo: Any, block: Any, layout: Layout) -> Any:
+    array = context.make_array(STATE_TYPE)(context, builder)
+    populate_array(array, block, (_INTP(layout.size),), (_INTP(1),), 1, meminfo)
+    return array._getvalue()
+
+
+# --- pullback ---------------------------------------------------------------------------------------------------------
+
+
+def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature: Any, values: Sequence[Any]) -> Any:
+    """Emits the reverse sweep of a state; the result has the type `gradients_type`.
+
+    Argument shadows and the cotangent of the return value are cleared first: the sweep leaves both as it pleases.
+    """
+    state, shadows, seed = values
+    shadows_type, seed_type = signature.args[1:]
+    context.active_code_library.add_linking_library(derivation.compiled.library)
+    layout = layout_of(derivation)
+    block = context.make_array(STATE_TYPE)(context, builder, state).data
+    return_pointer, return_shadow = _places(builder, derivation, block, layout)
+    arrays = [
+        context.make_array(array_type)(context, builder, builder.extract_value(shadows, i))
+        for i, array_type in enumerate(shadows_type.types)
+    ]
+    _clear(context, builder, derivation, return_shadow, arrays, shadows_type.types)
+    value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
+    _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
+    for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
+        seeding.add_seed(context, builder, return_shadow, value, seed, leaf, part)
+    cotangents = _run_reverse(context, builder, derivation, block, layout)
+    remaining = iter(zip(arrays, shadows_type.types, strict=True))
+
+    def make(leaf: Leaf, gradient_type: Any) -> Any:
+        if leaf.kind is LeafKind.FLOAT:
+            return context.cast(builder, builder.load(cotangents[leaf.index]), leaf.type, gradient_type)
+        array, array_type = next(remaining)
+        return context.compile_internal(builder, _copy, gradient_type(array_type), [array._getvalue()])
+
+    result_type = gradients_type(derivation)
+    items = []
+    for argument, gradient_type in zip(derivation.arguments, result_type.types, strict=True):
+        if gradient_type == types.none:
+            items.append(context.get_dummy_value())
+            continue
+        caller_type = derivation.caller_arguments[argument.position].type
+        items.append(structured(context, builder, caller_type, gradient_type, iter(argument.leaves), make))
+    return context.make_tuple(builder, result_type, items)
+
+
+def _copy(array: Any) -> Any:
+    """Compiled by Numba: a contiguous copy."""
+    return array.copy()
+
+
+def _clear(
+    context: Any, builder: Any, derivation: Derivation, return_shadow: Any, arrays: Sequence[Any], array_types: Any
+) -> None:
+    """Clears the cotangents that an earlier call left: those of argument memory and of returned floats."""
+    for array, array_type in zip(arrays, array_types, strict=True):
+        flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
+        extent = extent_of(builder, Leaf(array_type, LeafKind.ARRAY, 0, ()), flat)
+        cgutils.memset(builder, builder.inttoptr(extent.low, _VOID_POINTER), extent.size(builder), 0)
+    for leaf in abi.leaves_of(derivation.return_type):
+        if leaf.kind is LeafKind.FLOAT:
+            seeding.store_zero(builder, return_shadow, leaf.path)
+
+
+def _check_shapes(
+    context: Any,
+    builder: Any,
+    derivation: Derivation,
+    value: Any,
+    held: Iterable[tuple[Any, Any]],
+    seed_type: Any,
+) -> None:
+    values = list(held)
+    leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
+    good = seeding.shapes_match(context, builder, value, values[2][0], leaves)
+    with builder.if_then(builder.not_(good), likely=False):
+        for held_value, numba_type in values:
+            context.nrt.decref(builder, numba_type, held_value)
+        context.call_conv.return_user_exc(builder, SignatureError, seeding.SHAPE_MISFIT)
+
+
+def _run_reverse(context: Any, builder: Any, derivation: Derivation, block: Any, layout: Layout) -> dict[int, Any]:
+    """Calls the reverse sweep; the result holds the places of the cotangents of floats by LLVM parameter."""
+    arena = builder.load(_at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
+    cotangents: dict[int, Any] = {}
+    for _, leaf in derivation.active_leaves(LeafKind.FLOAT):
+        cotangents[leaf.index] = cgutils.alloca_once(builder, context.get_value_type(leaf.type))
+    values = [block, arena, *cotangents.values()]
+    function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+    symbol = derivation.compiled.derivative.reverse
+    builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
+    return cotangents
+
+
+@cache
+def _delete_arena() -> Callable[[int], None]:
+    """The compiled ``irad.arena_delete``."""
+    runtime.install()
+    text = f"""{runtime.runtime_text()}
+define void @irad.close_state(ptr %arena) {{
+  call void @irad.arena_delete(ptr %arena)
+  ret void
+}}
+"""
+    library = build_library("irad.close_state", text, ())
+    address = library.get_pointer_to_function("irad.close_state")
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+
+    def delete(arena: int) -> None:
+        assert library is not None  # keeps the code alive
+        function(arena)
+
+    return delete
+
+
+def close_state(state: Any) -> None:
+    """Frees what the forward sweep left for the pullback; the state must not be used again."""
+    address = int(state[-POINTER_SIZE:].view("u8")[0])
+    _delete_arena()(address)

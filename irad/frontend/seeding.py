@@ -1,0 +1,139 @@
+"""Puts the cotangent of the return value into the shadow of the memory that the function returned it through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from irad.errors import SignatureError
+from irad.frontend import abi
+from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.numba_types import types
+
+_DATA_FIELD = 4
+
+SHAPE_MISFIT = (
+    "an array of the seed has another shape than the array that the function returned",
+    "give an array of the shape of the returned array",
+)
+
+
+def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
+    """Checks the structure of a seed against that of the return value.
+
+    Raises:
+        SignatureError: it is another one.
+    """
+    _check(name, return_type, seed_type, "")
+
+
+def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
+    if isinstance(return_type, types.BaseTuple):
+        if seed_type == types.none:
+            return
+        if not isinstance(seed_type, types.BaseTuple) or len(seed_type.types) != len(return_type.types):
+            raise _misfit(name, return_type, seed_type, at, f"a tuple of {len(return_type.types)}")
+        for i, (item, seed) in enumerate(zip(return_type.types, seed_type.types, strict=True)):
+            _check(name, item, seed, f"{at}[{i}]")
+        return
+    match abi.kind_of(return_type):
+        case LeafKind.FLOAT:
+            good, wanted = isinstance(seed_type, types.Float | types.Integer), "a float, or None"
+        case LeafKind.ARRAY:
+            good = isinstance(seed_type, types.Array) and (seed_type.dtype, seed_type.ndim) == (
+                return_type.dtype,
+                return_type.ndim,
+            )
+            wanted = "an array of the same dtype and shape, or None"
+        case _:
+            good, wanted = False, "None: the value has no derivative"
+    if not good and seed_type != types.none:
+        raise _misfit(name, return_type, seed_type, at, wanted)
+
+
+def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -> SignatureError:
+    return SignatureError(
+        f"the seed for the value{at} of {name}, which is a {return_type}, is a {seed_type}", f"give {wanted}"
+    )
+
+
+def store_unit(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
+    """Makes 1 the cotangent of the float at a path of the returned value."""
+    place = _place(builder, shadow, path)
+    builder.store(ir.Constant(place.type.pointee, 1.0), place)
+
+
+def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
+    """Makes 0 the cotangent of the float at a path of the returned value."""
+    place = _place(builder, shadow, path)
+    builder.store(ir.Constant(place.type.pointee, 0.0), place)
+
+
+def seeded_leaves(return_type: Any, seed_type: Any, path: tuple[int, ...] = ()) -> list[tuple[Leaf, Any]]:
+    """The leaves of the return value that get a cotangent, each with the type of its seed."""
+    if seed_type == types.none:
+        return []
+    if isinstance(return_type, types.BaseTuple):
+        pairs = enumerate(zip(return_type.types, seed_type.types, strict=True))
+        return [found for i, (item, seed) in pairs for found in seeded_leaves(item, seed, (*path, i))]
+    return [(Leaf(return_type, abi.kind_of(return_type), 0, path), seed_type)]
+
+
+def shapes_match(context: Any, builder: Any, value: Any, seed: Any, leaves: Sequence[tuple[Leaf, Any]]) -> Any:
+    """Whether each array of the seed has the shape of the array it is the cotangent of."""
+    good = ir.Constant(ir.IntType(1), 1)
+    for leaf, seed_type in leaves:
+        if leaf.is_array:
+            returned = context.make_array(leaf.type)(context, builder, _extract(builder, value, leaf.path))
+            given = context.make_array(seed_type)(context, builder, _extract(builder, seed, leaf.path))
+            for left, right in zip(
+                cgutils.unpack_tuple(builder, returned.shape), cgutils.unpack_tuple(builder, given.shape), strict=True
+            ):
+                good = builder.and_(good, builder.icmp_signed("==", left, right))
+    return good
+
+
+def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, leaf: Leaf, seed_type: Any) -> None:
+    """Adds the seed of one leaf.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        shadow: the shadow of the memory the value was returned through.
+        value: the whole value, as Numba holds it.
+        seed: the whole seed, as Numba holds it.
+        leaf: the part of the value.
+        seed_type: the Numba type of its seed.
+    """
+    place = _place(builder, shadow, leaf.path)
+    part = _extract(builder, seed, leaf.path)
+    if leaf.kind is LeafKind.FLOAT:
+        builder.store(context.cast(builder, part, seed_type, leaf.type), place)
+        return
+    data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
+    with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
+        returned = context.make_array(leaf.type)(context, builder, _extract(builder, value, leaf.path))
+        given = context.make_array(seed_type)(context, builder, part)
+        _add_elements(context, builder, leaf.type, data, returned, seed_type, given)
+
+
+def _add_elements(
+    context: Any, builder: Any, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any
+) -> None:
+    shape = cgutils.unpack_tuple(builder, returned.shape)
+    strides = cgutils.unpack_tuple(builder, returned.strides)
+    with cgutils.loop_nest(builder, shape, cgutils.intp_t) as indices:
+        place = cgutils.get_item_pointer2(context, builder, data, shape, strides, target_type.layout, indices)
+        item = builder.load(cgutils.get_item_pointer(context, builder, seed_type, given, indices))
+        builder.store(builder.fadd(builder.load(place), item), place)
+
+
+def _place(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
+    return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer
+
+
+def _extract(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
+    return builder.extract_value(value, list(path)) if path else value

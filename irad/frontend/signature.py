@@ -1,0 +1,203 @@
+"""Does a task fit the types of a call? Every misfit is a `SignatureError` that names the argument and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend import abi
+from irad.frontend.abi import Argument, Leaf, LeafKind
+from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_types import types
+
+
+def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task) -> None:
+    """Checks the differentiated arguments of a call.
+
+    Raises:
+        SignatureError: a position that does not exist, or an argument without derivative.
+        UnsupportedError: an argument whose derivative irad does not know how to represent.
+    """
+    for position, role in task.roles:
+        if position >= len(arguments):
+            raise SignatureError(
+                f"{_name(dispatcher)} has no argument {position}: the call has {len(arguments)} arguments",
+                "name positions of the call, counted from 0",
+                location=location_of(dispatcher.py_func),
+            )
+        argument = arguments[position]
+        for leaf in argument.leaves:
+            _check_leaf(dispatcher, argument, leaf)
+        _check_role(dispatcher, argument, role)
+        if role is not Role.CONST and not any(leaf.kind is not LeafKind.INERT for leaf in argument.leaves):
+            raise _without_derivative(dispatcher, argument)
+
+
+def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
+    if not _is_refused(leaf):
+        return
+    if isinstance(leaf.type.dtype if leaf.is_array else leaf.type, types.Complex):
+        raise UnsupportedError(
+            f"{argument} of {_name(dispatcher)} holds complex numbers",
+            "(a) pass real and imaginary part as two floats or arrays or (b) leave it out of what is differentiated",
+            location=location_of(dispatcher.py_func),
+        )
+    raise UnsupportedError(
+        f"{argument} of {_name(dispatcher)} is a {leaf.type}, whose gradient irad cannot represent",
+        "(a) pass its floats as arrays or tuples or (b) leave it out of what is differentiated",
+        location=location_of(dispatcher.py_func),
+    )
+
+
+def _is_refused(leaf: Leaf) -> bool:
+    scalar = leaf.type.dtype if leaf.is_array else leaf.type
+    is_record = isinstance(scalar, types.Record) and not leaf.is_array and abi.holds_floats(scalar)
+    return is_record or isinstance(scalar, (types.Complex, *_CONTAINERS))
+
+
+def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
+    """`irad.autodiff`'s annotations: a float travels by value, an array by its memory."""
+    kinds = {leaf.kind for leaf in argument.leaves}
+    if role is Role.ACTIVE and LeafKind.ARRAY in kinds:
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Active is for floats",
+            f"(a) irad.Duplicated({argument.name}, np.zeros_like({argument.name})), or irad.MixedDuplicated for a "
+            "tuple of floats and arrays, or (b) irad.Const",
+            location=location_of(dispatcher.py_func),
+        )
+    if role is Role.SHADOW and LeafKind.FLOAT in kinds:
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Duplicated is for arrays",
+            f"(a) irad.Active({argument.name}), or irad.MixedDuplicated for a tuple of floats and arrays, "
+            "or (b) irad.Const",
+            location=location_of(dispatcher.py_func),
+        )
+
+
+def may_have_derivative(argument: Argument) -> bool:
+    """Whether an argument holds floats in any form, those that irad refuses included."""
+    return any(leaf.kind is not LeafKind.INERT or _is_refused(leaf) for leaf in argument.leaves)
+
+
+_CONTAINERS = (
+    types.List,
+    types.ListType,
+    types.DictType,
+    types.Set,
+    types.ClassInstanceType,
+    types.Optional,
+)
+
+
+def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
+    kind = argument.type
+    remedy = "leave it out of what is differentiated"
+    if isinstance(kind, types.Boolean | types.Integer):
+        remedy = f"(a) pass a float, as in {_float_example(kind)}, or (b) {remedy}"
+    elif isinstance(kind, types.Array):
+        remedy = f"(a) pass an array of floats, as {argument.name}.astype(float) gives one, or (b) {remedy}"
+    return SignatureError(
+        f"{argument} of {_name(dispatcher)} is a {kind}, which has no derivative",
+        remedy,
+        location=location_of(dispatcher.py_func),
+    )
+
+
+def _float_example(kind: Any) -> str:
+    return "1.0 in place of True" if isinstance(kind, types.Boolean) else "3.0 in place of 3"
+
+
+def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
+    """Checks that the return value can have the cotangent that the task gives it.
+
+    Raises:
+        SignatureError: the value has no derivative, or needs a seed.
+    """
+    if task.has_aux:
+        is_pair = isinstance(return_type, types.BaseTuple) and len(return_type.types) == 2
+        if not is_pair:
+            raise SignatureError(
+                f"{_name(dispatcher)} returns {return_type}; with has_aux=True it must return (value, aux)",
+                "return a tuple of the value to differentiate and anything else",
+                location=location_of(dispatcher.py_func),
+            )
+        return_type = return_type.types[0]
+    if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
+        raise _not_a_float(dispatcher, return_type)
+    if task.seed is Seed.GIVEN and not any(leaf.kind is not LeafKind.INERT for leaf in abi.leaves_of(return_type)):
+        raise _not_a_float(dispatcher, return_type)
+
+
+def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
+    leaves = list(abi.leaves_of(return_type))
+    if isinstance(return_type, types.Optional):
+        remedy = "return a float on every path"
+    elif any(leaf.kind is not LeafKind.INERT for leaf in leaves):
+        remedy = (
+            "(a) give the cotangent of the value: irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…) "
+            "or (b) return one float, a sum for instance"
+        )
+        if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].kind is LeafKind.FLOAT:
+            remedy += " or (c) has_aux=True when only the first part is to be differentiated"
+    elif return_type == types.none:
+        remedy = (
+            "(a) return a float or (b) for a function that writes to its arguments: "
+            "irad.autodiff(irad.Reverse, f, …, seed=None) with irad.Duplicated(x, dx)"
+        )
+    else:
+        remedy = "return a float"
+    return SignatureError(
+        f"{_name(dispatcher)} returns {return_type}, "
+        + ("which is no single float" if "seed" in remedy and return_type != types.none else "which has no derivative"),
+        remedy,
+        location=location_of(dispatcher.py_func),
+    )
+
+
+def check_destination(dispatcher: Any, argument: Argument, role: Role, destination: Any) -> None:
+    """Checks the type of the memory that the caller gives for the derivative of an argument.
+
+    Raises:
+        SignatureError: its structure, dtype or number of dimensions is not that of the argument.
+    """
+    mine, theirs = list(argument.leaves), list(abi.leaves_of(destination))
+    if [leaf.path for leaf in mine] != [leaf.path for leaf in theirs]:
+        raise SignatureError(
+            f"what is given for the derivative of {argument} of {_name(dispatcher)} is a {destination}, "
+            f"the argument is a {argument.type}",
+            "give the structure of the argument",
+            location=location_of(dispatcher.py_func),
+        )
+    for leaf, target in zip(mine, theirs, strict=True):
+        _check_target(dispatcher, argument, role, leaf, target)
+
+
+def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, target: Leaf) -> None:
+    wanted = _wanted(role, leaf)
+    if wanted is None:
+        return
+    good = target.is_array and target.type.dtype == (leaf.type.dtype if leaf.is_array else leaf.type)
+    if leaf.is_array:
+        good = good and target.type.ndim == leaf.type.ndim
+    if not good or not target.type.mutable:
+        at = "".join(f"[{i}]" for i in leaf.path)
+        raise SignatureError(
+            f"{argument}{at} of {_name(dispatcher)} is a {leaf.type}; "
+            f"what is given for its derivative is a {target.type}",
+            f"give {wanted}",
+            location=location_of(dispatcher.py_func),
+        )
+
+
+def _wanted(role: Role, leaf: Leaf) -> str | None:
+    if leaf.kind is LeafKind.ARRAY:
+        return "a writeable array of the same dtype and shape"
+    if leaf.kind is LeafKind.FLOAT and role is Role.INTO:
+        return f"a writeable array of one {leaf.type}: a float cannot be overwritten"
+    return None
+
+
+def _name(dispatcher: Any) -> str:
+    name: str = dispatcher.py_func.__qualname__
+    return name

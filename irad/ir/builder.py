@@ -1,0 +1,497 @@
+"""Builder: makes instructions at a position, in order.
+
+Operations on constants fold, so that generated code is small before LLVM sees it (`irad.ir.folding` says what folds);
+such a method returns a `Value` that need not be an instruction.
+
+    b = Builder(block)
+    b.store(b.fadd(b.load(DOUBLE, p), x, flags=("reassoc",)), p)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from irad.ir import types
+from irad.ir.folding import fold_binary, fold_cast, fold_icmp, fold_negation, fold_select
+from irad.ir.instructions import (
+    Alloca,
+    Binary,
+    Br,
+    Call,
+    Cast,
+    CondBr,
+    ExceptionPad,
+    ExtractValue,
+    FCmp,
+    Freeze,
+    GetElementPtr,
+    ICmp,
+    InsertValue,
+    Instruction,
+    LandingPad,
+    Load,
+    Metadata,
+    Phi,
+    Ret,
+    Select,
+    Store,
+    Switch,
+    Unary,
+    Unreachable,
+)
+from irad.ir.module import Block, Function, Module
+from irad.ir.types import FunctionType, Type, VectorType
+from irad.ir.values import ConstantInt, Value, const_int
+
+Flags = tuple[str, ...]
+
+
+class Builder:
+    """Inserts instructions one after another.
+
+    Attributes:
+        block: where it inserts.
+        origin: becomes ``origin`` of what it makes.
+        metadata: copied onto what it makes.
+    """
+
+    __slots__ = ("_anchor", "_index", "block", "metadata", "origin")
+
+    def __init__(self, position: Block) -> None:
+        """Appends at the end of a block."""
+        self.block = position
+        self.origin: Instruction | None = None
+        self.metadata: Metadata = {}
+        self._anchor: Instruction | None = None
+        self._index = 0
+
+    @classmethod
+    def before(cls, inst: Instruction) -> Builder:
+        """Inserts in front of an instruction."""
+        assert inst.block is not None, "the instruction is in no block"
+        return cls._at(inst.block, inst)
+
+    @classmethod
+    def after(cls, inst: Instruction) -> Builder:
+        """Inserts behind an instruction (behind all phis, if it is a phi)."""
+        block = inst.block
+        assert block is not None, "the instruction is in no block"
+        if isinstance(inst, Phi):
+            return cls.at_start(block)
+        following = block.instructions.index(inst) + 1
+        return cls._at(block, block.instructions[following] if following < len(block.instructions) else None)
+
+    @classmethod
+    def at_start(cls, block: Block) -> Builder:
+        """Inserts at the head of a block, behind its phis and its landing pad."""
+        heads = (Phi, LandingPad, ExceptionPad)
+        return cls._at(block, next((i for i in block.instructions if not isinstance(i, heads)), None))
+
+    @classmethod
+    def _at(cls, block: Block, anchor: Instruction | None) -> Builder:
+        builder = cls(block)
+        builder._anchor = anchor
+        return builder
+
+    @property
+    def function(self) -> Function:
+        """The function it builds in."""
+        assert self.block.function is not None, "the block is in no function"
+        return self.block.function
+
+    @property
+    def module(self) -> Module:
+        """The module it builds in."""
+        assert self.function.module is not None, "the function is in no module"
+        return self.function.module
+
+    def insert(self, inst: Instruction) -> None:
+        """Inserts a detached instruction as it is; a phi goes behind the phis of the block."""
+        if isinstance(inst, Phi):
+            self.block.insert(len(self.block.phis()), inst)
+        elif self._anchor is None:
+            self.block.append(inst)
+        else:
+            self.block.insert(self._position(self._anchor), inst)
+            self._index += 1
+
+    def _position(self, anchor: Instruction) -> int:
+        """Index of the anchor: where it was last, unless the block was edited in between."""
+        instructions = self.block.instructions
+        if self._index >= len(instructions) or instructions[self._index] is not anchor:
+            self._index = instructions.index(anchor)
+        return self._index
+
+    def _stamp(self, inst: Instruction) -> None:
+        inst.origin = self.origin
+        if self.metadata:
+            inst.metadata = dict(self.metadata)
+        self.insert(inst)
+
+    # -------------------------------------------------------------------------------------------- arithmetic
+
+    def binary(self, opcode: str, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """Any two-operand operation."""
+        assert a.type is b.type, f"{opcode} of {a.type} and {b.type}"
+        folded = fold_binary(opcode, a, b)
+        if folded is not None:
+            return folded
+        inst = Binary(a.type, name, operands=[a, b], opcode=opcode, flags=flags)
+        self._stamp(inst)
+        return inst
+
+    def add(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a + b` of integers."""
+        return self.binary("add", a, b, flags, name)
+
+    def sub(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a - b` of integers."""
+        return self.binary("sub", a, b, flags, name)
+
+    def mul(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a * b` of integers."""
+        return self.binary("mul", a, b, flags, name)
+
+    def sdiv(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """Signed quotient, towards zero."""
+        return self.binary("sdiv", a, b, flags, name)
+
+    def udiv(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """Unsigned quotient."""
+        return self.binary("udiv", a, b, flags, name)
+
+    def srem(self, a: Value, b: Value, name: str | None = None) -> Value:
+        """Signed remainder, with the sign of ``a``."""
+        return self.binary("srem", a, b, (), name)
+
+    def urem(self, a: Value, b: Value, name: str | None = None) -> Value:
+        """Unsigned remainder."""
+        return self.binary("urem", a, b, (), name)
+
+    def shl(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a << b`."""
+        return self.binary("shl", a, b, flags, name)
+
+    def lshr(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a >> b`, filled with zeros."""
+        return self.binary("lshr", a, b, flags, name)
+
+    def ashr(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a >> b`, filled with the sign."""
+        return self.binary("ashr", a, b, flags, name)
+
+    def and_(self, a: Value, b: Value, name: str | None = None) -> Value:
+        """Bitwise and."""
+        return self.binary("and", a, b, (), name)
+
+    def or_(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """Bitwise or."""
+        return self.binary("or", a, b, flags, name)
+
+    def xor(self, a: Value, b: Value, name: str | None = None) -> Value:
+        """Bitwise exclusive or."""
+        return self.binary("xor", a, b, (), name)
+
+    def fadd(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a + b` of floating-point numbers."""
+        return self.binary("fadd", a, b, flags, name)
+
+    def fsub(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a - b` of floating-point numbers."""
+        return self.binary("fsub", a, b, flags, name)
+
+    def fmul(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a * b` of floating-point numbers."""
+        return self.binary("fmul", a, b, flags, name)
+
+    def fdiv(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """`a / b` of floating-point numbers."""
+        return self.binary("fdiv", a, b, flags, name)
+
+    def frem(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """C's `fmod`."""
+        return self.binary("frem", a, b, flags, name)
+
+    def fneg(self, a: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """Flips the sign bit."""
+        folded = fold_negation(a)
+        if folded is not None:
+            return folded
+        inst = Unary(a.type, name, operands=[a], opcode="fneg", flags=flags)
+        self._stamp(inst)
+        return inst
+
+    def icmp(self, predicate: str, a: Value, b: Value, name: str | None = None) -> Value:
+        """Comparison of integers or pointers."""
+        assert a.type is b.type, f"icmp of {a.type} and {b.type}"
+        folded = fold_icmp(predicate, a, b)
+        if folded is not None:
+            return folded
+        inst = ICmp(_truth_type(a.type), name, operands=[a, b], predicate=predicate)
+        self._stamp(inst)
+        return inst
+
+    def fcmp(self, predicate: str, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """Comparison of floating-point numbers."""
+        assert a.type is b.type, f"fcmp of {a.type} and {b.type}"
+        inst = FCmp(_truth_type(a.type), name, operands=[a, b], predicate=predicate, flags=flags)
+        self._stamp(inst)
+        return inst
+
+    def select(self, condition: Value, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
+        """``a`` if the condition is true, else ``b``."""
+        assert a.type is b.type, f"select of {a.type} and {b.type}"
+        folded = fold_select(condition, a, b)
+        if folded is not None:
+            return folded
+        inst = Select(a.type, name, operands=[condition, a, b], flags=flags)
+        self._stamp(inst)
+        return inst
+
+    def freeze(self, value: Value, name: str | None = None) -> Value:
+        """Some fixed value in place of undef or poison."""
+        inst = Freeze(value.type, name, operands=[value])
+        self._stamp(inst)
+        return inst
+
+    # -------------------------------------------------------------------------------------------- casts
+
+    def cast(self, opcode: str, value: Value, type_: Type, flags: Flags = (), name: str | None = None) -> Value:
+        """Any cast; of a value that has the type already, the value itself."""
+        folded = fold_cast(opcode, value, type_)
+        if folded is not None:
+            return folded
+        inst = Cast(type_, name, operands=[value], opcode=opcode, flags=flags)
+        self._stamp(inst)
+        return inst
+
+    def trunc(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """The low bits."""
+        return self.cast("trunc", value, type_, name=name)
+
+    def zext(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Widened with zeros."""
+        return self.cast("zext", value, type_, name=name)
+
+    def sext(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Widened with the sign."""
+        return self.cast("sext", value, type_, name=name)
+
+    def fptrunc(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Rounded to a narrower floating-point type."""
+        return self.cast("fptrunc", value, type_, name=name)
+
+    def fpext(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Widened to a floating-point type."""
+        return self.cast("fpext", value, type_, name=name)
+
+    def sitofp(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Signed integer to floating point."""
+        return self.cast("sitofp", value, type_, name=name)
+
+    def uitofp(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Unsigned integer to floating point."""
+        return self.cast("uitofp", value, type_, name=name)
+
+    def fptosi(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Floating point to signed integer, towards zero."""
+        return self.cast("fptosi", value, type_, name=name)
+
+    def fptoui(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Floating point to unsigned integer, towards zero."""
+        return self.cast("fptoui", value, type_, name=name)
+
+    def ptrtoint(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Address as an integer."""
+        return self.cast("ptrtoint", value, type_, name=name)
+
+    def inttoptr(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """Integer as an address."""
+        return self.cast("inttoptr", value, type_, name=name)
+
+    def bitcast(self, value: Value, type_: Type, name: str | None = None) -> Value:
+        """The same bits as another type."""
+        return self.cast("bitcast", value, type_, name=name)
+
+    # -------------------------------------------------------------------------------------------- memory, aggregates
+
+    def alloca(
+        self, type_: Type, count: Value | None = None, align: int | None = None, name: str | None = None
+    ) -> Alloca:
+        """Stack memory for one or ``count`` values."""
+        operands = [] if count is None else [count]
+        inst = Alloca(types.PTR, name, operands=operands, allocated_type=type_, align=align)
+        self._stamp(inst)
+        return inst
+
+    def load(self, type_: Type, pointer: Value, align: int | None = None, name: str | None = None) -> Load:
+        """Reads a value."""
+        inst = Load(type_, name, operands=[pointer], align=align)
+        self._stamp(inst)
+        return inst
+
+    def store(self, value: Value, pointer: Value, align: int | None = None) -> Store:
+        """Writes a value."""
+        inst = Store(types.VOID, operands=[value, pointer], align=align)
+        self._stamp(inst)
+        return inst
+
+    def gep(
+        self, source_type: Type, base: Value, indices: Sequence[Value], flags: Flags = (), name: str | None = None
+    ) -> Value:
+        """An address; with all indices zero the base itself."""
+        type_ = _address_type(base, indices)
+        if type_ is base.type and all(isinstance(i, ConstantInt) and i.value == 0 for i in indices):
+            return base
+        inst = GetElementPtr(type_, name, operands=[base, *indices], source_type=source_type, flags=flags)
+        self._stamp(inst)
+        return inst
+
+    def byte_offset(self, base: Value, offset: Value | int, flags: Flags = (), name: str | None = None) -> Value:
+        """The address ``offset`` bytes behind ``base``."""
+        index = const_int(types.I64, offset) if isinstance(offset, int) else offset
+        return self.gep(types.I8, base, [index], flags, name)
+
+    def extract_value(self, aggregate: Value, indices: Sequence[int] | int, name: str | None = None) -> Value:
+        """An element of a struct or array value."""
+        path = (indices,) if isinstance(indices, int) else tuple(indices)
+        known = _inserted(aggregate, path)
+        if known is not None:
+            return known
+        inst = ExtractValue(_element_type(aggregate.type, path), name, operands=[aggregate], indices=path)
+        self._stamp(inst)
+        return inst
+
+    def insert_value(
+        self, aggregate: Value, value: Value, indices: Sequence[int] | int, name: str | None = None
+    ) -> Value:
+        """The struct or array value with one element replaced."""
+        path = (indices,) if isinstance(indices, int) else tuple(indices)
+        assert value.type is _element_type(aggregate.type, path), f"no {value.type} at {path} of {aggregate.type}"
+        inst = InsertValue(aggregate.type, name, operands=[aggregate, value], indices=path)
+        self._stamp(inst)
+        return inst
+
+    # -------------------------------------------------------------------------------------------- phis, calls
+
+    def phi(self, type_: Type, incoming: Iterable[tuple[Value, Block]] = (), name: str | None = None) -> Phi:
+        """A phi behind those of the block, wherever in the block the builder stands."""
+        inst = Phi(type_, name)
+        for value, block in incoming:
+            assert value.type is type_, f"phi of {type_} receives {value.type}"
+            inst.add_incoming(value, block)
+        self._stamp(inst)
+        return inst
+
+    def call(
+        self,
+        callee: Value,
+        args: Sequence[Value],
+        function_type: FunctionType | None = None,
+        attributes: Flags = (),
+        convention: str | None = None,
+        flags: Flags = (),
+        name: str | None = None,
+    ) -> Call:
+        """A call; type and convention are those of the callee, if it is a function."""
+        if isinstance(callee, Function):
+            function_type = function_type or callee.function_type
+            convention = convention or callee.convention
+        assert function_type is not None, "an indirect call needs the type of its callee"
+        _check_arguments(function_type, args)
+        inst = Call(
+            function_type.result,
+            name,
+            operands=[*args, callee],
+            function_type=function_type,
+            convention=convention,
+            argument_attributes=((),) * len(args),
+            attributes=attributes,
+            flags=flags,
+        )
+        self._stamp(inst)
+        return inst
+
+    def intrinsic(
+        self, symbol: str, result_type: Type, args: Sequence[Value], flags: Flags = (), name: str | None = None
+    ) -> Call:
+        """A call of an intrinsic, declared in the module when it is new; ``symbol`` with its type suffixes."""
+        callee = self.module.declare(symbol, types.function_type(result_type, [a.type for a in args]))
+        return self.call(callee, args, flags=flags, name=name)
+
+    # -------------------------------------------------------------------------------------------- terminators
+
+    def br(self, target: Block) -> Br:
+        """Goes on at ``target``."""
+        inst = Br(types.VOID, targets=[target])
+        self._stamp(inst)
+        return inst
+
+    def cond_br(self, condition: Value, if_true: Block, if_false: Block) -> CondBr:
+        """Goes on at one of two blocks."""
+        inst = CondBr(types.VOID, operands=[condition], targets=[if_true, if_false])
+        self._stamp(inst)
+        return inst
+
+    def switch(self, value: Value, default: Block, cases: Iterable[tuple[ConstantInt | int, Block]]) -> Switch:
+        """Goes on at the block of the case that equals ``value``."""
+        pairs = [(const_int(value.type, case) if isinstance(case, int) else case, block) for case, block in cases]
+        inst = Switch(
+            types.VOID,
+            operands=[value, *(case for case, _ in pairs)],
+            targets=[default, *(block for _, block in pairs)],
+        )
+        self._stamp(inst)
+        return inst
+
+    def ret(self, value: Value | None = None) -> Ret:
+        """Returns."""
+        inst = Ret(types.VOID, operands=[] if value is None else [value])
+        self._stamp(inst)
+        return inst
+
+    def unreachable(self) -> Unreachable:
+        """Ends a block that is never left."""
+        inst = Unreachable(types.VOID)
+        self._stamp(inst)
+        return inst
+
+
+def _truth_type(type_: Type) -> Type:
+    """`i1`, or a vector of as many."""
+    if isinstance(type_, VectorType):
+        return types.vector_type(type_.count, types.I1, scalable=type_.scalable)
+    return types.I1
+
+
+def _address_type(base: Value, indices: Sequence[Value]) -> Type:
+    """The type of a getelementptr: a vector of pointers as soon as one operand is a vector."""
+    if not isinstance(base.type, VectorType):
+        for index in indices:
+            if isinstance(index.type, VectorType):
+                return types.vector_type(index.type.count, base.type, scalable=index.type.scalable)
+    return base.type
+
+
+def _element_type(type_: Type, path: Sequence[int]) -> Type:
+    for index in path:
+        type_ = type_.element if isinstance(type_, types.ArrayType) else types.struct_body(type_).elements[index]
+    return type_
+
+
+def _inserted(aggregate: Value, path: tuple[int, ...]) -> Value | None:
+    """What was inserted at ``path``, if a chain of insertvalues tells."""
+    while isinstance(aggregate, InsertValue):
+        shared = min(len(path), len(aggregate.indices))
+        if aggregate.indices == path:
+            return aggregate.operands[1]
+        if aggregate.indices[:shared] == path[:shared]:
+            return None  # a part of the element, or more than it
+        aggregate = aggregate.operands[0]
+    return None
+
+
+def _check_arguments(type_: FunctionType, args: Sequence[Value]) -> None:
+    given = tuple(a.type for a in args)
+    fits = given[: len(type_.params)] == type_.params and (type_.variadic or len(given) == len(type_.params))
+    assert fits, f"a callee of type {type_} is given ({', '.join(map(str, given))})"

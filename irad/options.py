@@ -1,0 +1,64 @@
+"""Options of a derivation; the only reader of ``IRAD_*`` environment variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from irad.errors import IradError
+
+PlanName: TypeAlias = Literal["default", "save_all"]
+
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"", "0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How derivatives are made. Equal options give the same code for the same function.
+
+    Attributes:
+        plan: ``"default"`` chooses per value between saving and recomputing; ``"save_all"`` saves every needed value,
+            which is slow and simple: the oracle for the other.
+        strict: keep the order of every sum of the adjoint; without it they may be reordered, so that they vectorise.
+        verify: check the module after every pass.
+    """
+
+    plan: PlanName = "default"
+    strict: bool = False
+    verify: bool = False
+
+    def __post_init__(self) -> None:
+        if self.plan not in get_args(PlanName):
+            raise IradError(f"unknown plan {self.plan!r}", f"use one of {', '.join(map(repr, get_args(PlanName)))}")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
+        """Options as the variables IRAD_PLAN, IRAD_STRICT and IRAD_VERIFY ask for.
+
+        Args:
+            environment: read in place of ``os.environ``.
+
+        Raises:
+            IradError: a variable has a value that means nothing.
+        """
+        variables = os.environ if environment is None else environment
+        plan = variables.get("IRAD_PLAN", "") or "default"
+        if plan not in get_args(PlanName):
+            raise IradError(f"IRAD_PLAN={plan} is no plan", "use (a) IRAD_PLAN=default or (b) IRAD_PLAN=save_all")
+        return cls(
+            plan="save_all" if plan == "save_all" else "default",
+            strict=_read_flag(variables, "IRAD_STRICT"),
+            verify=_read_flag(variables, "IRAD_VERIFY"),
+        )
+
+
+def _read_flag(variables: Mapping[str, str], name: str) -> bool:
+    text = variables.get(name, "").strip().lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise IradError(f"{name}={text} is neither true nor false", f"use (a) {name}=1 or (b) {name}=0")

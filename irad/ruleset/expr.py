@@ -1,0 +1,277 @@
+"""Scalar expressions: how rules write derivatives down.
+
+A rule's lambda runs once, on symbols, and leaves an `Expr`. From it come the emitted code in every precision, the set
+of primal values that must be at hand (`symbols_of`), and the value that tests compare with (`evaluate`).
+
+    y = Symbol("y")
+    partial = 1.0 - y * y                    # of tanh
+    symbols_of(partial)                      # {"y"}: tanh needs its result, not its argument
+    emit(partial, builder, {"y": result}, DOUBLE)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, assert_never
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.types import FloatType, IntType
+from irad.ir.values import Value, const_float, const_int
+from irad.ruleset import reference, special, symbols
+from irad.ruleset.terms import (
+    AnyExpr,
+    Apply,
+    Arithmetic,
+    Comparison,
+    Expr,
+    Negation,
+    Number,
+    Operand,
+    Operation,
+    Predicate,
+    Symbol,
+    Where,
+    apply,
+    equal,
+    expression,
+    is_nan,
+    sign,
+    where,
+)
+
+__all__ = [
+    "Apply",
+    "Comparison",
+    "Expr",
+    "Negation",
+    "Number",
+    "Operand",
+    "Operation",
+    "Symbol",
+    "Where",
+    "apply",
+    "call_function",
+    "emit",
+    "equal",
+    "evaluate",
+    "expression",
+    "is_nan",
+    "sign",
+    "symbols_of",
+    "where",
+]
+
+PURE_CALL: Final = ("nounwind", "willreturn", "memory(none)")
+
+
+def symbols_of(expr: Expr) -> frozenset[str]:
+    """The primal values that it reads: "x0", "x1", …, "y"."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    pending = [expr]
+    while pending:
+        part = pending.pop()
+        if id(part) in seen:  # parts are shared: a walk of the tree would take exponential time
+            continue
+        seen.add(id(part))
+        if isinstance(part, Symbol):
+            found.add(part.name)
+        pending.extend(_parts(_closed(part)))
+    return frozenset(found)
+
+
+def _parts(expr: AnyExpr) -> tuple[Expr, ...]:
+    match expr:
+        case Symbol() | Number():
+            return ()
+        case Operation(a=a, b=b):
+            return a, b
+        case Negation(a=a):
+            return (a,)
+        case Where(condition=Comparison(a=left, b=right), a=a, b=b):
+            return left, right, a, b
+        case Apply(arguments=arguments):
+            return arguments
+        case unreachable:
+            assert_never(unreachable)
+
+
+def _closed(expr: Expr) -> AnyExpr:
+    """The expression as a member of the closed set of shapes."""
+    assert isinstance(expr, AnyExpr), f"{expr!r} is no expression shape"
+    return expr
+
+
+# ------------------------------------------------------------------------------------------------ evaluation
+
+
+def evaluate(
+    expr: Expr, values: Mapping[str, float], functions: Mapping[str, Callable[..., float]] = reference.FUNCTIONS
+) -> float:
+    """The value under IEEE rules (a division by zero gives an infinity or NaN), in double precision.
+
+    Args:
+        functions: what canonical names mean; a rule that calls others than the default's brings them along.
+    """
+    return _Evaluator(values, functions).value(expr)
+
+
+class _Evaluator:
+    """Evaluates each part once."""
+
+    def __init__(self, values: Mapping[str, float], functions: Mapping[str, Callable[..., float]]) -> None:
+        self._values, self._functions = values, functions
+        self._done: dict[int, float] = {}
+
+    def value(self, expr: Expr) -> float:
+        if id(expr) not in self._done:
+            self._done[id(expr)] = self._new(_closed(expr))
+        return self._done[id(expr)]
+
+    def _new(self, expr: AnyExpr) -> float:
+        match expr:
+            case Symbol(name=name):
+                return self._values[name]
+            case Number(value=value):
+                return value
+            case Operation(opcode=opcode, a=a, b=b):
+                return _arithmetic(opcode, self.value(a), self.value(b))
+            case Negation(a=a):
+                return -self.value(a)
+            case Where(condition=condition, a=a, b=b):
+                return self.value(a if self._holds(condition) else b)
+            case Apply(function=function, arguments=arguments):
+                given = [self.value(argument) for argument in arguments]
+                body = special.BODIES.get(function)
+                if body is not None:
+                    return evaluate(body(*map(Number, given)), {}, self._functions)
+                return reference.call(function, given, self._functions)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _holds(self, condition: Comparison) -> bool:
+        return _compare(condition.predicate, self.value(condition.a), self.value(condition.b))
+
+
+def _arithmetic(opcode: Arithmetic, a: float, b: float) -> float:
+    match opcode:
+        case "fadd":
+            return a + b
+        case "fsub":
+            return a - b
+        case "fmul":
+            return a * b
+        case "fdiv":
+            if b != 0.0:
+                return a / b
+            return math.nan if a == 0.0 or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _compare(predicate: Predicate, a: float, b: float) -> bool:
+    match predicate:
+        case "olt":
+            return a < b
+        case "ole":
+            return a <= b
+        case "ogt":
+            return a > b
+        case "oge":
+            return a >= b
+        case "oeq":
+            return a == b
+        case "une":
+            return a != b
+
+
+# ------------------------------------------------------------------------------------------------ code
+
+
+def emit(expr: Expr, builder: Builder, values: Mapping[str, Value], type_: FloatType) -> Value:
+    """Emits the expression in one precision.
+
+    Args:
+        values: the primal value of each symbol that `symbols_of` names; an integer argument may keep its integer type.
+        type_: `float` or `double`; constants are rounded to it and calls go to the function of that precision.
+    """
+    return _Emitter(builder, values, type_).value(expr)
+
+
+class _Emitter:
+    """Emits each part once."""
+
+    def __init__(self, builder: Builder, values: Mapping[str, Value], type_: FloatType) -> None:
+        self._builder, self._values, self._type = builder, values, type_
+        self._done: dict[int, Value] = {}
+
+    def value(self, expr: Expr) -> Value:
+        if id(expr) not in self._done:
+            self._done[id(expr)] = self._new(_closed(expr))
+        return self._done[id(expr)]
+
+    def _new(self, expr: AnyExpr) -> Value:
+        builder = self._builder
+        match expr:
+            case Symbol(name=name):
+                value = self._values[name]
+                return builder.sitofp(value, self._type) if isinstance(value.type, IntType) else value
+            case Number(value=number):
+                return const_float(self._type, number)
+            case Operation(opcode=opcode, a=a, b=b):
+                return builder.binary(opcode, self.value(a), self.value(b))
+            case Negation(a=a):
+                return builder.fneg(self.value(a))
+            case Where(condition=condition, a=a, b=b):
+                truth = builder.fcmp(condition.predicate, self.value(condition.a), self.value(condition.b))
+                return builder.select(truth, self.value(a), self.value(b))
+            case Apply(function=function, arguments=arguments):
+                integers = symbols.integer_arguments(function)
+                given = [self._integer(a) if i in integers else self.value(a) for i, a in enumerate(arguments)]
+                return call_function(function, builder, given, self._type)
+            case unreachable:
+                assert_never(unreachable)
+
+    def _integer(self, expr: Expr) -> Value:
+        """An expression where the callee wants an integer: an integer argument, or one plus or minus a constant."""
+        match expr:
+            case Symbol(name=name):
+                return self._values[name]
+            case Operation(opcode="fadd" | "fsub" as opcode, a=a, b=Number(value=number)):
+                value = self._integer(a)
+                return self._builder.add(value, const_int(value.type, int(number if opcode == "fadd" else -number)))
+            case _:
+                raise TypeError(f"{expr!r} is no integer expression")
+
+
+def call_function(name: str, builder: Builder, arguments: Sequence[Value], type_: FloatType) -> Value:
+    """Calls an elementwise function by its canonical name, at the precision ``type_``.
+
+    A function that no library has (`digamma`) is defined in the module when it is first called.
+    """
+    body = special.BODIES.get(name)
+    parameters = tuple(a.type for a in arguments)
+    if body is not None:
+        symbol = symbols.helper_symbol(name, type_)
+        _define_helper(builder, symbol, body(*(Symbol(f"x{i}") for i in range(len(arguments)))), type_)
+    else:
+        symbol = symbols.emitted_symbol(name, type_, parameters, builder.module.triple)
+    attributes = () if symbol.startswith("llvm.") else PURE_CALL
+    callee = builder.module.declare(symbol, types.function_type(type_, parameters), attributes)
+    return builder.call(callee, arguments)
+
+
+def _define_helper(builder: Builder, symbol: str, body: Expr, type_: FloatType) -> None:
+    """Defines `type_ @symbol(type_ …)` by an expression in its parameters, once for each module."""
+    module = builder.module
+    if symbol in module.functions:
+        return
+    names = sorted(symbols_of(body))
+    function = module.define(symbol, types.function_type(type_, [type_] * len(names)), names)
+    function.prefix = ("internal",)
+    function.attributes = PURE_CALL
+    inside = Builder(function.add_block("entry"))
+    # Single precision is computed in double: argument reduction near a pole needs the bits.
+    given: dict[str, Value] = {n: inside.fpext(p, types.DOUBLE) for n, p in zip(names, function.params, strict=True)}
+    result = emit(body, inside, given, types.DOUBLE)
+    inside.ret(inside.fptrunc(result, type_))

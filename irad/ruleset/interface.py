@@ -1,0 +1,210 @@
+"""What a rule is: three kinds, all data.
+
+`Elementwise`  a scalar function given by its partial derivatives as expressions; the generator does the rest.
+`Inactive`     a callee through which no derivative flows.
+`CallRule`     a callee that reads or writes memory, or whose adjoint is code: two functions emit it.
+
+The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal ones;
+a `CallRule.forward` may add instructions to it and names the values that its adjoint will want. The *reverse sweep* visits
+the calls backwards; `CallRule.reverse` emits the adjoint and adds into cotangents and shadows. Which of the wanted values are
+saved and which are recomputed is the plan's business, not the rule's.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite
+from irad.ir.values import Value
+from irad.ruleset.expr import Expr
+from irad.ruleset.memory_type import MemoryType
+
+
+class Origin(enum.Enum):
+    """Where a pointer that a callee returns points to."""
+
+    FRESH = "fresh"  # an allocation of this call; nothing else points to it
+    ARGUMENT = "argument"  # into what argument `Effects.result_argument` points to
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a callee does to memory, by argument index.
+
+    Attributes:
+        reads, writes: arguments through whose pointer it may read or write (the pointee itself, not what that points to).
+        frees: arguments whose pointee may be freed by it.
+        captures: arguments whose pointer it may store in ``captures_into``'s pointees.
+        captures_into: see ``captures``.
+        copies: pairs (to, from): the pointers stored in from's pointee may end up in to's.
+        result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
+        writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
+        other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never repeat it.
+    """
+
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    frees: frozenset[int] = frozenset()
+    captures: frozenset[int] = frozenset()
+    captures_into: frozenset[int] = frozenset()
+    copies: tuple[tuple[int, int], ...] = ()
+    result: Origin = Origin.UNKNOWN
+    result_argument: int = 0
+    writes_no_floats: bool = False
+    other: bool = True
+
+
+PURE = Effects(result=Origin.UNKNOWN, other=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """Where a rule is tested: an interval to sample, and points to add (kinks, branch edges, singular points)."""
+
+    low: float
+    high: float
+    also: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """A scalar function of float arguments, side-effect free.
+
+    Attributes:
+        name: canonical name; `irad.ruleset.symbols` maps it to LLVM symbols of every precision.
+        arity: number of arguments (integer ones, as of `ldexp` and `llvm.powi`, included).
+        partials: derivative with respect to each argument as an expression in the arguments ("x0", "x1", …) and the
+            result ("y"); None for an argument that carries no derivative.
+        domains: one for each argument.
+        policy: the convention at kinks and singular points, in words, or "".
+        source: where the formula is from, or "" for textbook calculus.
+    """
+
+    name: str
+    arity: int
+    partials: tuple[Expr | None, ...]
+    domains: tuple[Domain, ...]
+    policy: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Inactive:
+    """A callee that carries no derivative: whatever it returns or writes is constant."""
+
+    symbols: tuple[str, ...]
+    why: str
+    effects: Effects = field(default_factory=Effects)
+
+
+class ForwardContext(Protocol):
+    """What `CallRule.forward` sees. Values are those of the forward sweep."""
+
+    @property
+    def before(self) -> Builder:
+        """Emits just before the call."""
+
+    @property
+    def after(self) -> Builder:
+        """Emits just after the call (after what was emitted there before)."""
+
+    def is_active(self, value: Value) -> bool:
+        """Whether a float value carries a derivative, or a pointer has a shadow."""
+
+    def value(self, primal: Value) -> Value:
+        """What an argument of the call is in the forward sweep."""
+
+    def shadow(self, pointer: Value) -> Value:
+        """The shadow pointer of an active pointer."""
+
+    def set_shadow(self, shadow: Value) -> None:
+        """States the shadow of the call's own (pointer) result."""
+
+    def allocate(self, size: Value) -> Value:
+        """Emits, before the call, an allocation of ``size`` (i64) bytes of tape memory, 64-byte aligned, not zeroed.
+
+        It lives until the derivative ends. Failure is handled by the generator.
+        """
+
+    def layout(self, pointer: Value) -> MemoryType | None:
+        """What the memory behind a pointer holds, or None when that is not known."""
+
+    def holds_floats(self, pointer: Value) -> bool:
+        """Whether the memory behind a pointer may hold floating-point numbers."""
+
+    def holds_pointers(self, pointer: Value) -> bool:
+        """Whether pointers are stored in the memory behind a pointer."""
+
+    def overwritten(self, pointer: Value) -> bool:
+        """Whether memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
+
+    def declare(self, name: str, call_type: object, attributes: tuple[str, ...] = ()) -> Value:
+        """A declaration (a `Function` of a `FunctionType`) in the derivative module."""
+
+
+class ReverseContext(Protocol):
+    """What `CallRule.reverse` sees. It emits into the reverse sweep."""
+
+    @property
+    def builder(self) -> Builder:
+        """Where the adjoint goes. A rule that makes new blocks leaves it positioned in the last one."""
+
+    def is_active(self, value: Value) -> bool:
+        """As in the forward sweep."""
+
+    def value(self, primal: Value) -> Value:
+        """A value of the forward sweep (an argument, the result, or one of the `saved` ones), saved or recomputed."""
+
+    def shadow(self, pointer: Value) -> Value:
+        """The shadow of an active pointer argument."""
+
+    def layout(self, pointer: Value) -> MemoryType | None:
+        """As in the forward sweep."""
+
+    def holds_floats(self, pointer: Value) -> bool:
+        """As in the forward sweep."""
+
+    def cotangent(self, result: Value) -> Value:
+        """The cotangent of the call's float result; asking for it takes it (it is zero afterwards)."""
+
+    def accumulate(self, value: Value, amount: Value) -> None:
+        """Adds to the cotangent of a float argument; does nothing when it is not active."""
+
+    def declare(self, name: str, call_type: object, attributes: tuple[str, ...] = ()) -> Value:
+        """A declaration in the derivative module."""
+
+
+Forward: TypeAlias = Callable[[ForwardContext, CallSite], Sequence[Value]]
+Reverse: TypeAlias = Callable[[ReverseContext, CallSite, Sequence[Value]], None]
+
+
+def save_nothing(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """A forward part that leaves the call as it is and wants nothing of its own."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallRule:
+    """A rule that emits code.
+
+    Attributes:
+        symbols: LLVM symbols; a trailing `*` stands for any suffix (`llvm.memcpy.*`).
+        effects: what the callee does to memory.
+        forward: adds to the forward sweep; returns the values its reverse part gets back, in order.
+        reverse: emits the adjoint.
+        source: where the formula is from.
+    """
+
+    symbols: tuple[str, ...]
+    effects: Effects
+    reverse: Reverse
+    forward: Forward = save_nothing
+    source: str = ""
+
+
+Rule: TypeAlias = Elementwise | Inactive | CallRule

@@ -1,0 +1,37 @@
+"""What a piece of memory holds, byte by byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryType:
+    """A pattern of ``stride`` bytes that repeats.
+
+    ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes that no
+    field covers are padding.
+    """
+
+    stride: int
+    fields: tuple[tuple[int, str], ...]
+
+    def floats(self) -> tuple[tuple[int, str], ...]:
+        """The fields that can carry a derivative."""
+        return tuple((offset, text) for offset, text in self.fields if text in ("float", "double"))
+
+    def lone_float(self) -> str | None:
+        """The float type when the memory holds nothing else, without gaps."""
+        sizes = {"float": 4, "double": 8}
+        if len(self.fields) == 1:
+            (offset, text) = self.fields[0]
+            if offset == 0 and sizes.get(text) == self.stride:
+                return text
+            return None
+        kinds = {text for _, text in self.fields}
+        if len(kinds) != 1 or not kinds <= set(sizes):
+            return None
+        (kind,) = kinds
+        size = sizes[kind]
+        offsets = [offset for offset, _ in self.fields]
+        return kind if offsets == list(range(0, self.stride, size)) else None

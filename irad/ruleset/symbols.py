@@ -1,0 +1,214 @@
+"""Names: which LLVM symbols mean which elementwise function, and which symbol a call is emitted to.
+
+A canonical name is C's, without precision (`sin`, `fmax`, `lgamma`). The families:
+
+    llvm.sin.f64   llvm.sin.f32           LLVM intrinsics
+    sin            sinf                   the C library
+    numba_sin      numba_sinf             Numba's own C helpers
+    __nv_sin       __nv_sinf              CUDA's libdevice
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from irad.ir import types
+from irad.ir.types import FloatType, Type
+
+_HELPER_PREFIX: Final = "irad_"
+_SUFFIXES: Final = ((types.DOUBLE, "f64", ""), (types.FLOAT, "f32", "f"))
+_INTEGER_SUFFIXES: Final = ("i32", "i64", "i16", "i8")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The stems of one function: without `llvm.`, `numba_`, `__nv_`, precision.
+
+    Attributes:
+        c: of the C library; Numba's helpers are named after them.
+        numba: of Numba's helpers that are named otherwise.
+        llvm: of intrinsics.
+        nv: of libdevice.
+        nv_exact: libdevice names that spell the precision in their own way, as (double, float) stems, "" for none.
+        intrinsic: calls are emitted to the intrinsic, not the C function: it becomes instructions, or Numba itself calls
+            it. The others go to C names, which every LLVM release resolves and vector libraries are keyed by.
+        integers: positions of integer arguments.
+    """
+
+    c: tuple[str, ...] = ()
+    llvm: tuple[str, ...] = ()
+    nv: tuple[str, ...] = ()
+    nv_exact: tuple[tuple[str, str], ...] = ()
+    intrinsic: bool = False
+    integers: frozenset[int] = frozenset()
+    numba: tuple[str, ...] = ()
+
+
+def _names(
+    c: str = "",
+    llvm: str = "",
+    nv: str = "",
+    exact: str = "",
+    *,
+    numba: str = "",
+    intrinsic: bool = False,
+    integers: tuple[int, ...] = (),
+) -> Names:
+    pairs = tuple((double, single) for double, _, single in (word.partition("/") for word in exact.split()))
+    return Names(
+        tuple(c.split()),
+        tuple(llvm.split()),
+        tuple(nv.split()),
+        pairs,
+        intrinsic,
+        frozenset(integers),
+        tuple(numba.split()),
+    )
+
+
+def _rounded(stem_double: str, stem_single: str) -> str:
+    """The libdevice variants by rounding direction."""
+    return " ".join(f"{stem_double}_{mode}/{stem_single}_{mode}" for mode in ("rn", "rz", "ru", "rd"))
+
+
+TABLE: Final[Mapping[str, Names]] = MappingProxyType(
+    {
+        # powers, exponentials
+        "sqrt": _names("sqrt", "sqrt", "sqrt", _rounded("dsqrt", "fsqrt"), intrinsic=True),
+        "cbrt": _names("cbrt", "", "cbrt"),
+        "rsqrt": _names("", "", "rsqrt", "/frsqrt_rn"),
+        "rcbrt": _names("", "", "rcbrt"),
+        "hypot": _names("hypot", "", "hypot"),
+        "pow": _names("pow", "pow", "pow", "/fast_powf", intrinsic=True),
+        "powi": _names("", "powi", "powi", intrinsic=True, integers=(1,)),
+        "exp": _names("exp __exp_finite", "exp", "exp", "/fast_expf", intrinsic=True),
+        "exp2": _names("exp2", "exp2", "exp2", intrinsic=True),
+        "exp10": _names("exp10 pow10", "exp10", "exp10", "/fast_exp10f"),
+        "expm1": _names("expm1", "", "expm1"),
+        "log": _names("log __log_finite", "log", "log", "/fast_logf", intrinsic=True),
+        "log2": _names("log2", "log2", "log2", "/fast_log2f", intrinsic=True),
+        "log10": _names("log10", "log10", "log10", "/fast_log10f", intrinsic=True),
+        "log1p": _names("log1p", "", "log1p"),
+        # trigonometric, hyperbolic
+        "sin": _names("sin", "sin", "sin", "/fast_sinf", intrinsic=True),
+        "cos": _names("cos", "cos", "cos", "/fast_cosf", intrinsic=True),
+        "tan": _names("tan", "tan", "tan", "/fast_tanf"),
+        "sinpi": _names("sinpi", "", "sinpi"),
+        "cospi": _names("cospi", "", "cospi"),
+        "asin": _names("asin", "asin", "asin"),
+        "acos": _names("acos", "acos", "acos"),
+        "atan": _names("atan", "atan", "atan"),
+        "atan2": _names("atan2", "atan2", "atan2"),
+        "sinh": _names("sinh", "sinh", "sinh"),
+        "cosh": _names("cosh", "cosh", "cosh"),
+        "tanh": _names("tanh", "tanh", "tanh"),
+        "asinh": _names("asinh", "", "asinh"),
+        "acosh": _names("acosh", "", "acosh"),
+        "atanh": _names("atanh", "", "atanh"),
+        # error and gamma functions, Bessel functions
+        "erf": _names("erf", "", "erf"),
+        "erfc": _names("erfc", "", "erfc"),
+        "erfcx": _names("", "", "erfcx"),
+        "erfinv": _names("", "", "erfinv"),
+        "erfcinv": _names("", "", "erfcinv"),
+        "normcdf": _names("", "", "normcdf"),
+        "normcdfinv": _names("", "", "normcdfinv"),
+        "tgamma": _names("tgamma", "", "tgamma", numba="gamma"),
+        "lgamma": _names("lgamma", "", "lgamma"),
+        "j0": _names("j0", "", "j0"),
+        "j1": _names("j1", "", "j1"),
+        "jn": _names("jn", "", "jn", integers=(0,)),
+        "y0": _names("y0", "", "y0"),
+        "y1": _names("y1", "", "y1"),
+        "yn": _names("yn", "", "yn", integers=(0,)),
+        # sign, order
+        "fabs": _names("fabs", "fabs", "fabs", intrinsic=True),
+        "copysign": _names("copysign", "copysign", "copysign", intrinsic=True),
+        "fmax": _names("fmax", "maxnum maximumnum", "fmax", intrinsic=True),
+        "fmin": _names("fmin", "minnum minimumnum", "fmin", intrinsic=True),
+        "maximum": _names("fmaximum", "maximum", intrinsic=True),
+        "minimum": _names("fminimum", "minimum", intrinsic=True),
+        "fdim": _names("fdim", "", "fdim"),
+        "saturate": _names("", "", "", "/saturatef"),
+        # rounding, remainders, representation
+        "floor": _names("floor", "floor", "floor", intrinsic=True),
+        "ceil": _names("ceil", "ceil", "ceil", intrinsic=True),
+        "trunc": _names("trunc", "trunc", "trunc", intrinsic=True),
+        "rint": _names("rint nearbyint roundeven", "rint nearbyint roundeven", "rint nearbyint", intrinsic=True),
+        "round": _names("round", "round", "round", intrinsic=True),
+        "logb": _names("logb", "", "logb"),
+        "fmod": _names("fmod", "", "fmod", numba="fixed_fmod"),
+        "remainder": _names("remainder drem", "", "remainder"),
+        "nextafter": _names("nextafter", "", "nextafter"),
+        "ldexp": _names("ldexp scalbn", "ldexp", "ldexp scalbn", intrinsic=True, integers=(1,)),
+        "identity": _names("", "canonicalize arithmetic.fence ssa.copy"),
+        # arithmetic
+        "fma": _names("fma", "fma fmuladd", "fma", _rounded("fma", "fmaf"), intrinsic=True),
+        "add": _names(exact=_rounded("dadd", "fadd")),
+        "sub": _names(exact=_rounded("dsub", "fsub")),
+        "mul": _names(exact=_rounded("dmul", "fmul")),
+        "div": _names(exact=_rounded("ddiv", "fdiv") + " /fast_fdividef"),
+        "reciprocal": _names(exact=_rounded("drcp", "frcp")),
+        # defined by `irad.ruleset.special`
+        "digamma": Names(),
+        "trigamma": Names(),
+    }
+)
+
+
+def integer_arguments(name: str) -> frozenset[int]:
+    """Positions of the integer arguments of a function."""
+    return TABLE[name].integers
+
+
+def symbols_of_function(name: str) -> tuple[tuple[str, FloatType], ...]:
+    """All LLVM symbols of a function with their precision; user-defined names stand for themselves in no family."""
+    return tuple(_spell(name, TABLE[name]))
+
+
+def _spell(name: str, names: Names) -> Iterator[tuple[str, FloatType]]:
+    tails = tuple(f".{suffix}" for suffix in _INTEGER_SUFFIXES) if names.integers else ("",)
+    for type_, dotted, letter in _SUFFIXES:
+        for stem in names.llvm:
+            yield from ((f"llvm.{stem}.{dotted}{tail}", type_) for tail in tails)
+        for stem in names.c:
+            yield stem + letter, type_
+        for stem in (*names.c, *names.numba):
+            yield f"numba_{stem}{letter}", type_
+        for stem in names.nv:
+            yield f"__nv_{stem}{letter}", type_
+        for exact in names.nv_exact:
+            stem = exact[0] if type_ is types.DOUBLE else exact[1]
+            if stem:
+                yield f"__nv_{stem}", type_
+        if names == Names():
+            yield helper_symbol(name, type_), type_
+
+
+def helper_symbol(name: str, type_: FloatType) -> str:
+    """The symbol of a function that irad defines itself."""
+    return f"{_HELPER_PREFIX}{name}_{'f64' if type_ is types.DOUBLE else 'f32'}"
+
+
+def emitted_symbol(name: str, type_: FloatType, parameters: Sequence[Type], triple: str | None) -> str:
+    """The symbol that a generated call uses.
+
+    Args:
+        parameters: the argument types; integer ones end up in the name of an intrinsic.
+        triple: of the module: on NVPTX maths goes to libdevice.
+
+    Raises:
+        KeyError: no function of that name is known.
+    """
+    names = TABLE[name]
+    dotted, letter = next((dotted, letter) for known, dotted, letter in _SUFFIXES if known is type_)
+    device = triple is not None and triple.startswith("nvptx")
+    if device and names.nv:
+        return f"__nv_{names.nv[0]}{letter}"
+    if names.intrinsic or not names.c:
+        tail = "".join(f".{parameters[i]}" for i in sorted(names.integers))
+        return f"llvm.{names.llvm[0]}.{dotted}{tail}"
+    return names.c[0] + letter

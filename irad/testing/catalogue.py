@@ -1,0 +1,73 @@
+"""Programs with inputs, for tests of derivatives: functions as users write them, each with points to check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from irad.testing.check_gradient import check_gradient, compiled, reference
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A function and one point.
+
+    Attributes:
+        name: for the test's id.
+        function: compiled by Numba or plain.
+        args: where to differentiate; fixed.
+        options: keyword arguments of ``check_gradient``.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def check(self) -> None:
+        """Compare irad with finite differences."""
+        check_gradient(self.function, *self.args, **self.options)
+
+    def check_point(self) -> None:
+        """Check the case itself: the plain function runs and is smooth at its point."""
+        options = {key: self.options[key] for key in ("argnums", "rtol") if key in self.options}
+        reference(compiled(self.function), self.args, **options)
+
+
+class Catalogue:
+    """The cases of one file, in the order of their definition."""
+
+    def __init__(self) -> None:
+        self._cases: list[Case] = []
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self._cases)
+
+    def at(self, *args: Any, **options: Any) -> Callable[[Function], Function]:
+        """Decorator: check the function at ``args``. May be repeated; the lowest is the first."""
+
+        def add(function: Function) -> Function:
+            name = function.__name__
+            number = sum(case.function is function for case in self._cases)
+            self._cases.append(Case(f"{name}-{number}" if number else name, function, args, options))
+            return function
+
+        return add
+
+
+def floats(
+    *shape: int, low: float = 0.5, high: float = 2.0, seed: int = 0, dtype: DTypeLike = np.float64, order: str = "C"
+) -> NDArray[Any]:
+    """An array of distinct random floats, the same for the same arguments."""
+    rng = np.random.default_rng((seed, *shape))
+    values = rng.uniform(low, high, shape).astype(dtype)
+    return np.asfortranarray(values) if order == "F" else values

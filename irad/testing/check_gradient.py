@@ -1,0 +1,220 @@
+"""``check_gradient``: compare the derivatives of a function with finite differences, and all that comes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+import irad
+from irad.options import Options, PlanName
+from irad.testing.finite_difference import gradient
+from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, same_bits, with_leaves
+
+_RTOL: Final = 1e-6
+_RTOL_SINGLE: Final = 2e-4
+_PLANS_RTOL: Final = 1e-11
+_PLANS_RTOL_SINGLE: Final = 1e-4
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What the plain function says.
+
+    Attributes:
+        value: its result.
+        after: its arguments after the call.
+        argnums: the arguments with floats, or those asked for.
+        seed: cotangent of the result with which it was contracted, None for a float.
+        derivatives: by argument, one number per leaf, from finite differences.
+    """
+
+    value: Any
+    after: tuple[Any, ...]
+    argnums: tuple[int, ...]
+    seed: Any
+    derivatives: tuple[Vector, ...]
+
+
+def check_gradient(
+    f: Callable[..., Any],
+    *args: Any,
+    argnums: Sequence[int] | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    plans: Sequence[PlanName] = ("default", "save_all"),
+) -> None:
+    """Check irad's gradient of ``f`` at ``args`` against central differences of the plain function.
+
+    Checked for each plan: the derivative by every argument that holds floats; type, shape and dtype of gradients; that
+    the value equals the plain call's to the bit; that memory afterwards is as the plain call leaves it; and that the
+    plans agree. A function that returns arrays or tuples is checked through ``irad.vjp`` with a random cotangent.
+
+    Args:
+        f: a Numba function, or a plain one, which is compiled.
+        args: numbers, arrays, records, tuples; copied for every call. float32 is promoted for the reference.
+        argnums: positions to differentiate by; all that hold floats when not given.
+        rtol: relative tolerance to the reference; by default as the narrowest argument allows.
+        atol: absolute tolerance, by default that of ``rtol`` times the largest derivative.
+        plans: values of ``Options.plan`` to check.
+
+    Raises:
+        AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
+    """
+    function = compiled(f)
+    expected = reference(function, args, argnums, _RTOL if rtol is None else rtol)
+    check = _Check(function, args, expected, rtol, atol)
+    gradients = [check.plan(plan) for plan in plans]
+    for plan, other in zip(plans[1:], gradients[1:], strict=True):
+        check.plans_agree(plans[0], gradients[0], plan, other)
+
+
+def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f`` itself when Numba compiled it, else compiled by ``irad.jit``."""
+    return f if hasattr(f, "py_func") else irad.jit(f)
+
+
+def reference(
+    f: Callable[..., Any], args: tuple[Any, ...], argnums: Sequence[int] | None = None, rtol: float = _RTOL
+) -> Reference:
+    """Call the plain function and differentiate it by finite differences, which have to be good to ``rtol``.
+
+    Raises:
+        AssertionError: the differences do not converge: ``f`` has a kink or a jump at ``args``.
+    """
+    after = copy_arguments(args)
+    value = f(*after)
+    wanted = tuple(i for i, a in enumerate(args) if has_leaves(a)) if argnums is None else tuple(argnums)
+    seed = None if isinstance(value, (float, np.floating)) else _random_like(value)
+    weights = np.ones(1) if seed is None else read_leaves(seed)
+    derivatives = tuple(_differences(f, args, i, weights, rtol) for i in wanted)
+    return Reference(value, after, wanted, seed, derivatives)
+
+
+def _differences(
+    f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float
+) -> Vector:
+    def contracted(leaves: Vector) -> float:
+        promoted = [with_leaves(a, read_leaves(a)) for a in args]
+        promoted[position] = with_leaves(args[position], leaves)
+        return float(weights @ read_leaves(f(*promoted)))
+
+    values, errors = gradient(contracted, read_leaves(args[position]))
+    limit = rtol * max(1.0, float(np.max(np.abs(values), initial=0.0)))
+    assert np.all(errors <= limit), f"finite differences by argument {position} do not converge: errors {errors}"
+    return values
+
+
+def _random_like(value: Any) -> Any:
+    count = read_leaves(value).size
+    return _cast(with_leaves(value, np.random.default_rng(count).uniform(0.5, 1.5, count)), value)
+
+
+def _cast(value: Any, like: Any) -> Any:
+    """``value`` in the precision of ``like``."""
+    match like:
+        case tuple():
+            entries = [_cast(v, k) for v, k in zip(value, like, strict=True)]
+            return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
+        case np.ndarray() | np.generic():
+            return np.asarray(value).astype(like.dtype) if isinstance(like, np.ndarray) else like.dtype.type(value)
+    return value
+
+
+class _Check:
+    """The comparison of one function at one point."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        expected: Reference,
+        rtol: float | None,
+        atol: float | None,
+    ) -> None:
+        self._f, self._args, self._expected = f, args, expected
+        self._single = any(map(_is_single, (*args, expected.value)))
+        self._rtol = rtol if rtol is not None else _RTOL_SINGLE if self._single else _RTOL
+        largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
+        self._atol = atol if atol is not None else self._rtol * max(largest, 1e-3)
+
+    def plan(self, plan: PlanName) -> tuple[Any, ...]:
+        """Check the derivatives made under ``plan``; return the gradients."""
+        options = Options(plan=plan)
+        if self._expected.seed is None:
+            return self._check_scalar(options)
+        return self._check_pullback(options)
+
+    def plans_agree(self, plan: str, gradients: tuple[Any, ...], other: str, others: tuple[Any, ...]) -> None:
+        """Assert that two plans gave the same gradients, up to the order of sums."""
+        rtol = _PLANS_RTOL_SINGLE if self._single else _PLANS_RTOL
+        for position, a, b in zip(self._expected.argnums, gradients, others, strict=True):
+            x, y = read_leaves(a), read_leaves(b)
+            scale = max(float(np.max(np.abs(y), initial=0.0)), 1e-300)
+            message = f"plans {plan} and {other} differ by argument {position}"
+            np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * scale, err_msg=message)
+
+    def _check_scalar(self, options: Options) -> tuple[Any, ...]:
+        argnums = self._expected.argnums
+        arguments = copy_arguments(self._args)
+        value, gradients = irad.value_and_grad(self._f, argnums, options=options)(*arguments)
+        self._compare(options.plan, value, arguments, gradients)
+        arguments = copy_arguments(self._args)
+        alone = irad.grad(self._f, argnums, options=options)(*arguments)
+        assert same_bits(alone, gradients), f"grad and value_and_grad differ (plan {options.plan})"
+        self._compare_memory(options.plan, arguments)
+        return tuple(gradients)
+
+    def _check_pullback(self, options: Options) -> tuple[Any, ...]:
+        arguments = copy_arguments(self._args)
+        value, pullback = irad.vjp(self._f, *arguments, options=options)
+        first, second = pullback(self._expected.seed), pullback(self._expected.seed)
+        gradients = tuple(first[i] for i in self._expected.argnums)
+        assert same_bits(gradients, tuple(second[i] for i in self._expected.argnums)), "the second pullback differs"
+        self._compare(options.plan, value, arguments, gradients)
+        return gradients
+
+    def _compare(self, plan: str, value: Any, arguments: tuple[Any, ...], gradients: Sequence[Any]) -> None:
+        assert same_bits(value, self._expected.value), f"value {value!r}, plain {self._expected.value!r} (plan {plan})"
+        self._compare_memory(plan, arguments)
+        for position, found, wanted in zip(self._expected.argnums, gradients, self._expected.derivatives, strict=True):
+            place = f"argument {position} (plan {plan})"
+            assert_same_structure(found, self._args[position], place)
+            message = f"gradient by {place}"
+            leaves = read_leaves(found)
+            np.testing.assert_allclose(leaves, wanted, rtol=self._rtol, atol=self._atol, err_msg=message)
+
+    def _compare_memory(self, plan: str, arguments: tuple[Any, ...]) -> None:
+        for position, (found, wanted) in enumerate(zip(arguments, self._expected.after, strict=True)):
+            message = f"argument {position} after the derivative is not what the plain call leaves (plan {plan})"
+            assert same_bits(found, wanted), message
+
+
+def assert_same_structure(found: Any, like: Any, place: str) -> None:
+    """Assert that a gradient has the type of its argument, entry by entry; entries without floats may be None."""
+    match like:
+        case tuple():
+            assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
+            assert len(found) == len(like), place
+            for i, (a, b) in enumerate(zip(found, like, strict=True)):
+                assert_same_structure(a, b, f"entry {i} of {place}")
+        case np.ndarray() | np.generic() if has_leaves(like):
+            array = np.asarray(found)
+            assert array.dtype == like.dtype, f"{place}: dtype {array.dtype} for {like.dtype}"
+            assert array.shape == like.shape, f"{place}: shape {array.shape} for {like.shape}"
+        case float():
+            assert isinstance(found, float), f"{place}: {type(found).__name__} for float"
+
+
+def _is_single(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_single, value))
+    return isinstance(value, (np.ndarray, np.generic)) and _dtype_is_single(value.dtype)
+
+
+def _dtype_is_single(dtype: np.dtype[Any]) -> bool:
+    if dtype.fields is not None:
+        return any(_dtype_is_single(entry[0]) for entry in dtype.fields.values())
+    return dtype.base == np.float32

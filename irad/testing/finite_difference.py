@@ -1,0 +1,83 @@
+"""Derivatives from function values alone: the independent truth that gradients are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isfinite, nan
+from typing import Final
+
+import numpy as np
+
+from irad.testing.leaves import Vector
+
+_FIRST_STEPS: Final = (0.05, 0.0007)
+_SHRINK: Final = 1.6
+_ROWS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A derivative and how far off it may be; ``error`` is infinite where no step gave a finite value."""
+
+    value: float
+    error: float
+
+
+def derivative(f: Callable[[float], float], at: float) -> Estimate:
+    """Central differences of ``f`` at ``at``, extrapolated to step 0, of all steps the one that agrees best.
+
+    Two sweeps, from a wide and from a narrow first step: the wide one wins where ``f`` is smooth, the narrow one near
+    kinks and ends of its domain.
+
+    Source:
+        Ridders 1982, "Accurate computation of F'(x) and F'(x)F''(x)".
+    """
+    scale = max(abs(at), 0.1)
+    estimates = []
+    for step in _FIRST_STEPS:
+        estimates.append(_sweep(f, at, step * scale))
+        if estimates[-1].error <= 1e-10 * max(1.0, abs(estimates[-1].value)):
+            break
+    return min(estimates, key=lambda estimate: estimate.error)
+
+
+def gradient(f: Callable[[Vector], float], at: Vector) -> tuple[Vector, Vector]:
+    """Partial derivatives of ``f`` at ``at`` and their errors."""
+
+    def along(i: int) -> Callable[[float], float]:
+        def partial(x: float) -> float:
+            point = at.copy()
+            point[i] = x
+            return f(point)
+
+        return partial
+
+    estimates = [derivative(along(i), float(at[i])) for i in range(at.size)]
+    return np.array([e.value for e in estimates]), np.array([e.error for e in estimates])
+
+
+def _sweep(f: Callable[[float], float], at: float, step: float) -> Estimate:
+    best = Estimate(nan, inf)
+    previous: list[float] = []
+    for row in range(_ROWS):
+        width = step / _SHRINK**row
+        current = [_central(f, at, width)]
+        factor = _SHRINK**2
+        for k, before in enumerate(previous):
+            current.append((current[k] * factor - before) / (factor - 1))
+            error = max(abs(current[-1] - current[k]), abs(current[-1] - before))
+            if isfinite(error) and error < best.error:
+                best = Estimate(current[-1], error)
+            factor *= _SHRINK**2
+        previous = current
+    return best
+
+
+def _central(f: Callable[[float], float], at: float, step: float) -> float:
+    """NaN where a step leaves the domain: then it says nothing about the derivative."""
+    above, below = at + step, at - step
+    try:
+        return (f(above) - f(below)) / (above - below)
+    except (ArithmeticError, ValueError):
+        return nan

@@ -1,0 +1,166 @@
+"""The float numbers inside arguments: read as one vector, put back from one, and copies that keep memory as it is.
+
+An argument is a number, an array, a record or array of records, None, a string, a function, or a tuple of these. Its
+leaves are its floats in reading order: elements of arrays in C order, fields of records by name, tuples left to right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector: TypeAlias = NDArray[np.float64]
+
+
+def has_leaves(value: object) -> bool:
+    """Whether there is a float in ``value``, were it not empty."""
+    match value:
+        case tuple():
+            return any(map(has_leaves, value))
+        case float() | np.floating():
+            return True
+        case np.ndarray() | np.void():
+            return _dtype_has_floats(value.dtype)
+    return False
+
+
+def read_leaves(value: object) -> Vector:
+    """The leaves of ``value`` as doubles."""
+    parts = [np.zeros(0), *_parts(value)]
+    return np.concatenate(parts)
+
+
+def with_leaves(value: Any, leaves: Vector) -> Any:
+    """``value`` in double precision, in new memory, with other leaves; arrays keep their layout as Numba types it.
+
+    Elements that shared memory get memory of their own.
+    """
+    rest = iter(leaves.tolist())
+    result = _rebuild(value, rest)
+    assert next(rest, None) is None, "more leaves than the structure has"
+    return result
+
+
+def copy_arguments(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Copies with the same strides; arrays that are views of one array are views of one copy."""
+    owners: dict[int, _Block] = {}
+    return tuple(_copy(argument, owners) for argument in arguments)
+
+
+def same_bits(a: object, b: object) -> bool:
+    """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same_bits, a, b))
+    if isinstance(a, (float, np.generic, np.ndarray)) and isinstance(b, (float, np.generic, np.ndarray)):
+        x, y = np.asarray(a), np.asarray(b)
+        return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+    return a is b or a == b
+
+
+def _dtype_has_floats(dtype: np.dtype[Any]) -> bool:
+    if dtype.fields is not None:
+        return any(_dtype_has_floats(field[0]) for field in dtype.fields.values())
+    return dtype.base.kind == "f"
+
+
+def _parts(value: object) -> Iterator[Vector]:
+    match value:
+        case tuple():
+            for entry in value:
+                yield from _parts(entry)
+        case float() | np.floating():
+            yield np.array([float(value)])
+        case np.ndarray() | np.void() if value.dtype.names is not None:
+            for name in value.dtype.names:
+                yield from _parts(np.asarray(value[name]))
+        case np.ndarray() if value.dtype.kind == "f":
+            yield value.astype(np.float64).ravel()
+
+
+def _rebuild(value: Any, rest: Iterator[float]) -> Any:
+    match value:
+        case tuple():
+            entries = [_rebuild(entry, rest) for entry in value]
+            return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
+        case float() | np.floating():
+            return next(rest)
+        case np.ndarray():
+            result = _new_array(value)
+            _fill(result, value, rest)
+            result.flags.writeable = value.flags.writeable
+            return result
+        case np.void():
+            array = np.zeros((), _promote(value.dtype))
+            _fill(array, np.asarray(value), rest)
+            return array[()]
+    return value
+
+
+def _fill(target: NDArray[Any], source: NDArray[Any], rest: Iterator[float]) -> None:
+    if source.dtype.names is not None:
+        for name in source.dtype.names:
+            _fill(target[name], source[name], rest)
+    elif source.dtype.kind == "f":
+        target[...] = np.array([next(rest) for _ in range(source.size)]).reshape(source.shape)
+    else:
+        target[...] = source
+
+
+def _new_array(like: NDArray[Any]) -> NDArray[Any]:
+    dtype = _promote(like.dtype)
+    if like.flags.c_contiguous:
+        return np.zeros(like.shape, dtype)
+    if like.flags.f_contiguous:
+        return np.zeros(like.shape, dtype, order="F")
+    return np.zeros((*like.shape[:-1], 2 * like.shape[-1]), dtype)[..., ::2]
+
+
+def _promote(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.fields is not None and dtype.names is not None:
+        fields: Mapping[str, Any] = dtype.fields
+        return np.dtype([(n, _promote(fields[n][0])) for n in dtype.names], align=dtype.isalignedstruct)
+    if dtype.subdtype is not None:
+        return np.dtype((_promote(dtype.subdtype[0]), dtype.subdtype[1]))
+    return np.dtype(np.float64) if dtype.kind == "f" else dtype
+
+
+def _copy(value: Any, owners: dict[int, _Block]) -> Any:
+    match value:
+        case tuple():
+            entries = [_copy(entry, owners) for entry in value]
+            return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
+        case np.ndarray():
+            owner = value
+            while isinstance(owner.base, np.ndarray):
+                owner = owner.base
+            result = owners.setdefault(id(owner), _Block(owner)).view(value)
+            result.flags.writeable = value.flags.writeable
+            return result
+        case np.void():
+            return value.copy()
+    return value
+
+
+class _Block:
+    """A copy of the memory of an array, at an address that is equally aligned."""
+
+    def __init__(self, owner: NDArray[Any]) -> None:
+        spans = [(n - 1) * stride for n, stride in zip(owner.shape, owner.strides, strict=True)] if owner.size else []
+        below = sum(span for span in spans if span < 0)
+        length = sum(map(abs, spans)) + owner.itemsize if owner.size else 0
+        self._start = owner.ctypes.data + below
+        room = np.empty(length + 64, np.uint8)
+        offset = (self._start - room.ctypes.data) % 64
+        self._bytes = room[offset : offset + length]
+        self._bytes[...] = np.frombuffer(ctypes.string_at(self._start, length), np.uint8)
+
+    def view(self, array: NDArray[Any]) -> NDArray[Any]:
+        """What ``array``, a view of the owner, is of the copy."""
+        if array.size == 0:
+            return np.empty(array.shape, array.dtype, order="C" if array.flags.c_contiguous else "F")
+        offset = array.ctypes.data - self._start
+        return np.ndarray(array.shape, array.dtype, self._bytes.data, offset, array.strides)

@@ -1,0 +1,356 @@
+"""Activity: which values carry a derivative, and which memory needs a shadow.
+
+Input   a function, where its pointers point, how its parameters take part, the rules.
+Output  `Activity`. The function is not changed.
+Method  varied: forward from what the request differentiates; useful: backward from what the caller gets to see; active is both.
+        Memory is followed object by object. Then shadows: every object that is active, or merges in a pointer with one that
+        has a shadow, or holds pointers to one. All of it only grows, so it ends.
+Limit   an object is active as a whole: one active element makes the array active.
+
+    %m = fmul double %x, %x          x active → m varied; m stored to the result → m useful: active
+    %i = fptosi double %m to i64     integers carry no derivative
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from irad.ir.instructions import (
+    Binary,
+    CallSite,
+    Cast,
+    ExtractElement,
+    ExtractValue,
+    Freeze,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Ret,
+    Select,
+    ShuffleVector,
+    Store,
+    Unary,
+)
+from irad.ir.module import Function
+from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType, element_types
+from irad.ir.values import Constant, GlobalVariable, Parameter, Value
+from irad.passes.callees import effects_of, resolve
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo
+from irad.passes.request import ParameterKind
+from irad.ruleset.interface import CallRule, Elementwise, Inactive
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What carries a derivative.
+
+    Attributes:
+        active: float values (and aggregates of them) with a cotangent.
+        shadowed: the memory objects that have a shadow, as a mask.
+        active_objects: those whose floats are active, as a mask; the others have a shadow only for company.
+        points_to: the result this one is built on.
+    """
+
+    active: frozenset[Value]
+    shadowed: int
+    active_objects: int
+    points_to: PointsTo
+    reasons: Mapping[Value, str]
+
+    def is_active(self, value: Value) -> bool:
+        """Whether a float value carries a derivative, or a pointer has a shadow."""
+        return value in self.active or self.has_shadow(value)
+
+    def has_shadow(self, pointer: Value) -> bool:
+        """Whether a pointer comes with a shadow pointer."""
+        return bool(self.points_to.mask(pointer) & self.shadowed)
+
+    def explain(self, value: Value) -> str:
+        """In words: why active, why constant."""
+        if value in self.active:
+            return f"active: {self.reasons.get(value, 'depends on an active input and reaches an active output')}"
+        if self.has_shadow(value):
+            return f"has a shadow: {self.points_to.explain(value)}"
+        if not is_differentiable(value.type):
+            return "constant: its type holds no floating-point number"
+        return f"constant: {self.reasons.get(value, 'no active input reaches it')}"
+
+
+def is_differentiable(type_: Type) -> bool:
+    """Whether values of a type can carry a derivative."""
+    match type_:
+        case FloatType():
+            return True
+        case VectorType(element=element):
+            return isinstance(element, FloatType)
+        case StructType() | NamedStructType() | ArrayType():
+            return any(is_differentiable(t) for t in element_types(type_))
+        case _:
+            return False
+
+
+def everything(
+    function: Function, points_to: PointsTo, shadowable: frozenset[Parameter], registry: Registry
+) -> Activity:
+    """The plan `save_all`: every float is active and all memory has a shadow, as far as it can."""
+    active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
+    for inst in function.instructions():
+        if is_differentiable(inst.type) and not _is_inactive_call(inst, registry):
+            active[inst] = None
+    shadowed = _mask_of(o for o in points_to.objects if _can_have_shadow(o, shadowable))
+    return Activity(frozenset(active), shadowed, shadowed, points_to, {})
+
+
+def find_activity(
+    function: Function,
+    kinds: Mapping[Parameter, ParameterKind],
+    points_to: PointsTo,
+    shadowable: frozenset[Parameter],
+    registry: Registry,
+    *,
+    result_active: bool = False,
+) -> Activity:
+    """Solves activity for one function.
+
+    Args:
+        function: in normal form.
+        kinds: how each parameter takes part.
+        points_to: of the same function.
+        shadowable: the pointer parameters for whose memory a shadow can be had.
+        registry: the rules.
+        result_active: whether the caller has a cotangent for the returned value.
+    """
+    solver = _Solver(function, kinds, points_to, shadowable, registry, result_active)
+    solver.solve()
+    return solver.result()
+
+
+def _is_inactive_call(inst: Instruction, registry: Registry) -> bool:
+    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Inactive)
+
+
+def _mask_of(items: Iterable[MemoryObject]) -> int:
+    mask = 0
+    for item in items:
+        mask |= 1 << item.index
+    return mask
+
+
+def _can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter]) -> bool:
+    match item.kind:
+        case ObjectKind.LOCAL | ObjectKind.ALLOCATION:
+            return True
+        case ObjectKind.ARGUMENT | ObjectKind.REACHABLE:
+            return item.value in shadowable
+        case ObjectKind.GLOBAL:
+            return isinstance(item.value, GlobalVariable) and item.value.initializer is not None
+        case ObjectKind.UNKNOWN:
+            return False
+
+
+@dataclass(eq=False, slots=True)
+class _Solver:
+    function: Function
+    kinds: Mapping[Parameter, ParameterKind]
+    points_to: PointsTo
+    shadowable: frozenset[Parameter]
+    registry: Registry
+    result_active: bool
+    varied: dict[Value, None] = field(default_factory=dict)
+    useful: dict[Value, None] = field(default_factory=dict)
+    varied_objects: int = 0
+    useful_objects: int = 0
+    changed: bool = True
+
+    def solve(self) -> None:
+        seeds = 0
+        for param, kind in self.kinds.items():
+            if kind is ParameterKind.ACTIVE:
+                self.varied[param] = None
+            elif kind is ParameterKind.SHADOW:
+                seeds |= self.points_to.mask(param)
+        self.varied_objects = self.useful_objects = self.points_to.reachable(seeds)
+        instructions = list(self.function.instructions())
+        self.run(instructions, self.vary)
+        self.run(instructions[::-1], self.use)
+
+    def run(self, instructions: list[Instruction], step: Callable[[Instruction], None]) -> None:
+        self.changed = True
+        while self.changed:
+            self.changed = False
+            for inst in instructions:
+                step(inst)
+
+    # -------------------------------------------------------------------------------------------- varied
+
+    def mark_varied(self, value: Value) -> None:
+        if value not in self.varied and is_differentiable(value.type):
+            self.varied[value] = None
+            self.changed = True
+
+    def vary_objects(self, mask: int) -> None:
+        if mask & ~self.varied_objects:
+            self.varied_objects |= mask
+            self.changed = True
+
+    def vary(self, inst: Instruction) -> None:
+        match inst:
+            case Store(operands=[value, pointer]):
+                if value in self.varied:
+                    self.vary_objects(self.points_to.mask(pointer))
+            case Load():
+                if self.points_to.mask(inst.operands[0]) & self.varied_objects:
+                    self.mark_varied(inst)
+            case CallSite():
+                self.vary_call(inst)
+            case _ if differentiable_operands(inst):
+                if any(v in self.varied for v in differentiable_operands(inst)):
+                    self.mark_varied(inst)
+            case _:
+                pass
+
+    def vary_call(self, call: CallSite) -> None:
+        callee = resolve(call, self.registry)
+        match callee:
+            case Elementwise(partials=partials):
+                pairs = zip(call.arguments, partials, strict=False)
+                if any(p is not None and v in self.varied for v, p in pairs):
+                    self.mark_varied(call)
+            case Inactive():
+                pass
+            case CallRule(effects=effects):
+                read = self.pointees(call, effects.reads)
+                if read & self.varied_objects or any(v in self.varied for v in call.arguments):
+                    self.mark_varied(call)
+                    if not effects.writes_no_floats:
+                        self.vary_objects(self.pointees(call, effects.writes) | self.points_to.mask(call))
+            case _:
+                reached = self.reached_by(call)
+                if reached & self.varied_objects or any(v in self.varied for v in call.arguments):
+                    self.mark_varied(call)
+                    self.vary_objects(reached)
+
+    def pointees(self, call: CallSite, indices: frozenset[int]) -> int:
+        mask = 0
+        for i in indices:
+            mask |= self.points_to.mask(call.arguments[i])
+        return mask
+
+    def reached_by(self, call: CallSite) -> int:
+        return reached_by(call, self.points_to)
+
+    # -------------------------------------------------------------------------------------------- useful
+
+    def mark_useful(self, value: Value) -> None:
+        if value not in self.useful and not isinstance(value, Constant) and is_differentiable(value.type):
+            self.useful[value] = None
+            self.changed = True
+
+    def use_objects(self, mask: int) -> None:
+        if mask & ~self.useful_objects:
+            self.useful_objects |= mask
+            self.changed = True
+
+    def use(self, inst: Instruction) -> None:
+        match inst:
+            case Store(operands=[value, pointer]):
+                if self.points_to.mask(pointer) & self.useful_objects:
+                    self.mark_useful(value)
+            case Load():
+                if inst in self.useful:
+                    self.use_objects(self.points_to.mask(inst.operands[0]))
+            case CallSite():
+                self.use_call(inst)
+            case Ret():
+                if self.result_active:
+                    for value in inst.operands:
+                        self.mark_useful(value)
+            case _:
+                if inst in self.useful:
+                    for value in differentiable_operands(inst):
+                        self.mark_useful(value)
+
+    def use_call(self, call: CallSite) -> None:
+        callee = resolve(call, self.registry)
+        match callee:
+            case Elementwise(partials=partials):
+                if call in self.useful:
+                    for value, partial in zip(call.arguments, partials, strict=False):
+                        if partial is not None:
+                            self.mark_useful(value)
+            case Inactive():
+                pass
+            case CallRule(effects=effects):
+                written = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                if call in self.useful or (written & self.useful_objects and not effects.writes_no_floats):
+                    self.use_arguments(call)
+                    self.use_objects(self.pointees(call, effects.reads))
+            case _:
+                reached = self.reached_by(call)
+                if call in self.useful or reached & self.useful_objects:
+                    self.use_arguments(call)
+                    self.use_objects(reached)
+
+    def use_arguments(self, call: CallSite) -> None:
+        for value in call.arguments:
+            self.mark_useful(value)
+
+    # -------------------------------------------------------------------------------------------- shadows
+
+    def result(self) -> Activity:
+        active = frozenset(v for v in self.varied if v in self.useful)
+        active_objects = self.varied_objects & self.useful_objects
+        shadowed = self.close_shadows(active_objects)
+        reasons = {v: "no output depends on it" for v in self.varied if v not in self.useful}
+        return Activity(active, shadowed, active_objects, self.points_to, reasons)
+
+    def close_shadows(self, active_objects: int) -> int:
+        possible = _mask_of(o for o in self.points_to.objects if _can_have_shadow(o, self.shadowable))
+        groups = dict.fromkeys(self.points_to.pointees.values())
+        for call in self.function.instructions():
+            if isinstance(call, CallSite) and self.has_body(call):
+                groups[self.reached_by(call)] = None
+        shadowed = active_objects & possible
+        previous = -1
+        while shadowed != previous:
+            previous = shadowed
+            for mask in groups:
+                if mask & shadowed:
+                    shadowed |= mask & possible
+            for item in self.points_to.members(possible & ~shadowed):
+                if self.points_to.contents[item.index] & shadowed:
+                    shadowed |= 1 << item.index
+        return shadowed
+
+    def has_body(self, call: CallSite) -> bool:
+        return effects_of(resolve(call, self.registry)) is None
+
+
+def differentiable_operands(inst: Instruction) -> list[Value]:
+    """The operands through which a derivative flows into the result of an instruction that is no load, store or call."""
+    match inst:
+        case Binary() | Unary() | Phi() | Freeze() | ExtractValue() | InsertValue() | ShuffleVector():
+            return inst.operands if is_differentiable(inst.type) else []
+        case Select():
+            return inst.operands[1:]
+        case Cast(opcode="fpext" | "fptrunc" | "bitcast"):
+            return inst.operands
+        case ExtractElement() | InsertElement():
+            return inst.operands[:-1]
+        case _:
+            return []
+
+
+def reached_by(call: CallSite, points_to: PointsTo) -> int:
+    """Every object that a callee with a body can reach: through its arguments, and what it allocates itself."""
+    mask = 0
+    for argument in call.arguments:
+        mask |= points_to.mask(argument)
+    for item in points_to.objects:
+        if item.value is call:
+            mask |= 1 << item.index
+    return points_to.reachable(mask)

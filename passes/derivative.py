@@ -1,0 +1,125 @@
+"""From a prepared module and a request to the derivative: analyses each wanted variant and generates its pair.
+
+    analyse     objects → memory types → effects → activity
+    forward     the augmented primal, without saves
+    reverse     the reverse sweep, with placeholders
+    materialise the plan, carried out in both
+    exhaustion  checks of tape allocations
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.ir.cfg import control_flow
+from irad.ir.dominance import dominators
+from irad.ir.loops import loop_nest
+from irad.ir.module import Module
+from irad.ir.types import I64, PointerType
+from irad.ir.values import const_int
+from irad.passes.activity import everything, find_activity
+from irad.passes.effects import find_effects
+from irad.passes.exhaustion import check_allocations
+from irad.passes.forward import build_forward
+from irad.passes.liveness import live_blocks
+from irad.passes.materialise import Materialiser
+from irad.passes.memory_types import find_memory_types
+from irad.passes.objects import find_objects
+from irad.passes.plan import Plan, Recipes
+from irad.passes.program import Pair, Program
+from irad.passes.refusals import check_unit
+from irad.passes.request import MemoryType, ParameterKind, Request
+from irad.passes.reverse.generate import generate_reverse
+from irad.passes.unit import Unit, Variant
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedPair:
+    """A finished pair with its analyses, for reports."""
+
+    pair: Pair
+    unit: Unit
+    plan: Plan
+
+
+def generate(module: Module, request: Request, registry: Registry) -> tuple[GeneratedPair, ...]:
+    """Adds the derivative of the requested entry, and of all callees it needs, to the module. The entry's comes first."""
+    program = Program(module, registry, request)
+    entry = module.functions[request.entry]
+    variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
+    unit = analyse(program, variant)
+    program.pair(variant, _entry_shadows(unit))
+    finished: list[GeneratedPair] = []
+    while program.pending:
+        pair = program.pending.pop(0)
+        known = unit if pair.variant is variant else analyse(program, pair.variant)
+        finished.append(GeneratedPair(pair, known, generate_pair(program, known, pair)))
+    return tuple(finished)
+
+
+def analyse(program: Program, variant: Variant) -> Unit:
+    """Runs the analyses on one variant and refuses what cannot be differentiated."""
+    function, registry = variant.function, program.registry
+    kinds = dict(zip(function.params, variant.kinds, strict=True))
+    memory = dict(zip(function.params, variant.memory, strict=True))
+    points_to = find_objects(function, memory, registry)
+    cfg = control_flow(function)
+    tree = dominators(cfg)
+    arguments_change = program.request.arguments_may_change or not variant.is_entry
+    effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change)
+    shadowable = frozenset(
+        p
+        for p, kind in kinds.items()
+        if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
+    )
+    if program.saves_all:
+        activity = everything(function, points_to, shadowable, registry)
+    else:
+        activity = find_activity(
+            function, kinds, points_to, shadowable, registry, result_active=variant.result_active
+        )
+    unit = Unit(
+        program.module,
+        function,
+        variant,
+        registry,
+        points_to,
+        find_memory_types(function, points_to, memory, registry),
+        activity,
+        cfg,
+        tree,
+        loop_nest(cfg, tree),
+        live_blocks(cfg, variant.is_entry),
+        effects,
+        program.saves_all,
+        program.request.strict,
+    )
+    check_unit(unit)
+    return unit
+
+
+def generate_pair(program: Program, unit: Unit, pair: Pair) -> Plan:
+    """Generates both functions of a pair."""
+    forward = build_forward(program, unit, pair)
+    sweep, loops = generate_reverse(forward)
+    plan = Materialiser(sweep, loops, Recipes.of(forward, loops)).run()
+    check_allocations(forward)
+    size = -(-max(forward.frame.size, 1) // 64) * 64
+    pair.frame_size.initializer = const_int(I64, size)
+    return plan
+
+
+def _entry_shadows(unit: Unit) -> tuple[int, ...]:
+    """The parameters whose memory has a shadow, asked for or for company of another."""
+    return tuple(
+        i
+        for i, param in enumerate(unit.function.params)
+        if isinstance(param.type, PointerType) and unit.activity.has_shadow(param)
+    )
+
+
+
+
+def _has_floats(memory: MemoryType | None) -> bool:
+    return memory is not None and bool(memory.floats())

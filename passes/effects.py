@@ -1,0 +1,136 @@
+"""Effects: which loaded values can be read from memory again in the reverse sweep.
+
+Input   a function, where its pointers point, what its caller does with the arguments' memory.
+Output  `Effects`: for a pointer read at an instruction, whether that memory may have changed when the reverse sweep comes back.
+Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block, or in a
+        block that the load's block reaches; or when it does not outlive the forward sweep.
+Limit   writes are told apart by object and position, not by address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irad.ir.cfg import ControlFlow
+from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Store
+from irad.ir.module import Block
+from irad.ir.values import GlobalVariable, Value
+from irad.passes.activity import reached_by
+from irad.passes.callees import effects_of, resolve
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Answers whether memory read at one place is still the same in the reverse sweep."""
+
+    points_to: PointsTo
+    writers: Mapping[int, tuple[Instruction, ...]]
+    lost: int
+    reach: Mapping[Block, frozenset[Block]]
+    position: Mapping[Instruction, int]
+
+    def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
+        """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
+        return self._why(pointer, at) is not None
+
+    def explain(self, pointer: Value, at: Instruction) -> str:
+        """In words: what overwrites it."""
+        return self._why(pointer, at) or "not overwritten before the reverse sweep reads it"
+
+    def _why(self, pointer: Value, at: Instruction) -> str | None:
+        mask = self.points_to.mask(pointer)
+        if not mask:
+            return "it points to no known object"
+        touched = self.points_to.overlapping(mask)
+        for item in self.points_to.members(mask):
+            if self.lost >> item.index & 1:
+                return f"{item} does not stay as it is until the reverse sweep"
+        for item in self.points_to.members(touched):
+            for writer in self.writers.get(item.index, ()):
+                if self._runs_after(writer, at):
+                    return f"{item} is written later"
+        return None
+
+    def _runs_after(self, writer: Instruction, at: Instruction) -> bool:
+        assert writer.block is not None
+        assert at.block is not None
+        if writer.block is at.block and self.position[writer] > self.position[at]:
+            return True
+        return writer.block in self.reach[at.block]
+
+
+def find_effects(
+    cfg: ControlFlow, points_to: PointsTo, registry: Registry, *, arguments_change: bool, kept: int = 0
+) -> Effects:
+    """Collects the writes of a function.
+
+    Args:
+        cfg: the graph of the function.
+        points_to: of the same function.
+        registry: the rules, for what callees write.
+        arguments_change: whether the caller may write argument memory between the sweeps.
+        kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
+    """
+    writers: dict[int, list[Instruction]] = {}
+    position: dict[Instruction, int] = {}
+    for block in cfg.order:
+        for index, inst in enumerate(block.instructions):
+            position[inst] = index
+            for item in points_to.members(written_by(inst, points_to, registry)):
+                writers.setdefault(item.index, []).append(inst)
+    lost = 0
+    for item in points_to.objects:
+        if _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
+            lost |= 1 << item.index
+    return Effects(points_to, {k: tuple(v) for k, v in writers.items()}, lost, _reach(cfg), position)
+
+
+def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects an instruction may write."""
+    match inst:
+        case Store(operands=[_, pointer]):
+            return points_to.mask(pointer)
+        case AtomicRMW() | CmpXchg():
+            return points_to.mask(inst.operands[0])
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return reached_by(inst, points_to)
+            mask = 0
+            for index in effects.writes:
+                mask |= points_to.mask(inst.arguments[index])
+            return mask
+        case _:
+            return 0
+
+
+def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
+    match item.kind:
+        case ObjectKind.UNKNOWN | ObjectKind.LOCAL:
+            return True
+        case ObjectKind.ALLOCATION:
+            return not kept
+        case ObjectKind.ARGUMENT | ObjectKind.REACHABLE:
+            return arguments_change
+        case ObjectKind.GLOBAL:
+            return not (isinstance(item.value, GlobalVariable) and item.value.constant)
+
+
+def _reach(cfg: ControlFlow) -> dict[Block, frozenset[Block]]:
+    """For each block the blocks that can run after it, itself if it is in a cycle."""
+    index = cfg.position
+    masks = dict.fromkeys(cfg.order, 0)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(cfg.order):
+            mask = masks[block]
+            for successor in cfg.successors[block]:
+                mask |= masks[successor] | 1 << index[successor]
+            if mask != masks[block]:
+                masks[block] = mask
+                changed = True
+    return {block: frozenset(b for b in cfg.order if mask >> index[b] & 1) for block, mask in masks.items()}

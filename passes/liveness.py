@@ -1,0 +1,48 @@
+"""Which blocks the reverse sweep visits: those from which the function returns without an error.
+
+A block that only leads to an error status carries no derivative in the entry function: its caller raises instead of running
+the reverse sweep. In callees every return is taken to be one after which the caller may go on.
+"""
+
+from __future__ import annotations
+
+from irad.ir.cfg import ControlFlow
+from irad.ir.instructions import Phi, Ret
+from irad.ir.module import Block
+from irad.ir.values import ConstantInt, Value
+
+_NO_ERROR = (0, -2, -3)  # ok, ok with None, end of iteration: Numba's status codes without an exception
+
+
+def live_blocks(cfg: ControlFlow, is_entry: bool) -> frozenset[Block]:
+    """The blocks from which a return without an error can be reached."""
+    live: dict[Block, None] = {}
+    pending: list[Block] = []
+    for block in cfg.order:
+        last = block.terminator
+        if not isinstance(last, Ret):
+            continue
+        sources = _returning(block, last, cfg) if is_entry else None
+        if sources is None or sources:
+            live[block] = None
+            pending.extend(cfg.predecessors[block] if sources is None else sources)
+    while pending:
+        block = pending.pop()
+        if block not in live:
+            live[block] = None
+            pending.extend(cfg.predecessors[block])
+    return frozenset(live)
+
+
+def _returning(block: Block, last: Ret, cfg: ControlFlow) -> list[Block] | None:
+    """The predecessors that lead to a return without error; None when all do (or when it cannot be told)."""
+    status = last.operands[0] if last.operands else None
+    if isinstance(status, Phi) and status.block is block:
+        return [p for v, p in status.incoming() if not _is_error(v) and p in cfg.predecessors]
+    if status is not None and _is_error(status):
+        return []
+    return None
+
+
+def _is_error(status: Value) -> bool:
+    return isinstance(status, ConstantInt) and status.value not in _NO_ERROR

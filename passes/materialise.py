@@ -1,0 +1,256 @@
+"""Carries a plan out: saves in the forward sweep, loads and recomputed code in place of the reverse sweep's placeholders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irad.errors import PlanError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.clone import clone_instruction
+from irad.ir.instructions import Alloca, Instruction, replace_uses
+from irad.ir.loops import Loop, innermost_first
+from irad.ir.module import Block, Function
+from irad.ir.types import PointerType
+from irad.ir.values import Parameter, Value, const_int
+from irad.passes.plan import Plan, Recipes, is_free, make_plan
+from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.sweep import Sweep
+from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, runtime_function
+from irad.passes.tape import (
+    NULL,
+    FrameLayout,
+    Records,
+    Slab,
+    load_value,
+    make_records,
+    make_slab,
+    size_in_memory,
+    slot_in_slab,
+    store_value,
+)
+
+
+@dataclass(eq=False, slots=True)
+class Materialiser:
+    """Replaces the placeholders of one sweep."""
+
+    sweep: Sweep
+    loops: ForwardLoops
+    recipes: Recipes
+    saved: dict[Value, None] = field(default_factory=dict)
+    frame_slots: dict[Value, int] = field(default_factory=dict)
+    storages: dict[Loop, Slab | Records] = field(default_factory=dict)
+    record_slots: dict[Loop, Alloca] = field(default_factory=dict)
+    last_records: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
+
+    def run(self) -> Plan:
+        """Does all of it; returns the plan."""
+        used = [n for n in self.sweep.needs if n.placeholder.users]
+        plan = make_plan(self.sweep.forward, self.recipes, (n.value for n in used))
+        self.saved.update(dict.fromkeys(plan.saved))
+        for loop in innermost_first(self.sweep.forward.unit.loops.loops):
+            self.store_loop(loop)
+        self.store_frame()
+        for loop, storage in self.storages.items():
+            if isinstance(storage, Records):
+                self.follow_records(loop)
+        self.replace_placeholders()
+        return plan
+
+    def replace_placeholders(self) -> None:
+        """Puts real code in their place."""
+        heads: dict[Block, _Head] = {}
+        placeholders = {need.placeholder for need in self.sweep.needs}
+        for need in self.sweep.needs:
+            block = need.place.block
+            if block not in heads:
+                anchor = next(i for i in block.instructions if i not in placeholders)
+                heads[block] = _Head(self, anchor)
+            if need.placeholder.users:
+                replace_uses(need.placeholder, heads[block].get(need.value))
+        for need in self.sweep.needs:
+            need.placeholder.erase()
+
+    # -------------------------------------------------------------------------------------------- forward sweep
+
+    def loop_of(self, value: Value) -> Loop | None:
+        """The innermost primal loop around a value of the forward sweep."""
+        if not isinstance(value, Instruction):
+            return None
+        found: Loop | None = None
+        for primal, twin in self.loops.twins.items():
+            if value.block in twin.blocks and (found is None or primal.depth > found.depth):
+                found = primal
+        return found
+
+    def store_loop(self, loop: Loop) -> None:
+        """Makes the storage of a loop for the values saved in it, and the saves."""
+        values = [v for v in self.saved if self.loop_of(v) is loop]
+        if not values:
+            return
+        values.sort(key=lambda v: -size_in_memory(v.type))
+        last = self.loops.trip(loop)
+        if last is not None:
+            self.store_in_slab(loop, last, values)
+        else:
+            self.store_in_records(loop, values)
+
+    def store_in_slab(self, loop: Loop, last: Value, values: list[Value]) -> None:
+        forward, twin = self.sweep.forward, self.loops.twins[loop]
+        slab = Slab(twin, last, values)
+        make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), forward.arena)
+        counter = self.loops.counter(loop)
+        for value in values:
+            build = self.after(value)
+            size = size_in_memory(value.type)
+            slot = slot_in_slab(build, slab.base, slab.count, slab.prefix(value), size, counter)
+            store_value(build, value, slot)
+        self.storages[loop] = slab
+        self.saved.setdefault(slab.base)
+        if any(slab.prefix(v) for v in values):
+            self.plan_more(slab.count)
+
+    def plan_more(self, value: Value) -> None:
+        """A value that storage needs: recomputed where that needs nothing new, else saved."""
+        if not is_free(value) and not self.is_available(value):
+            self.saved.setdefault(value)
+
+    def is_available(self, value: Value) -> bool:
+        """Whether a value can be had in the reverse sweep with what is saved so far."""
+        if is_free(value) or value in self.saved:
+            return True
+        operands = self.recipes.operands(value)
+        return operands is not None and all(self.is_available(v) for v in operands)
+
+    def store_in_records(self, loop: Loop, values: list[Value]) -> None:
+        forward, twin = self.sweep.forward, self.loops.twins[loop]
+        layout = FrameLayout(8)
+        offsets = {v: layout.region(size_in_memory(v.type), min(8, size_in_memory(v.type))) for v in values}
+        records = Records(twin, offsets, layout)
+        make_records(records, self.runtime(ARENA_ALLOC), forward.arena)
+        for value in values:
+            build = self.after(value, records.current)
+            store_value(build, value, build.byte_offset(records.current, offsets[value]))
+        self.storages[loop] = records
+        for _, exit_block in self.sweep.loops[loop].entries:
+            key = (loop, exit_block)
+            if key not in self.last_records:
+                last = self.loops.carried_out(loop, exit_block, records.current, NULL)
+                self.last_records[key] = last
+                self.saved.setdefault(last)
+
+    def after(self, value: Value, also: Value | None = None) -> Builder:
+        """Behind the definition of a value (and of the record of its iteration, when that is made in the same block)."""
+        if isinstance(value, Parameter):
+            return Builder.at_start(self.sweep.forward.function.entry)
+        assert isinstance(value, Instruction)
+        if isinstance(also, Instruction) and also.block is value.block:
+            block = also.block
+            assert block is not None
+            order = block.instructions
+            return Builder.after(max((value, also), key=order.index))
+        return Builder.after(value)
+
+    def store_frame(self) -> None:
+        forward = self.sweep.forward
+        values = [v for v in self.saved if self.loop_of(v) is None]
+        values.sort(key=lambda v: -size_in_memory(v.type))
+        for value in values:
+            size = size_in_memory(value.type)
+            offset = forward.frame.region(size, min(8, types.alignment_of(value.type)))
+            self.frame_slots[value] = offset
+            build = self.after(value)
+            store_value(build, value, build.byte_offset(forward.frame_pointer, offset))
+
+    def runtime(self, name: str) -> Function:
+        return runtime_function(self.sweep.forward.program.module, name)
+
+    # -------------------------------------------------------------------------------------------- reverse sweep
+
+    def follow_records(self, loop: Loop) -> None:
+        """Keeps the record of the iteration being reversed in a slot, set where the reversed loop is entered."""
+        slot = self.sweep.new_slot(types.PTR, NULL)
+        self.record_slots[loop] = slot
+        state = self.sweep.loops[loop]
+        for place, exit_block in state.entries:
+            here = self.sweep.places[exit_block]
+            last = self.sweep.need_at(self.last_records[loop, exit_block], here)
+            build = Builder.before(place.block.terminator)
+            build.store(last, slot)
+        if state.back is not None:
+            build = Builder.before(state.back.block.terminator)
+            build.store(build.load(types.PTR, build.load(types.PTR, slot), align=8), slot)
+
+
+@dataclass(eq=False, slots=True)
+class _Head:
+    """Produces values at the head of one adjoint block, in front of ``anchor``, each once."""
+
+    owner: Materialiser
+    anchor: Instruction
+    made: dict[Value, Value] = field(default_factory=dict)
+
+    @property
+    def build(self) -> Builder:
+        return Builder.before(self.anchor)
+
+    def get(self, value: Value) -> Value:
+        """A value of the forward sweep, as one of the reverse sweep."""
+        sweep = self.owner.sweep
+        if is_free(value):
+            return value
+        if value is sweep.forward.frame_pointer:
+            return sweep.frame_pointer
+        if value is sweep.forward.arena:
+            return sweep.arena
+        if value not in self.made:
+            self.made[value] = self.load(value) if value in self.owner.saved else self.recompute(value)
+        return self.made[value]
+
+    def load(self, value: Value) -> Value:
+        owner = self.owner
+        loop = owner.loop_of(value)
+        if loop is None:
+            slot = self.build.byte_offset(owner.sweep.frame_pointer, owner.frame_slots[value])
+            return load_value(self.build, value.type, slot, value.name)
+        storage = owner.storages[loop]
+        if isinstance(storage, Records):
+            record = self.build.load(types.PTR, owner.record_slots[loop])
+            slot = self.build.byte_offset(record, storage.offsets[value])
+            return load_value(self.build, value.type, slot, value.name)
+        base = self.get(storage.base)
+        prefix = storage.prefix(value)
+        count = self.get(storage.count) if prefix else const_int(types.I64, 0)
+        size = size_in_memory(value.type)
+        slot = slot_in_slab(self.build, base, count, prefix, size, self.iteration(loop))
+        return load_value(self.build, value.type, slot, value.name)
+
+    def iteration(self, loop: Loop) -> Value:
+        """The number of the iteration being reversed."""
+        return self.build.load(types.I64, self.owner.sweep.loops[loop].iteration)
+
+    def recompute(self, value: Value) -> Value:
+        recipes = self.owner.recipes
+        if value in recipes.affine:
+            return self.affine(value)
+        if recipes.operands(value) is None or not isinstance(value, Instruction):
+            raise PlanError(f"the value {value!r} is neither saved nor can it be recomputed", "report it")
+        mapped: dict[Value, Value] = {v: self.get(v) for v in value.operands if not is_free(v)}
+        copy = clone_instruction(value, mapped)
+        self.build.insert(copy)
+        return copy
+
+    def affine(self, value: Value) -> Value:
+        """start + step · iteration."""
+        loop, variable = self.owner.recipes.affine[value]
+        start, number = self.get(variable.start), self.iteration(loop)
+        build = self.build
+        if isinstance(value.type, PointerType):
+            assert isinstance(variable.step, int)
+            return build.byte_offset(start, build.mul(number, const_int(types.I64, variable.step)), name=value.name)
+        step = const_int(value.type, variable.step) if isinstance(variable.step, int) else self.get(variable.step)
+        build = self.build
+        narrow = number if value.type is types.I64 else build.trunc(number, value.type)
+        return build.add(start, build.mul(narrow, step), name=value.name)
+

@@ -1,0 +1,157 @@
+"""What the bytes of memory objects hold, as far as adjoints of raw copies need it.
+
+Input   a function, where its pointers point, what its arguments hold.
+Output  `MemoryTypes`: for each object the scalar types it is accessed as, and its layout where that is known.
+Method  seeds from the request; loads and stores add the type they use; copies between objects share what is known.
+Limit   types, not offsets, are collected from accesses; a layout comes from the request only, or from a lone float type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.module import Function
+from irad.ir.types import FloatType, Type, VectorType
+from irad.ir.values import Parameter
+from irad.passes.callees import effects_of, resolve
+from irad.passes.objects import ObjectKind, PointsTo
+from irad.passes.request import MemoryType
+from irad.ruleset.registry import Registry
+
+_BY_TEXT: Mapping[str, FloatType] = {"double": types.DOUBLE, "float": types.FLOAT}
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTypes:
+    """Types by object index.
+
+    Attributes:
+        floats: the float types an object's bytes are read or written as.
+        layouts: the byte pattern of an object, where the request states it or a copy hands it on.
+        holds_pointers: objects in which pointers are stored, as a mask.
+    """
+
+    points_to: PointsTo
+    floats: tuple[frozenset[FloatType], ...]
+    layouts: tuple[MemoryType | None, ...]
+    holds_pointers: int
+
+    def layout(self, mask: int) -> MemoryType | None:
+        """The one pattern that all objects of a set have; a set of lone float type is an array of it.
+
+        None when unknown or when they differ. An empty pattern (no fields) means: no floats in it.
+        """
+        found: set[MemoryType] = set()
+        for item in self.points_to.members(mask):
+            layout = self.layouts[item.index] or self._lone(item.index)
+            if layout is not None:
+                found.add(layout)
+        return next(iter(found)) if len(found) == 1 else None
+
+    def holds_floats(self, mask: int) -> bool:
+        """Whether any object of a set is read or written as floats, or stated to hold some."""
+        for item in self.points_to.members(mask):
+            layout = self.layouts[item.index]
+            if self.floats[item.index] or (layout is not None and layout.floats()):
+                return True
+        return False
+
+    def _lone(self, index: int) -> MemoryType | None:
+        kinds = self.floats[index]
+        if len(kinds) != 1:
+            return None
+        (kind,) = kinds
+        return MemoryType(kind.bits // 8, ((0, str(kind)),))
+
+
+def find_memory_types(
+    function: Function, points_to: PointsTo, memory: Mapping[Parameter, MemoryType | None], registry: Registry
+) -> MemoryTypes:
+    """Collects the types of all objects of a function."""
+    count = len(points_to.objects)
+    floats: list[set[FloatType]] = [set() for _ in range(count)]
+    layouts: list[MemoryType | None] = [None] * count
+    pointers = 0
+    for item in points_to.objects:
+        if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
+            layout = memory.get(item.value)
+            layouts[item.index] = layout
+            floats[item.index] |= {_BY_TEXT[t] for _, t in layout.fields if t in _BY_TEXT} if layout else set()
+        if points_to.contents[item.index]:
+            pointers |= 1 << item.index
+    copies: list[tuple[int, int]] = []
+    for inst in function.instructions():
+        _collect(inst, points_to, registry, floats, copies)
+    _spread(copies, points_to, floats, layouts)
+    return MemoryTypes(points_to, tuple(frozenset(f) for f in floats), tuple(layouts), pointers)
+
+
+def _collect(
+    inst: Instruction,
+    points_to: PointsTo,
+    registry: Registry,
+    floats: list[set[FloatType]],
+    copies: list[tuple[int, int]],
+) -> None:
+    match inst:
+        case Load():
+            pointer, accessed = inst.operands[0], inst.type
+        case Store():
+            pointer, accessed = inst.operands[1], inst.operands[0].type
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            for into, source in effects.copies if effects else ():
+                arguments = inst.arguments
+                copies.append((points_to.mask(arguments[into]), points_to.mask(arguments[source])))
+            return
+        case _:
+            return
+    kind = _scalar(accessed)
+    if kind is not None:
+        for item in points_to.of(pointer):
+            floats[item.index].add(kind)
+
+
+def _scalar(type_: Type) -> FloatType | None:
+    if isinstance(type_, VectorType):
+        return _scalar(type_.element)
+    return type_ if type_ in (types.FLOAT, types.DOUBLE) and isinstance(type_, FloatType) else None
+
+
+def _spread(
+    copies: list[tuple[int, int]],
+    points_to: PointsTo,
+    floats: list[set[FloatType]],
+    layouts: list[MemoryType | None],
+) -> None:
+    """Objects copied into each other hold the same."""
+    changed = True
+    while changed:
+        changed = False
+        for into, source in copies:
+            for one, other in ((into, source), (source, into)):
+                changed |= _hand_on(one, other, points_to, floats, layouts)
+
+
+def _hand_on(
+    source: int,
+    into: int,
+    points_to: PointsTo,
+    floats: list[set[FloatType]],
+    layouts: list[MemoryType | None],
+) -> bool:
+    changed = False
+    for a in points_to.members(source):
+        for b in points_to.members(into):
+            if not floats[a.index] <= floats[b.index]:
+                floats[b.index] |= floats[a.index]
+                changed = True
+            if layouts[b.index] is None and layouts[a.index] is not None:
+                layouts[b.index] = layouts[a.index]
+                changed = True
+    return changed
+
+

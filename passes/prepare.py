@@ -1,0 +1,56 @@
+"""Brings a module into the form that the generators expect.
+
+The front end has already made LLVM lower switches, give every function one return and bring loops into canonical form
+(preheader, one latch, dedicated exits, loop-closed values). What is left is to take away every promise that holds for the
+primal but not for its derivative: there, argument memory is read again later, and shadows are written.
+
+Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions, parameters,
+results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention), `noinline`,
+`alwaysinline`, calling conventions, line numbers.
+"""
+
+from __future__ import annotations
+
+from irad.ir.cfg import remove_unreachable_blocks
+from irad.ir.instructions import Call, CallSite, Instruction
+from irad.ir.module import Function, Module
+
+_KEPT_METADATA = ("dbg",)
+_KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline")
+
+
+def prepare(module: Module) -> None:
+    """Prepares every function with a body."""
+    for function in module.defined_functions():
+        prepare_function(function, module)
+
+
+def prepare_function(function: Function, module: Module) -> None:
+    """Prepares one function."""
+    remove_unreachable_blocks(function)
+    words = _expand(function.attributes, module)
+    function.attributes = tuple(w for w in _KEPT_FUNCTION_ATTRIBUTES if w in words)
+    function.result_attributes = ()
+    for param in function.params:
+        param.attributes = ("noalias",) if "noalias" in param.attributes else ()
+    for inst in function.instructions():
+        _prepare_instruction(inst)
+
+
+def _prepare_instruction(inst: Instruction) -> None:
+    if inst.metadata:
+        inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind in _KEPT_METADATA}
+    inst.debug_records = ()
+    if isinstance(inst, CallSite):
+        inst.attributes = ()
+        inst.result_attributes = ()
+        inst.argument_attributes = ()
+        if isinstance(inst, Call):
+            inst.tail = None
+
+
+def _expand(attributes: tuple[str, ...], module: Module) -> frozenset[str]:
+    words: set[str] = set()
+    for word in attributes:
+        words.update(module.attribute_groups.get(word, (word,)))
+    return frozenset(words)

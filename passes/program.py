@@ -1,0 +1,86 @@
+"""All variants of one derivative: declares their pairs, hands them out to call sites, lists what is still to be generated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irad.ir import types
+from irad.ir.module import Function, Module
+from irad.ir.values import GlobalVariable, zero
+from irad.passes.request import ParameterKind, Request
+from irad.passes.unit import Variant, augmented_type, reverse_type
+from irad.ruleset.registry import Registry
+
+
+@dataclass(eq=False, slots=True)
+class Pair:
+    """The augmented primal and the reverse of one variant. Declared first, so that recursion finds them; filled later.
+
+    Attributes:
+        augmented: `R' (ptr frame, ptr arena, primal parameters…, shadows…)`; R' is the primal's result, with the shadow of a
+            pointer result beside it.
+        reverse: `void (ptr frame, ptr arena, [cotangent of the result], one ptr for each active parameter…)`; it stores
+            the cotangents of the active parameters.
+        frame_size: global constant, the bytes of frame that both share.
+        shadows: indices of the parameters whose shadow ``augmented`` takes, in order.
+    """
+
+    variant: Variant
+    augmented: Function
+    reverse: Function
+    frame_size: GlobalVariable
+    shadows: tuple[int, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Program:
+    """The module under construction and the pairs in it."""
+
+    module: Module
+    registry: Registry
+    request: Request
+    pairs: dict[Variant, Pair] = field(default_factory=dict)
+    pending: list[Pair] = field(default_factory=list)
+    shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
+
+    @property
+    def saves_all(self) -> bool:
+        """Whether the plan is the oracle."""
+        return self.request.plan == "save_all"
+
+    def pair(self, variant: Variant, shadows: tuple[int, ...] | None = None) -> Pair:
+        """The pair of a variant; a new one is declared and put on the list.
+
+        Args:
+            variant: the function and how its parameters take part.
+            shadows: the parameters that get a shadow, when they are more than those of kind SHADOW.
+        """
+        found = self.pairs.get(variant)
+        if found is not None:
+            return found
+        if shadows is None:
+            shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+        name = f"{variant.function.name}.irad{len(self.pairs)}"
+        augmented = self.module.define(f"{name}.augmented", augmented_type(variant, shadows))
+        reverse = self.module.define(f"{name}.reverse", reverse_type(variant))
+        size = GlobalVariable(types.PTR, f"{name}.frame", value_type=types.I64, constant=True, prefix=("internal",))
+        assert size.name is not None
+        self.module.globals[size.name] = size
+        for function in (augmented, reverse):
+            function.prefix = ("internal",) if not variant.is_entry else ()
+        pair = Pair(variant, augmented, reverse, size, shadows)
+        self.pairs[variant] = pair
+        self.pending.append(pair)
+        return pair
+
+    def shadow_global(self, primal: GlobalVariable) -> GlobalVariable:
+        """Zeroed memory of the size of a global, which takes what flows to it and is never read."""
+        found = self.shadow_globals.get(primal)
+        if found is None:
+            value_type = types.array_type(types.size_of(primal.value_type), types.I8)
+            name = f"{primal.name}.shadow"
+            found = GlobalVariable(types.PTR, name, value_type=value_type, prefix=("internal",), suffix=("align 16",))
+            found.initializer = zero(value_type)
+            self.module.globals[name] = found
+            self.shadow_globals[primal] = found
+        return found

@@ -1,0 +1,120 @@
+"""What irad cannot differentiate, found before any code is generated, all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
+from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
+from irad.ir.values import GlobalVariable, Parameter
+from irad.passes.activity import is_differentiable
+from irad.passes.callees import Unknown, resolve
+from irad.passes.objects import MemoryObject, ObjectKind
+from irad.passes.request import ParameterKind
+from irad.passes.unit import Unit
+
+
+def check_unit(unit: Unit) -> None:
+    """Raises what is wrong with a function: one error as it is, several as `UnsupportedProgram`."""
+    errors = list(_errors(unit))
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise UnsupportedProgram(unit.function.name or "the function", errors)
+
+
+def _errors(unit: Unit) -> Iterator[IradError]:
+    if unit.loops.irreducible:
+        yield _at(
+            UnsupportedError(
+                "a loop that can be entered at several places has no derivative in irad yet",
+                "rewrite the loop so that it is entered at its head only",
+            ),
+            unit.loops.irreducible[0].instructions[0],
+        )
+    for block in unit.cfg.order:
+        if block not in unit.live:
+            continue
+        for inst in block.instructions:
+            error = _error(unit, inst)
+            if error is not None:
+                yield _at(error, inst)
+
+
+def _at(error: IradError, inst: Instruction) -> IradError:
+    error.instruction = inst
+    return error
+
+
+def _error(unit: Unit, inst: Instruction) -> IradError | None:
+    activity = unit.activity
+    match inst:
+        case Load() if inst in activity.active:
+            return _access_error(unit, inst, inst.operands[0])
+        case Store(operands=[value, pointer]) if value in activity.active:
+            return _access_error(unit, inst, pointer)
+        case CallSite():
+            return _call_error(unit, inst)
+        case AtomicRMW() | CmpXchg() if activity.has_shadow(inst.operands[0]) and is_differentiable(inst.type):
+            return UnsupportedError(
+                "an atomic update of active memory has no derivative in irad yet", "use an ordinary update"
+            )
+        case IndirectBr() | Switch():
+            return UnsupportedError("this kind of branch has no derivative in irad", "report it with the function")
+        case _:
+            return None
+
+
+def _access_error(unit: Unit, inst: Instruction, pointer: object) -> IradError | None:
+    assert isinstance(inst, Load | Store)
+    target = inst.operands[-1]
+    for item in unit.points_to.of(target):
+        if not unit.activity.shadowed >> item.index & 1:
+            if isinstance(inst, Store) and not unit.points_to.mask(target) & unit.activity.shadowed:
+                return None  # nothing active is ever read from there
+            return _no_shadow(item)
+        if isinstance(inst, Store) and _is_constant_memory(unit, item):
+            return ActivityError(
+                f"an active value is stored in {_describe(item)}, which was passed as constant, and read back",
+                "(a) differentiate with respect to that argument too, or (b) pass Duplicated(array, shadow) for it",
+            )
+    if not unit.points_to.mask(target):
+        return UnsupportedError("a pointer of unknown origin is used to access active memory", "report it")
+    return None
+
+
+def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
+    if unit.everything or not unit.activity.active_objects >> item.index & 1:
+        return False
+    if item.kind in (ObjectKind.ARGUMENT, ObjectKind.REACHABLE) and isinstance(item.value, Parameter):
+        return unit.kind(item.value) is ParameterKind.CONST
+    return item.kind is ObjectKind.GLOBAL and isinstance(item.value, GlobalVariable)
+
+
+def _no_shadow(item: MemoryObject) -> IradError:
+    return UnsupportedError(
+        f"active values pass through {_describe(item)}, whose origin irad cannot follow",
+        "keep them in arrays that are arguments or are made inside the function",
+    )
+
+
+def _describe(item: MemoryObject) -> str:
+    name = item.value.name if item.value is not None else None
+    if name and name.startswith("arg."):
+        return f"the memory of argument {name.split('.')[1]!r}"
+    return "memory"
+
+
+def _call_error(unit: Unit, call: CallSite) -> IradError | None:
+    callee = resolve(call, unit.registry)
+    if not isinstance(callee, Unknown):
+        return None
+    active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)
+    if not active:
+        return None
+    return NoRuleError(
+        f"no derivative rule for a call of {callee.name}",
+        "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",
+    )
+
+

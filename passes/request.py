@@ -1,0 +1,39 @@
+"""What is asked for: the entry function, what carries a derivative, and what its memory holds."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from irad.ruleset.memory_type import MemoryType
+
+__all__ = ["MemoryType", "ParameterKind", "Request"]
+
+
+class ParameterKind(enum.Enum):
+    """How an LLVM parameter of the entry function takes part."""
+
+    CONST = "const"  # no derivative
+    ACTIVE = "active"  # a float passed by value whose cotangent is wanted
+    SHADOW = "shadow"  # a pointer that comes with a shadow pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One derivative to make.
+
+    Attributes:
+        entry: symbol of the primal in the program text.
+        kinds: one for each LLVM parameter of the entry (return pointer and exception pointer included).
+        memory: for each LLVM parameter what its pointee holds, None where unknown or no pointer.
+        plan: "default", or "save_all", the oracle: everything saved, all memory active, nothing assumed.
+        arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
+        strict: adjoint sums keep the order of the primal (no `reassoc`).
+    """
+
+    entry: str
+    kinds: tuple[ParameterKind, ...]
+    memory: tuple[MemoryType | None, ...]
+    plan: str = "default"
+    arguments_may_change: bool = False
+    strict: bool = False

@@ -1,0 +1,1 @@
+"""The reverse sweep: the adjoint of every instruction, in reversed control flow."""

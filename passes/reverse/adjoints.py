@@ -1,0 +1,223 @@
+"""The adjoint of each instruction that is no call and no terminator.
+
+Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches into
+selects that compute both sides, so a guard in the user's source protects nothing; the guard here does.
+
+    z = fadd x, y       x̄ += z̄, ȳ += z̄              z = load p        shadow[p] += z̄
+    z = fmul x, y       x̄ += z̄·y, ȳ += z̄·x          store z, p        z̄ += shadow[p]; shadow[p] = 0
+    z = fdiv x, y       x̄ += z̄/y, ȳ −= (z̄/y)·z      z = select c x y  x̄ += c ? z̄ : 0, ȳ += c ? 0 : z̄
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from irad.errors import UnsupportedError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import (
+    Binary,
+    Cast,
+    ExtractElement,
+    ExtractValue,
+    Freeze,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    ShuffleVector,
+    Store,
+    Unary,
+)
+from irad.ir.types import FloatType, PointerType, Type, VectorType
+from irad.ir.values import ConstantFloat, Value, const_int
+from irad.passes.reverse.sweep import Sweep, holds_floats, zero_of
+
+
+def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
+    """Emits the adjoint of an instruction; nothing when nothing active touches it."""
+    if isinstance(inst, Store):
+        reverse_store(sweep, inst)
+        return
+    if isinstance(inst, Phi):
+        return  # at the end of the block: `Control.finish`
+    cotangent = sweep.take(inst)
+    if cotangent is None:
+        return
+    match inst:
+        case Binary():
+            _reverse_binary(sweep, inst, cotangent)
+        case Unary():
+            sweep.accumulate(inst.operands[0], sweep.build.fneg(cotangent))
+        case Load():
+            _reverse_load(sweep, inst, cotangent)
+        case Select():
+            _reverse_select(sweep, inst, cotangent)
+        case Freeze():
+            sweep.accumulate(inst.operands[0], cotangent)
+        case Cast():
+            _reverse_cast(sweep, inst, cotangent)
+        case ExtractValue() | InsertValue():
+            _reverse_aggregate(sweep, inst, cotangent)
+        case ExtractElement() | InsertElement() | ShuffleVector():
+            _reverse_vector(sweep, inst, cotangent)
+        case _:
+            raise unsupported(inst)
+
+
+def unsupported(inst: Instruction) -> UnsupportedError:
+    """The refusal of an instruction that irad cannot differentiate."""
+    return UnsupportedError(
+        f"irad has no derivative of the LLVM instruction {type(inst).__name__}",
+        "report it with the function, or mark the value constant",
+    )
+
+
+def strong_zero(build: Builder, cotangent: Value, product: Value) -> Value:
+    """``product`` where the cotangent is not zero, else zero."""
+    zero = zero_of(cotangent.type)
+    return build.select(build.fcmp("oeq", cotangent, zero), zero, product)
+
+
+def scaled(build: Builder, cotangent: Value, factor: Value) -> Value:
+    """Cotangent times partial, with strong zero."""
+    product = build.fmul(cotangent, factor)
+    if isinstance(factor, ConstantFloat) and factor.value - factor.value == 0.0:
+        return product
+    return strong_zero(build, cotangent, product)
+
+
+def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
+    build, (a, b) = sweep.build, inst.operands
+    match inst.opcode:
+        case "fadd":
+            sweep.accumulate(a, cotangent)
+            sweep.accumulate(b, cotangent)
+        case "fsub":
+            sweep.accumulate(a, cotangent)
+            sweep.accumulate(b, build.fneg(cotangent))
+        case "fmul":
+            _accumulate_lazily(sweep, a, lambda: scaled(build, cotangent, sweep.value(b)))
+            _accumulate_lazily(sweep, b, lambda: scaled(build, cotangent, sweep.value(a)))
+        case "fdiv":
+            if not (sweep.is_active(a) or sweep.is_active(b)):
+                return
+            quotient = strong_zero(build, cotangent, build.fdiv(cotangent, sweep.value(b)))
+            sweep.accumulate(a, quotient)
+            _accumulate_lazily(sweep, b, lambda: build.fneg(scaled_again(build, quotient, sweep.value(inst))))
+        case "frem":
+            sweep.accumulate(a, cotangent)
+            _accumulate_lazily(sweep, b, lambda: _remainder_divisor(sweep, inst, cotangent))
+        case _:
+            raise unsupported(inst)
+
+
+def scaled_again(build: Builder, cotangent: Value, factor: Value) -> Value:
+    """As `scaled`, for a cotangent that is itself a product."""
+    return strong_zero(build, cotangent, build.fmul(cotangent, factor))
+
+
+def _remainder_divisor(sweep: Sweep, inst: Binary, cotangent: Value) -> Value:
+    """d fmod(a, b) / db = -trunc(a / b)."""
+    build = sweep.build
+    a, b = (sweep.value(v) for v in inst.operands)
+    suffix = "f64" if inst.type is types.DOUBLE else "f32"
+    whole = build.intrinsic(f"llvm.trunc.{suffix}", inst.type, [build.fdiv(a, b)])
+    return build.fneg(scaled(build, cotangent, whole))
+
+
+def _accumulate_lazily(sweep: Sweep, value: Value, amount: Callable[[], Value]) -> None:
+    if sweep.is_active(value):
+        sweep.accumulate(value, amount())
+
+
+def _reverse_load(sweep: Sweep, inst: Load, cotangent: Value) -> None:
+    pointer = inst.operands[0]
+    if sweep.is_active(pointer):
+        sweep.add_to_memory(sweep.shadow(pointer), cotangent)
+
+
+def reverse_store(sweep: Sweep, inst: Store) -> None:
+    """The stored value gets the cotangent of the memory, which is zero before the store (its old content is gone)."""
+    value, pointer = inst.operands
+    if not sweep.is_active(pointer) or isinstance(value.type, PointerType):
+        return
+    build, shadow = sweep.build, sweep.shadow(pointer)
+    align = sweep.access_align(value.type)
+    if value in sweep.forward.unit.activity.active:
+        sweep.accumulate(value, build.load(value.type, shadow, align=align))
+    build.store(_cleared(value.type), shadow, align=align)
+
+
+def _cleared(type_: Type) -> Value:
+    if isinstance(type_, FloatType | VectorType):
+        return zero_of(type_)
+    if isinstance(type_, types.IntType):
+        return const_int(type_, 0)
+    return zero_of(type_)
+
+
+def _reverse_select(sweep: Sweep, inst: Select, cotangent: Value) -> None:
+    condition, a, b = inst.operands
+    if not (sweep.is_active(a) or sweep.is_active(b)):
+        return
+    build, zero = sweep.build, zero_of(inst.type)
+    chosen = sweep.value(condition)
+    _accumulate_lazily(sweep, a, lambda: build.select(chosen, cotangent, zero))
+    _accumulate_lazily(sweep, b, lambda: build.select(chosen, zero, cotangent))
+
+
+def _reverse_cast(sweep: Sweep, inst: Cast, cotangent: Value) -> None:
+    source = inst.operands[0]
+    match inst.opcode:
+        case "fpext":
+            sweep.accumulate(source, sweep.build.fptrunc(cotangent, source.type))
+        case "fptrunc":
+            sweep.accumulate(source, sweep.build.fpext(cotangent, source.type))
+        case "bitcast" if holds_floats(source.type):
+            sweep.accumulate(source, sweep.build.bitcast(cotangent, source.type))
+        case "bitcast":
+            raise unsupported(inst)
+        case _:
+            pass  # from an integer: no derivative
+
+
+def _reverse_aggregate(sweep: Sweep, inst: ExtractValue | InsertValue, cotangent: Value) -> None:
+    build, whole = sweep.build, inst.operands[0]
+    match inst:
+        case ExtractValue():
+            spread = build.insert_value(zero_of(whole.type), cotangent, inst.indices)
+            sweep.accumulate(whole, spread)
+        case InsertValue():
+            part = inst.operands[1]
+            if holds_floats(part.type):
+                sweep.accumulate(part, build.extract_value(cotangent, inst.indices))
+            rest = build.insert_value(cotangent, zero_of(part.type), inst.indices)
+            sweep.accumulate(whole, rest)
+
+
+def _reverse_vector(
+    sweep: Sweep, inst: ExtractElement | InsertElement | ShuffleVector, cotangent: Value
+) -> None:
+    whole = inst.operands[0]
+    match inst:
+        case ExtractElement():
+            index = sweep.value(inst.operands[1])
+            spread = InsertElement(whole.type, operands=[zero_of(whole.type), cotangent, index])
+            sweep.build.insert(spread)
+            sweep.accumulate(whole, spread)
+        case InsertElement():
+            _, part, position = inst.operands
+            index = sweep.value(position)
+            taken = ExtractElement(part.type, operands=[cotangent, index])
+            sweep.build.insert(taken)
+            sweep.accumulate(part, taken)
+            rest = InsertElement(whole.type, operands=[cotangent, zero_of(part.type), index])
+            sweep.build.insert(rest)
+            sweep.accumulate(whole, rest)
+        case ShuffleVector():
+            raise unsupported(inst)
+
+

@@ -1,0 +1,111 @@
+"""Adjoints of calls: elementwise functions, ruled callees, and pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.errors import NoRuleError
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+from irad.ir.types import FloatType, FunctionType
+from irad.ir.values import Value
+from irad.passes.callees import Unknown, resolve
+from irad.passes.request import MemoryType, ParameterKind
+from irad.passes.reverse.adjoints import scaled
+from irad.passes.reverse.sweep import Sweep, zero_of
+from irad.ruleset.expr import emit, symbols_of
+from irad.ruleset.interface import CallRule, Elementwise, Inactive
+
+
+def reverse_call(sweep: Sweep, call: CallSite) -> None:
+    """Emits the adjoint of a call; nothing when nothing active touches it."""
+    callee = resolve(call, sweep.forward.unit.registry)
+    match callee:
+        case Elementwise():
+            _reverse_elementwise(sweep, call, callee)
+        case Inactive():
+            pass
+        case CallRule():
+            if call in sweep.forward.rule_values:
+                context = _RuleContext(sweep, call)
+                callee.reverse(context, call, sweep.forward.rule_values[call])
+        case Function():
+            if call in sweep.forward.callee_frames:
+                _reverse_pair(sweep, call)
+        case Unknown(name=name):
+            if sweep.take(call) is not None:
+                raise NoRuleError(
+                    f"no derivative rule for a call of {name}",
+                    "(a) give it a rule, or (b) declare it inactive if no derivative flows through it",
+                )
+
+
+def _reverse_elementwise(sweep: Sweep, call: CallSite, rule: Elementwise) -> None:
+    cotangent = sweep.take(call)
+    if cotangent is None:
+        return
+    assert isinstance(call.type, FloatType)
+    for argument, partial in zip(call.arguments, rule.partials, strict=False):
+        if partial is None or not sweep.is_active(argument):
+            continue
+        values = {name: sweep.value(_named(call, name)) for name in sorted(symbols_of(partial))}
+        sweep.accumulate(argument, scaled(sweep.build, cotangent, emit(partial, sweep.build, values, call.type)))
+
+
+def _named(call: CallSite, name: str) -> Value:
+    return call if name == "y" else call.arguments[int(name[1:])]
+
+
+def _reverse_pair(sweep: Sweep, call: CallSite) -> None:
+    """Runs the callee's reverse on its frame; it stores the cotangents of its active arguments."""
+    forward = sweep.forward
+    frame, pair = forward.callee_frames[call]
+    arguments: list[Value] = [sweep.need(frame), sweep.arena]
+    if pair.variant.result_active:
+        arguments.append(sweep.take(call) or zero_of(call.type))
+    active = [a for a, k in zip(call.arguments, pair.variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
+    outs = [sweep.new_slot(a.type, zero_of(a.type)) for a in active]
+    sweep.build.call(pair.reverse, [*arguments, *outs])
+    for argument, out in zip(active, outs, strict=True):
+        sweep.accumulate(argument, sweep.build.load(argument.type, out))
+
+
+@dataclass(eq=False, slots=True)
+class _RuleContext:
+    """The `ReverseContext` of one call."""
+
+    sweep: Sweep
+    call: CallSite
+
+    @property
+    def builder(self) -> Builder:
+        return self.sweep.build
+
+    def is_active(self, value: Value) -> bool:
+        return self.sweep.is_active(value)
+
+    def value(self, primal: Value) -> Value:
+        return self.sweep.value(primal)
+
+    def shadow(self, pointer: Value) -> Value:
+        return self.sweep.shadow(pointer)
+
+    def layout(self, pointer: Value) -> MemoryType | None:
+        unit = self.sweep.forward.unit
+        return unit.memory_types.layout(unit.points_to.mask(pointer))
+
+    def holds_floats(self, pointer: Value) -> bool:
+        unit = self.sweep.forward.unit
+        return unit.memory_types.holds_floats(unit.points_to.mask(pointer))
+
+    def cotangent(self, result: Value) -> Value:
+        return self.sweep.take(result) or zero_of(result.type)
+
+    def accumulate(self, value: Value, amount: Value) -> None:
+        self.sweep.accumulate(value, amount)
+
+    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
+        return self.sweep.forward.program.module.declare(name, call_type, attributes)
+
+

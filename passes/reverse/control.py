@@ -1,0 +1,275 @@
+"""Reversed control flow.
+
+Every live block of the primal has an adjoint block. Its end decides where the primal came from:
+
+    entry                     the sweep ends
+    loop header               iteration 0: out of the loop, to the preheader; else to the latch of the iteration before
+    one predecessor           there
+    several                   the forward sweep notes the number of the predecessor in a phi; a switch on it
+
+Edges get blocks of their own: there the cotangents of phis go to their incoming values, and an edge that enters a reversed
+loop (an exit of the primal's) sets the loop's iteration number to that of its last iteration. A part of the graph in which
+nothing is active is stepped over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from irad.errors import InternalError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.cfg import ControlFlow, control_flow
+from irad.ir.dominance import DominatorTree, dominators
+from irad.ir.instructions import Phi
+from irad.ir.loops import Loop, loop_nest
+from irad.ir.module import Block
+from irad.ir.trip_count import trip_count
+from irad.ir.values import ConstantInt, Value, const_int
+from irad.passes.forward import Forward
+from irad.passes.reverse.sweep import LoopState, Place, Sweep
+
+
+@dataclass(eq=False, slots=True)
+class ForwardLoops:
+    """What the reverse sweep wants to know about the loops of the forward sweep; counters are made when asked for.
+
+    Attributes:
+        twins: primal loop → the loop of the forward sweep.
+        trips: backward-jump counts of loops left through one live exit, as values available at the preheader.
+        counters: iteration counters, header phis.
+        exit_counts: the number of the last iteration, by loop and exit block.
+    """
+
+    forward: Forward
+    twins: dict[Loop, Loop] = field(default_factory=dict)
+    trips: dict[Loop, Value | None] = field(default_factory=dict)
+    counters: dict[Loop, Phi] = field(default_factory=dict)
+    exit_counts: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
+    cfg: ControlFlow = field(init=False)
+    dominators: DominatorTree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.cfg = control_flow(self.forward.function)
+        self.dominators = dominators(self.cfg)
+        nest = loop_nest(self.cfg, self.dominators)
+        by_header = {loop.header: loop for loop in nest.loops}
+        for loop in self.forward.unit.loops.loops:
+            self.twins[loop] = by_header[self.forward.block(loop.header)]
+
+    def live_exits(self, loop: Loop) -> list[tuple[Block, Block]]:
+        """The exit edges after which the reverse sweep may run."""
+        return [(a, b) for a, b in loop.exits if b in self.forward.unit.live]
+
+    def trip(self, loop: Loop) -> Value | None:
+        """How often the back edge is taken, when that is known before the loop starts; as a value of the preheader."""
+        if loop not in self.trips:
+            self.trips[loop] = self._find_trip(loop)
+        return self.trips[loop]
+
+    def _find_trip(self, loop: Loop) -> Value | None:
+        exits = self.live_exits(loop)
+        if self.forward.unit.everything or len({a for a, _ in exits}) != 1:
+            return None
+        twin = self.twins[loop]
+        found = trip_count(twin, self.cfg, self.dominators, self.forward.block(exits[0][0]))
+        if found is None or twin.preheader is None:
+            return None
+        return found.emit(Builder.before(twin.preheader.terminator))
+
+    def counter(self, loop: Loop) -> Phi:
+        """The number of the current iteration, from 0."""
+        found = self.counters.get(loop)
+        if found is not None:
+            return found
+        twin = self.twins[loop]
+        if twin.preheader is None or twin.latch is None:
+            raise InternalError(f"a loop of {self.forward.function.name} is not in simplified form")
+        found = Builder.at_start(twin.header).phi(types.I64, name="iteration")
+        advanced = Builder.before(twin.latch.terminator).add(
+            found, const_int(types.I64, 1), ("nuw",), name="iteration.next"
+        )
+        found.add_incoming(const_int(types.I64, 0), twin.preheader)
+        found.add_incoming(advanced, twin.latch)
+        self.counters[loop] = found
+        return found
+
+    def last_iteration(self, loop: Loop, exit_block: Block) -> Value:
+        """The number of the iteration in which the loop was left for a block outside."""
+        trip = self.trip(loop)
+        if trip is not None:
+            return trip
+        key = (loop, exit_block)
+        if key not in self.exit_counts:
+            self.exit_counts[key] = self.carried_out(loop, exit_block, self.counter(loop), const_int(types.I64, 0))
+        return self.exit_counts[key]
+
+    def carried_out(self, loop: Loop, exit_block: Block, value: Value, otherwise: Value) -> Value:
+        """A value of the loop's last iteration, as a phi in a block outside."""
+        twin, block = self.twins[loop], self.forward.block(exit_block)
+        incoming = [(value if p in twin.blocks else otherwise, p) for p in self.cfg.predecessors[block]]
+        return Builder.at_start(block).phi(value.type, incoming, name="last")
+
+
+def reversed_order(sweep: Sweep) -> list[Block]:
+    """The live blocks, last first."""
+    unit = sweep.forward.unit
+    return [block for block in reversed(unit.cfg.order) if block in unit.live]
+
+
+def enter_loops(sweep: Sweep) -> None:
+    """Makes the iteration slots."""
+    for loop in sweep.forward.unit.loops.loops:
+        slot = sweep.new_slot(types.I64, const_int(types.I64, 0))
+        sweep.loops[loop] = LoopState(loop, slot)
+
+
+@dataclass(eq=False, slots=True)
+class Control:
+    """Ends adjoint blocks."""
+
+    sweep: Sweep
+    loops: ForwardLoops
+    busy: frozenset[Block]
+    origins: dict[Block, Value] = field(default_factory=dict)
+
+    def finish(self, block: Block) -> None:
+        """Emits the end of a block's adjoint: phis, and the way back."""
+        sweep = self.sweep
+        unit = sweep.forward.unit
+        cotangents = {phi: sweep.take(phi) for phi in block.phis()}
+        active = {phi: ct for phi, ct in cotangents.items() if ct is not None}
+        predecessors = [p for p in unit.cfg.predecessors[block] if p in unit.live]
+        if not predecessors:
+            return
+        loop = unit.loops.loop_of(block)
+        if loop is not None and loop.header is block:
+            self.leave_iteration(block, loop, active)
+            return
+        target = block if active else self.skip(block)
+        if target is not block:
+            sweep.build.br(self.edge(target, block, {}))
+        elif len(predecessors) == 1:
+            sweep.build.br(self.edge(predecessors[0], block, active))
+        else:
+            self.branch_back(block, predecessors, active)
+
+    def branch_back(self, block: Block, predecessors: Sequence[Block], active: Mapping[Phi, Value]) -> None:
+        """Goes to the predecessor that the forward sweep noted."""
+        sweep = self.sweep
+        origin = sweep.need(self.origin(block, predecessors))
+        edges = [self.edge(p, block, active) for p in predecessors]
+        if len(edges) == 2:
+            is_second = sweep.build.icmp("ne", origin, const_int(origin.type, 0))
+            sweep.build.cond_br(is_second, edges[1], edges[0])
+            return
+        cases = [(_case(origin, i), edge) for i, edge in enumerate(edges) if i > 0]
+        sweep.build.switch(origin, edges[0], cases)
+
+    def origin(self, block: Block, predecessors: Sequence[Block]) -> Value:
+        """A phi of the forward sweep: which of the live predecessors a block was entered from."""
+        found = self.origins.get(block)
+        if found is None:
+            forward = self.sweep.forward
+            twin = forward.block(block)
+            type_ = types.I8 if len(predecessors) < 128 else types.I32
+            numbers = {forward.block(p): i for i, p in enumerate(predecessors)}
+            everyone = self.loops.cfg.predecessors[twin]
+            incoming: list[tuple[Value, Block]] = [(const_int(type_, numbers.get(p, 0)), p) for p in everyone]
+            found = Builder.at_start(twin).phi(type_, incoming, name="from")
+            self.origins[block] = found
+        return found
+
+    def leave_iteration(self, block: Block, loop: Loop, active: Mapping[Phi, Value]) -> None:
+        """At a loop header: the previous iteration, or out of the loop."""
+        sweep = self.sweep
+        assert loop.preheader is not None
+        assert loop.latch is not None
+        state = sweep.loops[loop]
+        number = sweep.build.load(types.I64, state.iteration)
+        is_first = sweep.build.icmp("eq", number, const_int(types.I64, 0))
+        back = sweep.function.add_block(f"{loop.header.name}.back")
+        sweep.build.cond_br(is_first, self.edge(loop.preheader, block, active), back)
+        sweep.build = Builder(back)
+        sweep.build.store(sweep.build.sub(number, const_int(types.I64, 1), ("nuw",)), state.iteration)
+        state.back = Place(back, loop.latch, at_end=True)
+        sweep.build.br(self.edge(loop.latch, block, active))
+
+    def edge(self, source: Block, block: Block, active: Mapping[Phi, Value]) -> Block:
+        """The block of the reversed edge from ``block`` to ``source``."""
+        sweep = self.sweep
+        made = sweep.function.add_block(f"{block.name}.to.{source.name}")
+        outer = sweep.build
+        sweep.build = Builder(made)
+        for phi, cotangent in active.items():
+            sweep.accumulate(phi.value_from(source), cotangent)
+        place = Place(made, source, at_end=True)
+        for loop in self.loops_around(source):
+            if not loop.contains(block):
+                self.enter(loop, block, place)
+        sweep.build.br(sweep.places[source].block)
+        sweep.build = outer
+        return made
+
+    def enter(self, loop: Loop, exit_block: Block, place: Place) -> None:
+        """Sets the iteration number of a loop that the reverse sweep enters."""
+        sweep = self.sweep
+        state = sweep.loops[loop]
+        at_exit = sweep.places[exit_block]
+        number = sweep.need_at(self.loops.last_iteration(loop, exit_block), at_exit)
+        sweep.build.store(number, state.iteration)
+        state.entries.append((place, exit_block))
+
+    def loops_around(self, block: Block) -> list[Loop]:
+        """The loops around a block, outermost first."""
+        found: list[Loop] = []
+        loop = self.sweep.forward.unit.loops.loop_of(block)
+        while loop is not None:
+            found.append(loop)
+            loop = loop.parent
+        return found[::-1]
+
+    # -------------------------------------------------------------------------------------------- stepping over
+
+    def skip(self, block: Block) -> Block:
+        """The nearest dominator such that nothing between it and the block is active, or the block itself."""
+        unit = self.sweep.forward.unit
+        if unit.everything:
+            return block
+        here = unit.loops.loop_of(block)
+        candidate = unit.dominators.immediate[block]
+        while candidate is not None:
+            around = self.outermost_without(candidate, here)
+            if around is None:
+                break
+            candidate = around.preheader
+        if candidate is None or (len(unit.cfg.predecessors[block]) == 1 and candidate in unit.cfg.predecessors[block]):
+            return block
+        return candidate if self.is_idle_between(candidate, block) else block
+
+    def outermost_without(self, block: Block, inner: Loop | None) -> Loop | None:
+        """The outermost loop around ``block`` that is not around a block whose innermost loop is ``inner``."""
+        for loop in self.loops_around(block):
+            if inner is None or not loop.contains(inner):
+                return loop
+        return None
+
+    def is_idle_between(self, start: Block, end: Block) -> bool:
+        """Whether no block on a way from ``start`` to ``end``, both excluded, has adjoint code."""
+        unit = self.sweep.forward.unit
+        seen: set[Block] = {start, end}
+        pending = [p for p in unit.cfg.predecessors[end] if p in unit.live and p not in seen]
+        while pending:
+            block = pending.pop()
+            if block in seen:
+                continue
+            if block in self.busy:
+                return False
+            seen.add(block)
+            pending.extend(p for p in unit.cfg.predecessors[block] if p in unit.live and p not in seen)
+        return True
+
+
+def _case(origin: Value, number: int) -> ConstantInt:
+    return const_int(origin.type, number)

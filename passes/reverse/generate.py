@@ -1,0 +1,115 @@
+"""Generates the reverse sweep of a pair: visits the live blocks of the primal last first, instructions likewise."""
+
+from __future__ import annotations
+
+from irad.errors import IradError
+from irad.ir.builder import Builder
+from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Store
+from irad.ir.module import Block
+from irad.ir.values import Value
+from irad.passes.callees import resolve
+from irad.passes.forward import Forward, takes_part
+from irad.passes.request import ParameterKind
+from irad.passes.reverse.adjoints import reverse_instruction
+from irad.passes.reverse.calls import reverse_call
+from irad.passes.reverse.control import Control, ForwardLoops, enter_loops, reversed_order
+from irad.passes.reverse.sweep import Place, Sweep, zero_of
+from irad.passes.unit import Unit
+from irad.ruleset.interface import Inactive
+
+
+def generate_reverse(forward: Forward) -> tuple[Sweep, ForwardLoops]:
+    """Builds the reverse function of a pair, with placeholders for what it needs of the forward sweep."""
+    sweep = Sweep(forward)
+    _name_parameters(sweep)
+    loops = ForwardLoops(forward)
+    enter_loops(sweep)
+    order = reversed_order(sweep)
+    for block in order:
+        made = sweep.function.add_block(f"{block.name}.adjoint")
+        sweep.places[block] = Place(made, block)
+    control = Control(sweep, loops, busy_blocks(forward.unit))
+    for block in order:
+        _reverse_block(sweep, control, block)
+    _finish(sweep, order)
+    return sweep, loops
+
+
+def _name_parameters(sweep: Sweep) -> None:
+    pair, params = sweep.forward.pair, sweep.function.params
+    params[0].name, params[1].name = "frame", "arena"
+    rest = params[2:]
+    if pair.variant.result_active:
+        rest[0].name = "result.cotangent"
+        rest = rest[1:]
+    for index, out in zip(_active_parameters(sweep.forward.unit), rest, strict=True):
+        out.name = f"{sweep.forward.unit.function.params[index].name}.cotangent"
+        out.attributes = ("noalias",)
+
+
+def _active_parameters(unit: Unit) -> list[int]:
+    return [i for i, kind in enumerate(unit.variant.kinds) if kind is ParameterKind.ACTIVE]
+
+
+def _reverse_block(sweep: Sweep, control: Control, block: Block) -> None:
+    place = sweep.places[block]
+    sweep.place = place
+    sweep.build = Builder(place.block)
+    sweep.local.clear()
+    _seed_result(sweep, block)
+    for inst in reversed(block.instructions):
+        sweep.build.origin, sweep.build.metadata = inst, inst.metadata
+        try:
+            _reverse(sweep, inst)
+        except IradError as error:
+            error.instruction = error.instruction or inst
+            raise
+    control.finish(block)
+
+
+def _reverse(sweep: Sweep, inst: Instruction) -> None:
+    if isinstance(inst, Call | Invoke | CallBr):
+        reverse_call(sweep, inst)
+    elif not inst.targets:
+        reverse_instruction(sweep, inst)
+
+
+def _seed_result(sweep: Sweep, block: Block) -> None:
+    variant = sweep.forward.pair.variant
+    last = block.terminator
+    if variant.result_active and not last.targets and last.operands:
+        sweep.accumulate(last.operands[0], sweep.function.params[2])
+
+
+def _finish(sweep: Sweep, order: list[Block]) -> None:
+    """Enters the sweep at the adjoint of the return, and hands out the cotangents of active parameters at its end."""
+    unit = sweep.forward.unit
+    start = Builder(sweep.allocas)
+    if order:
+        start.br(sweep.places[order[0]].block)
+    build = sweep.build if order else start  # the entry block's adjoint is the last one emitted, and has no terminator yet
+    first_out = 2 + unit.variant.result_active
+    for index, out in zip(_active_parameters(unit), sweep.function.params[first_out:], strict=True):
+        param = unit.function.params[index]
+        slot = sweep.slots.get(param)
+        value: Value = build.load(param.type, slot) if slot is not None else zero_of(param.type)
+        build.store(value, out)
+    build.ret()
+
+
+def busy_blocks(unit: Unit) -> frozenset[Block]:
+    """The blocks whose adjoint does anything."""
+    return frozenset(b for b in unit.cfg.order if any(_is_busy(unit, inst) for inst in b.instructions))
+
+
+def _is_busy(unit: Unit, inst: Instruction) -> bool:
+    if inst in unit.activity.active:
+        return True
+    match inst:
+        case Store(operands=[_, pointer]):
+            return unit.activity.has_shadow(pointer)
+        case CallSite():
+            return not isinstance(resolve(inst, unit.registry), Inactive) and takes_part(unit, inst)
+        case _:
+            return False
+

@@ -1,0 +1,233 @@
+"""The state of a reverse sweep under construction: its blocks, cotangents, and what it wants of the forward sweep.
+
+A value of the forward sweep that the reverse sweep uses is a *need*: a placeholder at the head of the adjoint block, which
+the plan later replaces by a load from the tape or by recomputed code. So nothing is said twice: what is needed is what the
+generator asked for.
+
+Cotangents of values whose uses all lie in their own block are plain SSA values; the others live in stack slots, zero
+between uses, that LLVM turns into registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Alloca, Freeze, Instruction, Phi
+from irad.ir.loops import Loop
+from irad.ir.module import Block, Function
+from irad.ir.types import FloatType, Type, VectorType, element_types
+from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
+from irad.passes.forward import Forward
+
+
+@dataclass(eq=False, slots=True)
+class Place:
+    """Where values of the forward sweep are wanted: an adjoint block (at its head), or an edge of it (at its end).
+
+    Attributes:
+        block: the block of the reverse sweep.
+        primal: the primal block whose iteration is current there.
+        at_end: code goes before the terminator instead of at the head.
+    """
+
+    block: Block
+    primal: Block
+    at_end: bool = False
+    head: Instruction | None = None
+    made: dict[Value, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Need:
+    """A value of the forward sweep wanted at a place; ``placeholder`` stands for it until the plan is carried out."""
+
+    value: Value
+    place: Place
+    placeholder: Freeze
+
+
+@dataclass(eq=False, slots=True)
+class LoopState:
+    """What the reverse sweep keeps of a loop: the slot of its iteration number, and its edges.
+
+    Attributes:
+        iteration: i64 slot; which iteration of the primal is being reversed.
+        entries: (place on the edge, primal exit block): where the reversed loop is entered.
+        back: the place on the edge to the previous iteration; None while that edge has not been emitted.
+    """
+
+    loop: Loop
+    iteration: Alloca
+    entries: list[tuple[Place, Block]] = field(default_factory=list)
+    back: Place | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Sweep:
+    """A reverse sweep under construction."""
+
+    forward: Forward
+    needs: list[Need] = field(default_factory=list)
+    places: dict[Block, Place] = field(default_factory=dict)
+    loops: dict[Loop, LoopState] = field(default_factory=dict)
+    slots: dict[Value, Alloca] = field(default_factory=dict)
+    local: dict[Value, Value] = field(default_factory=dict)
+    place: Place | None = None
+    build: Builder = field(init=False)
+    allocas: Block = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.allocas = self.function.add_block("entry")
+        self.build = Builder(self.allocas)
+
+    @property
+    def function(self) -> Function:
+        """The function being built."""
+        return self.forward.pair.reverse
+
+    @property
+    def frame_pointer(self) -> Value:
+        """Its frame."""
+        return self.function.params[0]
+
+    @property
+    def arena(self) -> Value:
+        """Its arena."""
+        return self.function.params[1]
+
+    # -------------------------------------------------------------------------------------------- values of the primal
+
+    def value(self, primal: Value) -> Value:
+        """A primal value, here and now."""
+        return self.need(self.forward.value(primal))
+
+    def shadow(self, pointer: Value) -> Value:
+        """The shadow of a primal pointer."""
+        return self.need(self.forward.shadow(pointer))
+
+    def need(self, value: Value) -> Value:
+        """A value of the forward sweep at the current place."""
+        assert self.place is not None
+        return self.need_at(value, self.place)
+
+    def need_at(self, value: Value, place: Place) -> Value:
+        """A value of the forward sweep at a given place."""
+        if isinstance(value, Constant | GlobalVariable | GlobalAlias | Function):
+            return value
+        if value is self.forward.frame_pointer:
+            return self.frame_pointer
+        if value is self.forward.arena:
+            return self.arena
+        found = place.made.get(value)
+        if found is None:
+            placeholder = Freeze(value.type, value.name, operands=[Undef(value.type)])
+            place.block.insert(0, placeholder)
+            self.needs.append(Need(value, place, placeholder))
+            place.made[value] = found = placeholder
+        return found
+
+    # -------------------------------------------------------------------------------------------- cotangents
+
+    def is_active(self, primal: Value) -> bool:
+        """Whether a value has a cotangent, or a pointer a shadow."""
+        return self.forward.unit.activity.is_active(primal)
+
+    def accumulate(self, primal: Value, amount: Value) -> None:
+        """Adds to the cotangent of a value; nothing happens when it has none."""
+        if primal not in self.forward.unit.activity.active:
+            return
+        if self.is_local(primal):
+            old = self.local.get(primal)
+            self.local[primal] = amount if old is None else self.add(old, amount)
+            return
+        slot = self.slot(primal)
+        self.build.store(self.add(self.build.load(primal.type, slot), amount), slot)
+
+    def take(self, primal: Value) -> Value | None:
+        """The cotangent of a value, which is zero from then on; None when it is known to be zero."""
+        if primal not in self.forward.unit.activity.active:
+            return None
+        if self.is_local(primal):
+            return self.local.pop(primal, None)
+        slot = self.slots.get(primal)
+        if slot is None and not self.is_carried(primal):
+            return None
+        slot = self.slot(primal)
+        taken = self.build.load(primal.type, slot)
+        self.build.store(zero_of(primal.type), slot)
+        return taken
+
+    def is_carried(self, primal: Value) -> bool:
+        """Whether an adjoint block emitted later may still add to the cotangent: along the back edge of a loop."""
+        block = primal.block if isinstance(primal, Instruction) else None
+        return block is not None and self.forward.unit.loops.loop_of(block) is not None
+
+    def is_local(self, primal: Value) -> bool:
+        """Whether all that adds to the cotangent lies in the value's own adjoint block."""
+        if not isinstance(primal, Instruction) or isinstance(primal, Phi):
+            return False
+        return all(user.block is primal.block and not isinstance(user, Phi) for user in primal.users)
+
+    def slot(self, primal: Value) -> Alloca:
+        """The stack slot of a cotangent."""
+        found = self.slots.get(primal)
+        if found is None:
+            found = self.new_slot(primal.type, zero_of(primal.type))
+            self.slots[primal] = found
+        return found
+
+    def new_slot(self, type_: Type, initial: Value) -> Alloca:
+        """Stack memory with an initial value."""
+        build = Builder(self.allocas)
+        if self.allocas.instructions and self.allocas.instructions[-1].targets:
+            build = Builder.before(self.allocas.instructions[-1])
+        slot = build.alloca(type_)
+        build.store(initial, slot)
+        return slot
+
+    def add(self, a: Value, b: Value) -> Value:
+        """Sum of two cotangents of a float, a vector of floats, or an aggregate holding some."""
+        if isinstance(a.type, FloatType | VectorType):
+            return self.build.fadd(a, b, self.sum_flags)
+        total = a
+        for index, element in enumerate(element_types(a.type)):
+            if holds_floats(element):
+                x, y = self.build.extract_value(a, index), self.build.extract_value(b, index)
+                total = self.build.insert_value(total, self.add(x, y), index)
+        return total
+
+    @property
+    def sum_flags(self) -> tuple[str, ...]:
+        """Fast-math words of adjoint sums."""
+        return () if self.forward.unit.strict else ("reassoc",)
+
+    def add_to_memory(self, pointer: Value, amount: Value) -> None:
+        """Adds to what a shadow pointer points to."""
+        old = self.build.load(amount.type, pointer, align=self.access_align(amount.type))
+        self.build.store(self.add(old, amount), pointer, align=self.access_align(amount.type))
+
+    def access_align(self, type_: Type) -> int:
+        """Alignment assumed of memory accesses: that of a scalar at most, records may be packed: 1."""
+        return 1 if not isinstance(type_, FloatType) else min(8, types.alignment_of(type_))
+
+
+def zero_of(type_: Type) -> Value:
+    """Zero of a float, vector or aggregate type."""
+    if type_ in (types.FLOAT, types.DOUBLE):
+        return const_float(type_, 0.0)
+    return zero(type_)
+
+
+def holds_floats(type_: Type) -> bool:
+    """Whether a part of a type is floating-point."""
+    match type_:
+        case FloatType():
+            return True
+        case VectorType(element=element):
+            return holds_floats(element)
+        case types.StructType() | types.NamedStructType() | types.ArrayType():
+            return any(holds_floats(t) for t in element_types(type_))
+        case _:
+            return False

@@ -1,0 +1,27 @@
+"""The run-time functions that generated code calls, by name and type. `irad.backend.runtime` defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from irad.ir import types
+from irad.ir.module import Function, Module
+from irad.ir.types import PTR, VOID, FunctionType, function_type
+
+ARENA_ALLOC = "irad.arena_alloc"
+ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
+ARENA_DEFER = "irad.arena_defer"
+ARENA_FAILED = "irad.arena_failed"
+COPY_ADJOINT = {"double": "irad.copy_adjoint_f64", "float": "irad.copy_adjoint_f32"}
+
+_TYPES: Mapping[str, FunctionType] = {
+    ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),
+    ARENA_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
+    ARENA_DEFER: function_type(VOID, [PTR, PTR]),
+    ARENA_FAILED: function_type(types.I1, [PTR]),
+}
+
+
+def runtime_function(module: Module, name: str) -> Function:
+    """The declaration of a run-time function."""
+    return module.declare(name, _TYPES[name])

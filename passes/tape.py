@@ -1,0 +1,152 @@
+"""The tape: where saved values of the forward sweep live, and the code that stores and reloads them.
+
+Every pair has a *frame*, memory that its caller provides: regions for shadows of local variables, then a slot for each
+saved value that lies in no loop. Values of a loop are saved once per iteration:
+
+    counted loop     a slab, allocated before the loop when its trip count is known: one array per saved value, indexed by
+                     the iteration number
+    other loops      a record per iteration, allocated when the iteration starts, with a link to the one before
+
+Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any shape
+(ragged, data dependent) need nothing special.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Instruction, Phi, Store
+from irad.ir.loops import Loop
+from irad.ir.types import IntType, Type
+from irad.ir.values import ConstantNull, Value, const_int
+
+
+@dataclass(eq=False, slots=True)
+class FrameLayout:
+    """Offsets in a frame or record, handed out in the order of asking."""
+
+    size: int = 0
+
+    def region(self, size: int, align: int) -> int:
+        """The offset of a new region."""
+        offset = -(-self.size // align) * align
+        self.size = offset + size
+        return offset
+
+
+def stored_type(type_: Type) -> Type:
+    """The type a value has in memory: odd integers are widened to bytes."""
+    if isinstance(type_, IntType) and type_.bits % 8:
+        return types.int_type(-(-type_.bits // 8) * 8)
+    return type_
+
+
+def store_value(build: Builder, value: Value, pointer: Value) -> None:
+    """Saves a value, frozen: what is poison must not differ between the sweeps."""
+    frozen = build.freeze(value)
+    store = build.store(build.cast("zext", frozen, stored_type(value.type)), pointer, align=_align(value.type))
+    assert isinstance(store, Store)
+
+
+def load_value(build: Builder, type_: Type, pointer: Value, name: str | None) -> Value:
+    """Reloads a saved value."""
+    loaded = build.load(stored_type(type_), pointer, align=_align(type_), name=name)
+    return build.cast("trunc", loaded, type_)
+
+
+def _align(type_: Type) -> int:
+    return min(8, types.alignment_of(stored_type(type_)))
+
+
+def size_in_memory(type_: Type) -> int:
+    """Bytes of a saved value."""
+    return types.size_of(stored_type(type_))
+
+
+@dataclass(eq=False, slots=True)
+class Slab:
+    """Storage of a counted loop: one array per saved value.
+
+    Attributes:
+        loop: of the forward sweep.
+        last: number of its last iteration, a value at the preheader.
+        values: saved values in the order of their arrays, wide ones first, so that every array is aligned.
+        count, base: iterations and slab, made at the preheader.
+    """
+
+    loop: Loop
+    last: Value
+    values: list[Value]
+    count: Value = field(init=False)
+    base: Value = field(init=False)
+
+    def prefix(self, value: Value) -> int:
+        """Bytes per iteration of the arrays in front of a value's."""
+        total = 0
+        for other in self.values:
+            if other is value:
+                return total
+            total += size_in_memory(other.type)
+        raise AssertionError("not a value of this slab")
+
+    def bytes_per_iteration(self) -> int:
+        """Of all arrays."""
+        return sum(size_in_memory(v.type) for v in self.values)
+
+
+@dataclass(eq=False, slots=True)
+class Records:
+    """Storage of a loop whose iterations are not counted beforehand.
+
+    Attributes:
+        loop: of the forward sweep.
+        offsets: of each saved value in a record; the link to the record before is at 0.
+        layout: of a record.
+        current: the record of the current iteration, made in the header.
+    """
+
+    loop: Loop
+    offsets: dict[Value, int]
+    layout: FrameLayout
+    current: Value = field(init=False)
+
+
+NULL = ConstantNull(types.PTR)
+
+
+def after_definition(value: Value) -> Builder:
+    """A builder behind the instruction that makes a value."""
+    assert isinstance(value, Instruction)
+    return Builder.after(value)
+
+
+def make_slab(slab: Slab, allocate: Value, arena: Value) -> None:
+    """Allocates a slab at the preheader."""
+    assert slab.loop.preheader is not None
+    build = Builder.before(slab.loop.preheader.terminator)
+    slab.count = build.add(slab.last, const_int(types.I64, 1), name="iterations")
+    bytes_each = const_int(types.I64, slab.bytes_per_iteration())
+    slab.base = build.call(allocate, [arena, slab.count, bytes_each], name="slab")
+
+
+def make_records(records: Records, allocate: Value, arena: Value) -> None:
+    """Allocates a record at the start of each iteration and links it to the one before."""
+    loop = records.loop
+    assert loop.preheader is not None
+    assert loop.latch is not None
+    before = Builder.at_start(loop.header).phi(types.PTR, name="record.before")
+    build = Builder.at_start(loop.header)
+    size = const_int(types.I64, records.layout.size)
+    records.current = build.call(allocate, [arena, size], name="record")
+    build.store(before, records.current, align=8)
+    before.add_incoming(NULL, loop.preheader)
+    before.add_incoming(records.current, loop.latch)
+    assert isinstance(before, Phi)
+
+
+def slot_in_slab(build: Builder, slab_base: Value, count: Value, prefix: int, size: int, index: Value) -> Value:
+    """Address of a value's slot for one iteration."""
+    start = build.byte_offset(slab_base, build.mul(count, const_int(types.I64, prefix)))
+    return build.byte_offset(start, build.mul(index, const_int(types.I64, size)))

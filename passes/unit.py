@@ -1,0 +1,78 @@
+"""One function to differentiate, with everything the analyses found out about it.
+
+A `Variant` names what is wanted of a function: which parameters take part and how. The same function may be wanted in
+several variants; each becomes a pair of functions, the augmented primal and its reverse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.cfg import ControlFlow
+from irad.ir.dominance import DominatorTree
+from irad.ir.loops import LoopNest
+from irad.ir.module import Block, Function, Module
+from irad.ir.types import FunctionType
+from irad.ir.values import Parameter
+from irad.passes.activity import Activity
+from irad.passes.effects import Effects
+from irad.passes.memory_types import MemoryTypes
+from irad.passes.objects import PointsTo
+from irad.passes.request import MemoryType, ParameterKind
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A function together with the activity of its parameters and of its result; ``memory`` is what they point to."""
+
+    function: Function
+    kinds: tuple[ParameterKind, ...]
+    memory: tuple[MemoryType | None, ...]
+    result_active: bool
+    result_has_shadow: bool
+    is_entry: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Unit:
+    """A function in normal form and the results of its analyses."""
+
+    module: Module
+    function: Function
+    variant: Variant
+    registry: Registry
+    points_to: PointsTo
+    memory_types: MemoryTypes
+    activity: Activity
+    cfg: ControlFlow
+    dominators: DominatorTree
+    loops: LoopNest
+    live: frozenset[Block]
+    effects: Effects
+    everything: bool
+    strict: bool
+
+    def kind(self, param: Parameter) -> ParameterKind:
+        """How a parameter takes part."""
+        return self.variant.kinds[self.function.params.index(param)]
+
+
+def augmented_type(variant: Variant, shadows: tuple[int, ...]) -> FunctionType:
+    """Type of the augmented primal."""
+    result = variant.function.function_type.result
+    if variant.result_has_shadow:
+        result = types.struct_type([result, types.PTR])
+    params = [types.PTR, types.PTR, *variant.function.function_type.params, *(types.PTR for _ in shadows)]
+    return types.function_type(result, params)
+
+
+def reverse_type(variant: Variant) -> FunctionType:
+    """Type of the reverse."""
+    result = variant.function.function_type.result
+    seeds = [result] if variant.result_active else []
+    outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
+    return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
+
+

@@ -1,0 +1,17 @@
+"""The built-in rules. ``ALL`` is what a default registry holds."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.rules import blas, elementwise, inactive, memory, numba_runtime, scalar_calls
+from irad.ruleset.interface import Rule
+
+ALL: Final[tuple[Rule, ...]] = (
+    *elementwise.RULES,
+    *inactive.RULES,
+    *scalar_calls.RULES,
+    *blas.RULES,
+    *memory.RULES,
+    *numba_runtime.RULES,
+)

@@ -1,0 +1,112 @@
+"""Loops that rules need, as functions of the derivative module: defined once, internal, inlined where it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.module import Function, Module
+from irad.ir.types import FloatType, Type
+from irad.ir.values import Value, const_float, const_int
+
+_ZERO = const_int(types.I64, 0)
+_ONE = const_int(types.I64, 1)
+_ATTRIBUTES = ("nounwind", "willreturn", "memory(argmem: readwrite)")
+
+
+def add_scaled(builder: Builder, type_: FloatType, count: Value, scale: Value, x: Value, y: Value, step: Value) -> None:
+    """`y[i] += scale * x[i]` for ``count`` elements, ``step`` elements apart; nothing at all where ``scale`` is zero.
+
+    ``x`` and ``y`` are pointers, ``count`` and ``step`` are i64. A negative step walks the same memory backwards in BLAS:
+    no difference here, so only its size counts.
+    """
+    kernel = _kernel(
+        builder.module, "add_scaled", type_, (types.I64, type_, types.PTR, types.PTR, types.I64), _add_scaled
+    )
+    builder.call(kernel, [count, scale, x, y, step])
+
+
+def scale_matrix(
+    builder: Builder, type_: FloatType, rows: Value, columns: Value, scale: Value, matrix: Value, leading: Value
+) -> None:
+    """`matrix *= scale`, columns ``leading`` elements apart; a zero scale clears what is there, NaN included."""
+    parameters = (types.I64, types.I64, type_, types.PTR, types.I64)
+    kernel = _kernel(builder.module, "scale_matrix", type_, parameters, _scale_matrix)
+    builder.call(kernel, [rows, columns, scale, matrix, leading])
+
+
+def _kernel(
+    module: Module,
+    name: str,
+    type_: FloatType,
+    parameters: tuple[Type, ...],
+    define: Callable[[Function, FloatType], None],
+) -> Function:
+    symbol = f"irad_{name}_{'f64' if type_ is types.DOUBLE else 'f32'}"
+    found = module.functions.get(symbol)
+    if found is None:
+        found = module.define(symbol, types.function_type(types.VOID, parameters))
+        found.prefix, found.attributes = ("internal",), _ATTRIBUTES
+        define(found, type_)
+    return found
+
+
+def _add_scaled(function: Function, type_: FloatType) -> None:
+    count, scale, x, y, step = function.params
+    builder = Builder(function.add_block("entry"))
+    distance = builder.intrinsic("llvm.abs.i64", types.I64, [step, const_int(types.I1, 0)])
+    nothing = builder.fcmp("oeq", scale, const_float(type_, 0.0))
+    loop = _Loop.open(builder, builder.select(nothing, _ZERO, count))
+    index = builder.mul(loop.index, distance)
+    target = builder.gep(type_, y, [index])
+    product = builder.fmul(scale, builder.load(type_, builder.gep(type_, x, [index])))
+    builder.store(builder.fadd(builder.load(type_, target), product), target)
+    loop.close(builder)
+    builder.ret()
+
+
+def _scale_matrix(function: Function, type_: FloatType) -> None:
+    rows, columns, scale, matrix, leading = function.params
+    zero = const_float(type_, 0.0)
+    builder = Builder(function.add_block("entry"))
+    clear = builder.fcmp("oeq", scale, zero)
+    outer = _Loop.open(builder, columns)
+    start = builder.mul(outer.index, leading)
+    inner = _Loop.open(builder, rows)
+    target = builder.gep(type_, matrix, [builder.add(start, inner.index)])
+    product = builder.fmul(scale, builder.load(type_, target))
+    builder.store(builder.select(clear, zero, product), target)
+    inner.close(builder)
+    outer.close(builder)
+    builder.ret()
+
+
+@dataclass(slots=True)
+class _Loop:
+    """`for index in range(count)`, built from the builder's block on; the builder ends up behind it."""
+
+    index: Value
+    _close: Callable[[Builder], None]
+
+    @classmethod
+    def open(cls, builder: Builder, count: Value) -> _Loop:
+        function, before = builder.function, builder.block
+        header, body, after = (function.add_block(name) for name in ("header", "body", "after"))
+        builder.br(header)
+        builder.block = header
+        index = builder.phi(types.I64, [(_ZERO, before)])
+        builder.cond_br(builder.icmp("slt", index, count), body, after)
+        builder.block = body
+
+        def close(builder: Builder) -> None:
+            index.add_incoming(builder.add(index, _ONE, flags=("nuw", "nsw")), builder.block)
+            builder.br(header)
+            builder.block = after
+
+        return cls(index, close)
+
+    def close(self, builder: Builder) -> None:
+        """Ends the body."""
+        self._close(builder)

@@ -1,0 +1,117 @@
+"""Numba's runtime (NRT): allocations get a shadow from the tape, with a header of the same layout.
+
+The header of an NRT allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp) holds the data pointer at byte 24 and the
+size at byte 32; array code reads the data pointer from there, and shadow code reads the shadow's from the shadow's header.
+Shadows are released with the tape, so reference counts concern the primal only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from irad.ir import types
+from irad.ir.instructions import CallSite
+from irad.ir.types import PTR
+from irad.ir.values import Value, const_int
+from irad.rules.memory import fill, move
+from irad.ruleset.interface import CallRule, Effects, ForwardContext, Inactive, Origin, ReverseContext, Rule
+
+_HEADER: Final = 64  # bytes; keeps the data as aligned as the primal's
+_DATA, _SIZE = 24, 32  # offsets in the header
+
+
+def _allocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """Shadow of a managed allocation of as many bytes as the first argument says."""
+    if not context.is_active(call):
+        return ()
+    build = context.before
+    size = build.zext(context.value(call.arguments[0]), types.I64)
+    total = build.add(size, const_int(types.I64, _HEADER))
+    header = context.allocate(total)
+    build = context.before
+    fill(build, header, total)
+    build.store(build.byte_offset(header, _HEADER), build.byte_offset(header, _DATA), align=8)
+    build.store(size, build.byte_offset(header, _SIZE), align=8)
+    context.set_shadow(header)
+    return ()
+
+
+def _plain_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """Shadow of plain memory without a header."""
+    if context.is_active(call):
+        size = context.before.zext(context.value(call.arguments[0]), types.I64)
+        memory = context.allocate(size)
+        fill(context.before, memory, size)
+        context.set_shadow(memory)
+    return ()
+
+
+def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """The shadow moves to new memory too; what was there goes along. Returns old and new shadow and the bytes in both."""
+    header, size = call.arguments
+    if not context.is_active(header):
+        return ()
+    build = context.before
+    new_size = build.zext(context.value(size), types.I64)
+    new = context.allocate(new_size)
+    build = context.before
+    shadow = context.shadow(header)
+    old = build.load(PTR, build.byte_offset(shadow, _DATA), align=8)
+    old_size = build.load(types.I64, build.byte_offset(shadow, _SIZE), align=8)
+    common = build.select(build.icmp("ult", old_size, new_size), old_size, new_size)
+    fill(build, new, new_size)
+    move(build, new, old, common)
+    build.store(new, build.byte_offset(shadow, _DATA), align=8)
+    build.store(new_size, build.byte_offset(shadow, _SIZE), align=8)
+    context.set_shadow(new)
+    return old, new, common
+
+
+def _reallocate_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """Nothing uses the old memory after the call, so its cotangent is just that of the new memory."""
+    if not saved:
+        return
+    old, new, common = (context.value(v) for v in saved)
+    move(context.builder, old, new, common)
+    fill(context.builder, new, common)
+
+
+def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """Fresh memory depends on nothing."""
+
+
+_FRESH: Final = Effects(result=Origin.FRESH)
+_NO_MEMORY: Final = Effects()
+
+RULES: Final[tuple[Rule, ...]] = (
+    CallRule(
+        (
+            "NRT_MemInfo_alloc",
+            "NRT_MemInfo_alloc_safe",
+            "NRT_MemInfo_alloc_aligned",
+            "NRT_MemInfo_alloc_safe_aligned",
+            "NRT_MemInfo_alloc_dtor",
+            "NRT_MemInfo_alloc_dtor_safe",
+            "NRT_MemInfo_new_varsize",
+            "NRT_MemInfo_new_varsize_dtor",
+        ),
+        _FRESH,
+        _nothing,
+        _allocate_forward,
+    ),
+    CallRule(("NRT_Allocate", "malloc"), _FRESH, _nothing, _plain_forward),
+    CallRule(
+        ("NRT_MemInfo_varsize_realloc", "NRT_MemInfo_varsize_alloc"),
+        Effects(result=Origin.ARGUMENT, result_argument=0, frees=frozenset({0})),
+        _reallocate_reverse,
+        _reallocate_forward,
+    ),
+    Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),
+    Inactive(
+        ("NRT_decref", "NRT_Free", "NRT_MemInfo_call_dtor", "NRT_MemInfo_varsize_free", "free"),
+        "gives memory back",
+        Effects(frees=frozenset({0})),
+    ),
+    Inactive(("irad.arena_defer",), "gives memory back later", _NO_MEMORY),
+)

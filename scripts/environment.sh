@@ -1,0 +1,42 @@
+# Sourced by the scripts: `ensure_environment EXTRA` leaves a virtual environment in .venv that holds irad (editable) and
+# the extra's dependencies. A stamp file per extra makes the second call immediate.
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python; do
+        if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+            echo "$candidate"
+            return
+        fi
+    done
+    echo "irad needs Python 3.11 or newer; set PYTHON to one" >&2
+    return 1
+}
+
+# Changes whenever the installation would: its declaration, its place (editable installs and scripts hold absolute
+# paths) and the interpreter in it.
+environment_key() {
+    .venv/bin/python - "$PWD" <<'PY'
+import hashlib, pathlib, sys
+parts = (pathlib.Path("pyproject.toml").read_bytes(), sys.argv[1].encode(), sys.version.encode())
+print(hashlib.sha256(b"\0".join(parts)).hexdigest())
+PY
+}
+
+ensure_environment() {
+    local extra="$1" python stamp=".venv/.irad-$1" place=".venv/.irad-place"
+    if [[ ! -x .venv/bin/python || "$(cat "$place" 2>/dev/null)" != "$PWD" ]]; then
+        python="$(find_python)" || return 1
+        echo "making .venv with $("$python" --version)" >&2
+        "$python" -m venv --clear .venv || {
+            echo "could not make .venv; on Debian and Ubuntu install the package python3-venv" >&2
+            return 1
+        }
+        echo "$PWD" >"$place"
+    fi
+    if [[ "$(cat "$stamp" 2>/dev/null)" != "$(environment_key)" ]]; then
+        echo "installing irad[$extra] into .venv" >&2
+        .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extra]" || return 1
+        environment_key >"$stamp"
+    fi
+}

@@ -1,0 +1,101 @@
+import pytest
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.cfg import control_flow, reachable_from, remove_unreachable_blocks, split_edge
+from irad.ir.values import const_int
+from irad.ir.verifier import verify
+from tests.ir.graphs import block, graph, names
+
+
+def test_order_is_reverse_postorder_and_follows_the_first_target():
+    assert names(control_flow(graph("a:bc b:d c:d d:")).order) == "abcd"
+    assert names(control_flow(graph("a:h h:bx b:h x:")).order) == "ahbx"
+
+
+def test_a_block_precedes_its_successors_but_along_back_edges():
+    cfg = control_flow(graph("a:b b:cd c:ef d:e e:bg f:g g:"))
+    backward = [(p, s) for p in cfg.order for s in cfg.successors[p] if cfg.position[s] <= cfg.position[p]]
+    assert [names(edge) for edge in backward] == ["eb"]
+
+
+def test_predecessors_and_successors_list_each_block_once():
+    function = graph("a:bbcb b:c c:")
+    cfg = control_flow(function)
+    a, b, c = function.blocks
+    assert cfg.successors == {a: (b, c), b: (c,), c: ()}
+    assert cfg.predecessors == {a: (), b: (a,), c: (a, b)}
+
+
+def test_unreachable_blocks_are_absent():
+    cfg = control_flow(graph("a:b b: x:by y:x"))
+    assert names(cfg.order) == "ab"
+    assert {b.name for b in cfg.predecessors} == {"a", "b"}
+    assert names(cfg.predecessors[cfg.order[1]]) == "a"
+
+
+def test_a_very_deep_graph_needs_no_recursion():
+    cfg = control_flow(
+        graph(" ".join(f"{chr(i)}:{chr(i + 1)}" for i in range(0x4E00, 0x4E00 + 5000)) + f" {chr(0x4E00 + 5000)}:")
+    )
+    assert len(cfg.order) == 5001
+
+
+@pytest.mark.parametrize(("start", "found"), [("a", "bcdx"), ("b", "bcx"), ("c", "bcx"), ("d", "x"), ("x", "")])
+def test_reachable_from_takes_at_least_one_edge(start, found):
+    function = graph("a:bd b:cx c:b d:x x:")
+    assert {b.name for b in reachable_from(control_flow(function), block(function, start))} == set(found)
+
+
+def _phi(function, place, **incoming):
+    values = [(const_int(types.I64, value), block(function, name)) for name, value in incoming.items()]
+    return Builder(block(function, place)).phi(types.I64, values)
+
+
+def test_removing_unreachable_blocks_fixes_phis_and_use_lists():
+    function = graph("a:c x:yc y:xc c:")
+    phi = _phi(function, "c", a=1, x=2, y=3)
+    used = Builder.at_start(block(function, "x")).add(function.params[0], function.params[0])
+    Builder.at_start(block(function, "y")).add(used, used)
+    remove_unreachable_blocks(function)
+    assert names(function.blocks) == "ac"
+    assert [(v.value, b.name) for v, b in phi.incoming()] == [(1, "a")]
+    assert not function.params[0].users
+    verify(function)
+
+
+def test_unreachable_cycle_of_phis_is_removed():
+    function = graph("a: x:y y:x")
+    first = _phi(function, "x", y=0)
+    second = Builder(block(function, "y")).phi(types.I64, [(first, block(function, "x"))])
+    first.set_operand(0, second)
+    remove_unreachable_blocks(function)
+    assert names(function.blocks) == "a"
+
+
+def test_splitting_an_edge_moves_the_phi():
+    function = graph("a:bc b:c c:")
+    phi = _phi(function, "c", a=1, b=2)
+    middle = split_edge(block(function, "a"), block(function, "c"), "m")
+    assert names(function.blocks) == "ambc"
+    assert names(block(function, "a").successors) == "bm"
+    assert names(middle.successors) == "c"
+    assert [(v.value, b.name) for v, b in phi.incoming()] == [(1, "m"), (2, "b")]
+    verify(function)
+
+
+def test_splitting_a_repeated_edge_leaves_one_incoming_value():
+    function = graph("a:bcbb b:c c:")
+    source, target = block(function, "a"), block(function, "b")
+    phi = Builder(target).phi(types.I64, [(const_int(types.I64, 7), source)] * 3)
+    middle = split_edge(source, target, "m")
+    assert [(v.value, b.name) for v, b in phi.incoming()] == [(7, "m")]
+    assert names(source.terminator.targets) == "mcmm"
+    assert middle.function is function
+    verify(function)
+
+
+def test_splitting_what_is_no_edge_is_refused():
+    function = graph("a:b b:")
+    with pytest.raises(AssertionError, match="no such edge"):
+        split_edge(block(function, "b"), block(function, "a"), "m")

@@ -1,0 +1,165 @@
+"""The folders are the architecture: an import goes to its own layer or a lower one."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("irad", "passes", "rules")
+
+LAYERS = (
+    ("irad.errors", "irad.options", "irad.data"),
+    ("irad.ir",),
+    ("irad.ruleset",),
+    ("irad.passes", "irad.rules"),
+    ("irad.driver", "irad.cache"),
+    ("irad.frontend", "irad.backend"),
+    ("irad.api", "irad.cli", "irad.report", "irad.testing", "irad.demo", "irad.__main__"),
+)
+LAYER_OF = {package: layer for layer, packages in enumerate(LAYERS) for package in packages}
+SIBLINGS = frozenset({"irad.passes", "irad.rules"})
+
+COMPILERS = frozenset({"numba", "llvmlite", "cupy"})
+FIRST_LAYER_WITH_COMPILERS = LAYER_OF["irad.frontend"]
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    target: str
+    line: int
+    for_types_only: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.target}"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "irad" else ("irad", *parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def all_modules() -> dict[str, Path]:
+    """Every module by its one name; irad/passes and irad/rules are links and are read through the real folders."""
+    links = (ROOT / "irad" / "passes", ROOT / "irad" / "rules")
+    paths = (path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py")))
+    return {module_name(path): path for path in paths if not any(link in path.parents for link in links)}
+
+
+def type_checking_lines(tree: ast.AST) -> set[int]:
+    guards = (n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test).endswith("TYPE_CHECKING"))
+    return {line for guard in guards for s in guard.body for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
+
+
+def imports_of(module: str, source: str, modules: frozenset[str]) -> Iterator[Import]:
+    tree = ast.parse(source)
+    guarded = type_checking_lines(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                targets = [alias.name for alias in names]
+            case ast.ImportFrom(module=str() as base, names=names, level=0):
+                targets = [f"{base}.{a.name}" if f"{base}.{a.name}" in modules else base for a in names]
+            case ast.ImportFrom():
+                pytest.fail(f"{module}:{node.lineno}: relative import")
+            case _:
+                continue
+        for target in dict.fromkeys(targets):
+            yield Import(module, target, node.lineno, node.lineno in guarded)
+
+
+def unit_of(module: str) -> str:
+    """``irad.passes.reverse.memory`` belongs to ``irad.passes``."""
+    return ".".join(module.split(".")[:2])
+
+
+def complaint(found: Import) -> str | None:
+    """Why an import breaks the layering, or None."""
+    top = found.target.split(".")[0]
+    source = unit_of(found.module)
+    if top in ("passes", "rules"):
+        return f"{found}: write irad.{top}, one file must have one module name"
+    if source == "irad":
+        return None  # irad/__init__.py names all layers, lazily
+    if top in COMPILERS and LAYER_OF[source] < FIRST_LAYER_WITH_COMPILERS:
+        return f"{found}: only the front end and what is above it know a compiler"
+    if source == "irad.ir" and top != "irad" and top not in sys.stdlib_module_names:
+        return f"{found}: irad.ir imports no third party"
+    if top != "irad" or found.target == "irad":
+        return None
+    target = unit_of(found.target)
+    if LAYER_OF[target] > LAYER_OF[source]:
+        return f"{found}: upwards, from layer {LAYER_OF[source]} to layer {LAYER_OF[target]}"
+    if source != target and {source, target} == SIBLINGS:
+        return f"{found}: irad.passes and irad.rules do not import each other"
+    return None
+
+
+def complaints(sources: dict[str, str]) -> list[str]:
+    names = frozenset(sources)
+    found = (i for module, source in sources.items() for i in imports_of(module, source, names))
+    return [text for i in found if (text := complaint(i)) is not None]
+
+
+def test_every_module_has_a_layer():
+    homeless = {unit_of(m) for m in all_modules() if m != "irad"} - LAYER_OF.keys()
+    assert not homeless, f"add to LAYERS: {sorted(homeless)}"
+
+
+def test_imports_go_downwards():
+    assert complaints({name: path.read_text() for name, path in all_modules().items()}) == []
+
+
+def test_import_of_irad_itself_is_for_the_top_layer():
+    low = [
+        str(found)
+        for module, path in all_modules().items()
+        for found in imports_of(module, path.read_text(), frozenset(all_modules()))
+        if found.target == "irad" and LAYER_OF.get(unit_of(module), 9) < LAYER_OF["irad.api"]
+    ]
+    assert low == [], "the public names of irad come from above"
+
+
+def test_public_names_are_lazy():
+    eager = imports_of("irad", (ROOT / "irad" / "__init__.py").read_text(), frozenset(all_modules()))
+    assert [str(i) for i in eager if i.target.startswith("irad.") and not i.for_types_only] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "words"),
+    [
+        ("irad.ir.parser", "import irad.passes.plan", "upwards"),
+        ("irad.ir.parser", "def f():\n    from irad.driver import run", "upwards"),
+        ("irad.ir.parser", "import numpy as np", "no third party"),
+        ("irad.rules.blas1", "from irad.passes import plan", "do not import each other"),
+        ("irad.passes.plan", "from irad import rules", "do not import each other"),
+        ("irad.passes.plan", "import passes.activity", "write irad.passes"),
+        ("irad.api", "from rules.blas1 import DOT", "write irad.rules"),
+        ("irad.passes.plan", "from numba import njit", "know a compiler"),
+        ("irad.driver", "import llvmlite.binding", "know a compiler"),
+    ],
+)
+def test_a_wrong_import_is_seen(module: str, source: str, words: str):
+    sources = {module: source, "irad.rules": "", "irad.passes": "", "irad.passes.plan": ""} | {module: source}
+    [text] = complaints(sources)
+    assert words in text
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("irad.passes.plan", "from irad.ir.values import Value\nimport irad.errors\nimport heapq"),
+        ("irad.rules.blas1", "from irad.rules.memory import COPY"),
+        ("irad.frontend.abi", "import numba\nfrom irad.driver import derive"),
+        ("irad.demo.model", "from numba import njit\nimport irad"),
+    ],
+)
+def test_a_right_import_passes(module: str, source: str):
+    assert complaints({module: source}) == []

@@ -1,0 +1,37 @@
+import pytest
+
+from irad.errors import IradError
+from irad.options import Options
+
+
+def test_defaults():
+    assert Options.from_environment({}) == Options() == Options(plan="default", strict=False, verify=False)
+
+
+def test_environment():
+    variables = {"IRAD_PLAN": "save_all", "IRAD_STRICT": "yes", "IRAD_VERIFY": "1"}
+    assert Options.from_environment(variables) == Options("save_all", strict=True, verify=True)
+
+
+def test_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRAD_PLAN", "save_all")
+    assert Options.from_environment().plan == "save_all"
+
+
+def test_empty_variables_count_as_unset():
+    assert Options.from_environment({"IRAD_PLAN": "", "IRAD_VERIFY": ""}) == Options()
+
+
+@pytest.mark.parametrize(("name", "value"), [("IRAD_PLAN", "fast"), ("IRAD_VERIFY", "2"), ("IRAD_STRICT", "maybe")])
+def test_values_without_meaning_are_refused(name: str, value: str):
+    with pytest.raises(IradError, match=f"{name}={value}"):
+        Options.from_environment({name: value})
+
+
+def test_unknown_plan_is_refused():
+    with pytest.raises(IradError, match="unknown plan 'fast'"):
+        Options(plan="fast")  # pyright: ignore[reportArgumentType]
+
+
+def test_options_are_keys():
+    assert len({Options(), Options(), Options(strict=True)}) == 2
