@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -104,22 +103,28 @@ def main(names: tuple[str, ...], rounds: int, with_irad: bool, with_compile_time
 
 
 def table_of(outcomes: list[Outcome]) -> Table:
-    """The figures of all cases, times in milliseconds."""
+    """The figures of all cases."""
     table = Table(
-        "case", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), title="CPU time of one call in ms (medians), one thread"
+        box=None, padding=(0, 2, 0, 0), title="One call, one thread: median CPU time in ms; compile time in s"
     )
     table.add_column("case", no_wrap=True)
-    for heading in ("primal", *HAND_FLAGS, "irad", "/hand", "/primal", "spread", "compile", "/primal"):
-        table.add_column(heading, justify="right")
+    for heading in ("primal", "hand", "irad", "/hand", "/primal", "spread", "compile", "/primal"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for o in outcomes:
-        times = {name: timing.median for name, timing in o.timings.items()}
-        cells = [_ms(times.get(name)) for name in ("primal", *HAND_FLAGS, "irad")]
-        to_primal = times["irad"] / times["primal"] if "irad" in times else None
-        spread = f"{max(timing.spread for timing in o.timings.values()):.0%}"
-        compiled = o.compile_times.get("irad")
-        seconds = "–" if compiled is None else f"{compiled:.2f} s"
-        table.add_row(o.case.name, *cells, _times(o.ratio), _times(to_primal), spread, seconds, _times(o.compile_ratio))
-    table.caption = f"geometric mean of irad/hand: {_times(geometric_mean([o.ratio for o in outcomes]))}"
+        primal = o.timings["primal"].median
+        irad = o.timings["irad"].median if "irad" in o.timings else None
+        table.add_row(
+            o.case.name,
+            _figure(1e3 * primal),
+            _figure(1e3 * o.hand),
+            _figure(irad and 1e3 * irad),
+            _figure(o.ratio),
+            _figure(irad and irad / primal),
+            f"{max(timing.spread for timing in o.timings.values()):.0%}",
+            _figure(o.compile_times.get("irad")),
+            _figure(o.compile_ratio),
+        )
+    table.caption = f"geometric mean of irad/hand: {_figure(geometric_mean([o.ratio for o in outcomes]))}"
     return table
 
 
@@ -140,12 +145,8 @@ def geometric_mean(ratios: list[float | None]) -> float | None:
     return math.exp(math.fsum(map(math.log, known)) / len(known)) if known else None
 
 
-def _ms(seconds: float | None) -> str:
-    return "–" if seconds is None else f"{1e3 * seconds:.3f}"
-
-
-def _times(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{ratio:.2f}×"
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 if __name__ == "__main__":

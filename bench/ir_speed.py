@@ -17,6 +17,7 @@ from collections.abc import Callable
 import llvmlite.binding as llvm
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from irad.ir.module import Module
 from irad.ir.parser import parse_module
@@ -28,12 +29,12 @@ WANTED = 10_000
 def numba_module() -> str:
     """The optimised module of a function with loops, array expressions and library calls, in LLVM's own layout."""
 
-    def work(a, x):  # type: ignore[no-untyped-def]
+    def work(a: NDArray[np.float64], x: NDArray[np.float64]) -> float:
         y = np.dot(a, x)
         t = np.zeros(x.shape[0])
         for i in range(x.shape[0]):
             t[i] = np.sin(y[i]) * x[i] ** 3
-        return (t * y + x).sum()
+        return float((t * y + x).sum())
 
     compiled = numba.njit(work)
     compiled(np.eye(3), np.arange(3.0))

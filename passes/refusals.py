@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
-from irad.ir.values import GlobalVariable, Parameter
+from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.callees import Unknown, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
@@ -65,13 +65,14 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             return None
 
 
-def _access_error(unit: Unit, inst: Instruction, pointer: object) -> IradError | None:
+def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | None:
     assert isinstance(inst, Load | Store)
     target = inst.operands[-1]
+    has_shadow = bool(unit.points_to.mask(target) & unit.activity.shadowed)
+    if isinstance(inst, Store) and not has_shadow and not _may_be_anything(unit, target):
+        return None  # nothing active is ever read from there
     for item in unit.points_to.of(target):
-        if not unit.activity.shadowed >> item.index & 1:
-            if isinstance(inst, Store) and not unit.points_to.mask(target) & unit.activity.shadowed:
-                return None  # nothing active is ever read from there
+        if not unit.activity.shadowed >> item.index & 1 and not (has_shadow and _is_header(unit, item)):
             return _no_shadow(item)
         if isinstance(inst, Store) and _is_constant_memory(unit, item):
             return ActivityError(
@@ -81,6 +82,20 @@ def _access_error(unit: Unit, inst: Instruction, pointer: object) -> IradError |
     if not unit.points_to.mask(target):
         return UnsupportedError("a pointer of unknown origin is used to access active memory", "report it")
     return None
+
+
+def _may_be_anything(unit: Unit, pointer: Value) -> bool:
+    return any(item.kind is ObjectKind.UNKNOWN for item in unit.points_to.of(pointer))
+
+
+def _is_header(unit: Unit, item: MemoryObject) -> bool:
+    """Whether an object is the bookkeeping of an argument (its reference count, its owner), which holds no numbers.
+
+    It shows up beside the argument's data where an array's descriptor went through local memory.
+    """
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
+        return False
+    return unit.variant.memory[unit.function.params.index(item.value)] is None
 
 
 def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:

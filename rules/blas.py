@@ -48,7 +48,7 @@ _ONE: Final = const_int(_I64, 1)
 
 def _dot_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, _, count, x, y, _ = call.arguments
-    type_ = _element(kind, "np.dot")
+    type_, count = _element(kind, "np.dot"), context.value(count)
     return (
         _kept(context, x, type_, lambda _: count, wanted=context.is_active(y)),
         _kept(context, y, type_, lambda _: count, wanted=context.is_active(x)),
@@ -73,12 +73,13 @@ def _dot_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
 def _norm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, count, x, step, result = call.arguments
     type_ = _element(kind, "np.linalg.norm")
+    count, step = context.value(count), context.value(step)
 
     def extent(builder: Builder) -> Value:
         distance = builder.intrinsic("llvm.abs.i64", _I64, [step, const_int(types.I1, 0)])
         return _extent(builder, _ONE, count, distance)
 
-    norm = context.after.load(type_, result)
+    norm = context.after.load(type_, context.value(result))
     return _kept(context, x, type_, extent, wanted=context.is_active(x)), norm
 
 
@@ -104,6 +105,7 @@ def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 def _gemv_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, trans, m, n, alpha, a, lda, x, beta, _ = call.arguments
     type_ = _element(kind, "np.dot")
+    trans, m, n, lda = (context.value(v) for v in (trans, m, n, lda))
 
     def extent_a(builder: Builder) -> Value:
         return _extent(builder, m, n, lda)
@@ -149,6 +151,8 @@ def _gemv_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 def _gemm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, _, _ = call.arguments
     type_ = _element(kind, "np.dot")
+    transa, transb, m, n = (context.value(v) for v in (transa, transb, m, n))
+    k, lda, ldb = (context.value(v) for v in (k, lda, ldb))
 
     def extent(flag: Value, rows: Value, columns: Value, leading: Value) -> Callable[[Builder], Value]:
         def emitted(builder: Builder) -> Value:
@@ -224,7 +228,7 @@ def _kept(
         return pointer
     size = context.before.mul(count(context.before), const_int(_I64, types.size_of(type_)))
     copy, never = context.allocate(size), const_int(types.I1, 0)
-    context.before.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, pointer, size, never])
+    context.before.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, context.value(pointer), size, never])
     return copy
 
 
@@ -242,7 +246,7 @@ def _scalar(context: ForwardContext, pointer: Value, type_: FloatType, name: str
         )
     if known is not None and len({constant.text for constant in known}) == 1:
         return known[0]
-    return context.before.load(type_, pointer)
+    return context.before.load(type_, context.value(pointer))
 
 
 def _constants_in(pointer: Value) -> list[ConstantFloat] | None:

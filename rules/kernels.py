@@ -19,8 +19,8 @@ _ATTRIBUTES = ("nounwind", "willreturn", "memory(argmem: readwrite)")
 def add_scaled(builder: Builder, type_: FloatType, count: Value, scale: Value, x: Value, y: Value, step: Value) -> None:
     """`y[i] += scale * x[i]` for ``count`` elements, ``step`` elements apart; nothing at all where ``scale`` is zero.
 
-    ``x`` and ``y`` are pointers, ``count`` and ``step`` are i64. A negative step walks the same memory backwards in BLAS:
-    no difference here, so only its size counts.
+    ``x`` and ``y`` are pointers, ``count`` and ``step`` are i64. A negative step walks the same memory backwards, which
+    makes no difference, so only its size counts.
     """
     kernel = _kernel(
         builder.module, "add_scaled", type_, (types.I64, type_, types.PTR, types.PTR, types.I64), _add_scaled

@@ -21,6 +21,7 @@ def check_symbols(module: Any, is_loaded: Callable[[str], bool]) -> None:
     Args:
         module: an llvmlite module.
         is_loaded: whether the JIT knows a symbol that the process does not.
+
     Raises:
         BackendError: names the symbols.
     """

@@ -1,11 +1,12 @@
 """LLVM's optimiser, twice: for the text that irad reads, and for the code that runs.
 
-`scalarise` makes the normal form that the passes of irad start from: scalar code, inlined and simplified, with every loop
-in canonical form (preheader, one latch, dedicated exits, LCSSA) and one return. `optimise` is the full pipeline with
-vectorising for what irad generated.
+`scalarise` makes the normal form that the passes of irad start from: scalar code, inlined and simplified, with every
+loop in canonical form (preheader, one latch, dedicated exits, LCSSA) and one return. `optimise` is the full pipeline
+with vectorising for what irad generated.
 
-Reference counts stay calls. Numba's runtime defines them in LLVM IR; here they are declarations, so that the optimiser can
-pair and remove them but not look inside, and the runtime's library gives them their bodies again when a program is linked.
+Reference counts stay calls. Numba's runtime defines them in LLVM IR; here they are declarations, so that the optimiser
+can pair and remove them but not look inside, and the runtime's library gives them their bodies again when a program is
+linked.
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ import llvmlite.binding as llvm
 
 from irad.frontend import numba_private
 
+_INLINE_BUDGET = 40_000
+_DEFINITION = re.compile(
+    r'^define [^@\n]*@(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s(]+))\((?P<body>.*?)^}', re.MULTILINE | re.DOTALL
+)
+_CALLEE = re.compile(r'\bcall [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
 _DEBUG_RECORD = re.compile(r"^\s+(?:#dbg_\w+\(.*\)|(?:tail )?call void @llvm\.dbg\..*)$\n?", re.MULTILINE)
 
 
@@ -28,12 +34,14 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
         module_or_text: an llvmlite module, which is changed and must not be used afterwards, or LLVM text.
         keep: symbols that stay visible; all else becomes internal and may be inlined and removed.
         noinline: functions that must stay calls.
+
     Returns:
         The optimised text. Source lines stay attached; debug records are removed.
     """
     module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
     _internalise(module, frozenset(keep), frozenset(noinline))
     builder = _pass_builder(level=2, vectorise=False)
+    _rotate_loops(module, builder)
     pipeline = builder.getModulePassManager()
     pipeline.add_refprune_pass()
     pipeline.run(module, builder)
@@ -48,6 +56,7 @@ def optimise(module_or_text: Any, level: int = 3, *, vectorise: bool = True) -> 
         module_or_text: an llvmlite module, which is changed, or LLVM text.
         level: 0 to 3.
         vectorise: loop and straight-line vectorising, unrolling and interleaving.
+
     Returns:
         The llvmlite module.
     """
@@ -57,6 +66,56 @@ def optimise(module_or_text: Any, level: int = 3, *, vectorise: bool = True) -> 
     pipeline.add_refprune_pass()
     pipeline.run(module, builder)
     return module
+
+
+def _run_pipeline(module: Any, builder: Any) -> None:
+    pipeline = builder.getModulePassManager()
+    pipeline.add_refprune_pass()
+    pipeline.run(module, builder)
+
+
+def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:
+    """Marks what LLVM left standing but should be inlined; returns whether there is any.
+
+    A derivative across a call costs a frame and hides memory from the analyses, so a callee is inlined unless it is
+    recursive or would make the program larger than `_INLINE_BUDGET` instructions.
+    """
+    calls, sizes = _call_graph(str(module))
+    budget = _INLINE_BUDGET - sum(sizes.values())
+    marked = False
+    for function in module.functions:
+        name = function.name
+        if function.is_declaration or name in exempt or _reaches(calls, name, name):
+            continue
+        copies = sum(callees.count(name) for callees in calls.values()) - 1
+        if copies >= 0 and copies * sizes[name] <= budget:
+            budget -= copies * sizes[name]
+            function.add_function_attribute("alwaysinline")
+            marked = True
+    return marked
+
+
+def _call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
+    """Who calls whom, once for each call, and how many lines each function has."""
+    calls: dict[str, list[str]] = {}
+    sizes: dict[str, int] = {}
+    for match in _DEFINITION.finditer(text):
+        name = match["quoted"] or match["plain"]
+        calls[name] = [quoted or plain for quoted, plain in _CALLEE.findall(match["body"])]
+        sizes[name] = match["body"].count("\n")
+    return calls, sizes
+
+
+def _reaches(calls: dict[str, list[str]], start: str, goal: str) -> bool:
+    pending, seen = list(calls.get(start, ())), set[str]()
+    while pending:
+        name = pending.pop()
+        if name == goal:
+            return True
+        if name not in seen:
+            seen.add(name)
+            pending.extend(calls.get(name, ()))
+    return False
 
 
 def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) -> None:
@@ -72,14 +131,26 @@ def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) ->
 def _pass_builder(level: int, vectorise: bool) -> Any:
     options = llvm.create_pipeline_tuning_options(level)
     options.loop_vectorization = vectorise
+    if not vectorise:
+        options.inlining_threshold = 2_000
     options.slp_vectorization = vectorise
     options.loop_unrolling = vectorise
     options.loop_interleaving = vectorise
     return llvm.create_pass_builder(numba_private.target_machine(), options)
 
 
+def _rotate_loops(module: Any, builder: Any) -> None:
+    """Rotated loops first: else LLVM moves code out of Numba's loops of one turn and forgets its source lines."""
+    pipeline = llvm.create_new_module_pass_manager()
+    pipeline.add_loop_rotate_pass()
+    pipeline.run(module, builder)
+
+
 def _normal_form(module: Any, builder: Any) -> None:
-    """No switch, one return, canonical loops. The order matters: the first two change the graph, the last only adds phis."""
+    """No switch, one return, canonical loops.
+
+    The order matters: the first two change the graph, the third makes the loops canonical, the last only adds phis.
+    """
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_lower_switch_pass()
     pipeline.add_unify_function_exit_nodes_pass()

@@ -8,6 +8,7 @@ Method  load the program, check that the task makes sense for its types, derive,
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,6 +24,11 @@ from irad.frontend.library import build_library
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
 from irad.frontend.signature import check_arguments, check_return
+from irad.ir.module import Module
+from irad.ir.values import Parameter
+from irad.passes.derivative import GeneratedPair
+from irad.passes.objects import ObjectKind
+from irad.passes.unit import Unit
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 
@@ -151,11 +157,27 @@ def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
 
 
 def _compile(program: Program, request: Request, verify: bool) -> Compiled:
-    derivative = derive(program.text, request, _registry(), check=verify)
+    written: set[int] = set()
+
+    def observe(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
+        if pairs:
+            written.update(written_parameters(pairs[0].unit))
+
+    derivative = derive(program.text, request, _registry(), check=verify, observer=observe)
     runtime.install()
     library = build_library(f"irad.{derivative.augmented}", _with_runtime(derivative.text), program.environments)
     library.irad_alive = program.alive
-    return Compiled(program, derivative, library, _written_parameters(program))
+    return Compiled(program, derivative, library, frozenset(written))
+
+
+def written_parameters(entry: Unit) -> Iterator[int]:
+    """Parameters of the entry whose memory the program may write, directly or through a pointer of unknown origin."""
+    points_to, writers = entry.points_to, entry.effects.writers
+    unknown = any(item.kind is ObjectKind.UNKNOWN and item.index in writers for item in points_to.objects)
+    for item in points_to.objects:
+        is_argument = item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter)
+        if is_argument and (unknown or item.index in writers):
+            yield [*entry.function.params].index(item.value)
 
 
 @cache
@@ -173,14 +195,3 @@ def _with_runtime(text: str) -> str:
     module = llvm.parse_assembly(runtime.runtime_text())
     module.link_in(llvm.parse_assembly(text))
     return str(module)
-
-
-def _written_parameters(program: Program) -> frozenset[int]:
-    """LLVM parameters of the entry through which the program may write, as far as LLVM can tell."""
-    module = llvm.parse_assembly(program.text)
-    entry = module.get_function(program.entry)
-    return frozenset(
-        index
-        for index, parameter in enumerate(entry.arguments)
-        if not {b"readonly", b"readnone"} & set(parameter.attributes)
-    )

@@ -20,6 +20,7 @@ from irad.frontend.annotations import Task
 from irad.frontend.derivation import derivation_of
 from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_types import types
 from irad.frontend.signature import check_destination
 
 _call = CPUDispatcher.__call__
@@ -97,7 +98,7 @@ def intrinsic_call(
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
         rest = list(argument_types[len(parameters) :])
-        target_types = dict(zip(task.destinations, rest.pop(0).types, strict=True)) if has_targets else {}
+        target_types = _target_types(primal, task, rest.pop(0)) if has_targets else {}
         seed_type = rest.pop(0) if has_seed else None
         derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
         for position, target_type in target_types.items():
@@ -119,6 +120,18 @@ def intrinsic_call(
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
     return make_intrinsic(names, define)
+
+
+def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
+    found = given.types if isinstance(given, types.BaseTuple) else None
+    if found is None or len(found) != len(task.destinations):
+        raise SignatureError(
+            f"the derivatives of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are to be "
+            f"written to a {given}",
+            f"give a tuple of {len(task.destinations)}, one for each of argnums",
+            location=location_of(primal.py_func),
+        )
+    return dict(zip(task.destinations, found, strict=True))
 
 
 def make_intrinsic(

@@ -4,8 +4,8 @@ Input   the text of one LLVM module as Numba's lowering printed it.
 Output  text of an equivalent module.
 Method  regular expressions over single lines; text without the pattern is returned as it is.
 
-A record is copied by Numba as one value of type ``[N x i8]``. LLVM's scalar optimiser splits such a value into bytes and
-with it the doubles inside, so that no analysis sees a float any more. The value is kept in a stack slot instead::
+A record is copied by Numba as one value of type ``[N x i8]``. LLVM's scalar optimiser splits such a value into bytes
+and with it the doubles inside, so that no analysis sees a float any more. The value is kept in a stack slot instead::
 
     %v = load [16 x i8], ptr %src           call void @llvm.memcpy.p0.p0.i64(ptr %v.copy, ptr %src, i64 16, i1 false)
     store [16 x i8] %v, ptr %dst            call void @llvm.memcpy.p0.p0.i64(ptr %dst, ptr %v.copy, i64 16, i1 false)
@@ -21,7 +21,8 @@ import re
 _NAME = r'%(?:"[^"]+"|[\w.$-]+)'
 _POINTER = r"(?:ptr|\[\d+ x i8\]\s*\*)"
 _BYTES_LOAD = re.compile(
-    rf"^(?P<indent>\s+)(?P<value>{_NAME}) = load \[(?P<size>\d+) x i8\], {_POINTER} (?P<source>{_NAME})(?P<rest>[^\n]*)$",
+    rf"^(?P<indent>\s+)(?P<value>{_NAME}) = load \[(?P<size>\d+) x i8\], "
+    rf"{_POINTER} (?P<source>{_NAME})(?P<rest>[^\n]*)$",
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"^define [^\n]*(?:\n\{|\{)\n(?P<body>.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -48,7 +49,8 @@ def _repair_function(text: str) -> str:
     slots: list[str] = []
     for found in list(_BYTES_LOAD.finditer(text)):
         value, size, rest = found.group("value"), found.group("size"), found.group("rest")
-        store = re.compile(rf"^(\s+)store \[{size} x i8\] {re.escape(value)}, {_POINTER} ({_NAME})([^\n]*)$", re.MULTILINE)
+        pattern = rf"^(\s+)store \[{size} x i8\] {re.escape(value)}, {_POINTER} ({_NAME})([^\n]*)$"
+        store = re.compile(pattern, re.MULTILINE)
         uses = len(re.findall(re.escape(value) + r"(?![\w.$-])", text)) - 1
         if uses == 0 or len(store.findall(text)) != uses:
             continue  # the value goes elsewhere than to memory: leave it to LLVM

@@ -2,8 +2,8 @@
 
 Input   scalar LLVM text of a whole program, as `numba_cpu` yields it and as irad's passes write it.
 Output  a Numba code library, or a dispatcher around one.
-Method  Numba's own library class: it links the runtime, optimises with vectorising, loads the code. What *callers* of the
-        library link is the scalar text, so that they can inline it and optimise it together with their own code.
+Method  Numba's own library class: it links the runtime, optimises with vectorising, loads the code. What *callers* of
+        the library link is the scalar text, so that they can inline it and optimise it together with their own code.
 """
 
 from __future__ import annotations
@@ -45,13 +45,14 @@ class Generated:
 def build_library(name: str, text: str, environments: tuple[Any, ...]) -> Any:
     """A finished Numba code library of LLVM text.
 
-    It may be given to ``context.active_code_library.add_linking_library`` by an ``@intrinsic``; a caller can then inline
-    the text's functions, and does so where they are marked ``alwaysinline``.
+    It may be given to ``context.active_code_library.add_linking_library`` by an ``@intrinsic``; a caller can then
+    inline the text's functions, and does so where they are marked ``alwaysinline``.
 
     Args:
         name: the library's name, for listings.
         text: a whole program: all that it calls is in it, in Numba's runtime or in the process.
         environments: objects behind its environment globals; they live as long as the library.
+
     Raises:
         BackendError: LLVM refuses the text, or a symbol has no definition.
     """
@@ -69,7 +70,8 @@ def parse(text: str) -> Any:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        raise BackendError(f"LLVM refuses generated code: {error}", "report it with the function that caused it") from error
+        remedy = "report it with the function that caused it"
+        raise BackendError(f"LLVM refuses generated code: {error}", remedy) from error
     return module
 
 
@@ -89,7 +91,8 @@ def _finish(library: Any, name: str, module: Any, environments: tuple[Any, ...])
 class TextDispatcher(CPUDispatcher):
     """A dispatcher whose specialisations are made from LLVM text.
 
-    Callable from Python and from njit code like any other; ``generate`` is called once for each tuple of argument types.
+    Callable from Python and from njit code like any other; ``generate`` is called once for each tuple of argument
+    types.
     """
 
     def __init__(
@@ -112,6 +115,4 @@ class TextDispatcher(CPUDispatcher):
             return library, generated.environments
 
         name = f"{self.py_func.__name__}.irad{next(_serial)}"
-        return numba_code.compile_result(
-            self.py_func, name, compiler.targetoptions, generated.signature, library_of
-        )
+        return numba_code.compile_result(self.py_func, name, compiler.targetoptions, generated.signature, library_of)

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.frontend import abi, seeding
-from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed
 from irad.frontend.argument_memory import ArgumentMemory, array_at
 from irad.frontend.derivation import Derivation
@@ -173,6 +173,7 @@ def emit_call(
         The result, a new reference.
     """
     sweeps = Sweeps(context, builder, derivation, arguments, extras)
+    _check_scalars(sweeps, extras)
     frame = sweeps.frame_on_stack()
     arena = sweeps.open_arena("irad.arena_open")
     status = sweeps.run_augmented(frame, arena)
@@ -187,6 +188,23 @@ def emit_call(
         builder.store(_result(sweeps, extras), result)
         sweeps.memory.release_transient()
     return builder.load(result)
+
+
+def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:
+    """The floats whose derivative is written to an array, each with that array and its type."""
+    for argument, leaf in sweeps.derivation.active_leaves(LeafKind.FLOAT):
+        if sweeps.derivation.task.role_of(argument.position) is Role.INTO:
+            target = extras.targets[argument.position]
+            yield argument, leaf, *array_at(sweeps.context, sweeps.builder, *target, leaf.path)
+
+
+def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
+    for argument, _, array, _ in _scalar_targets(sweeps, extras):
+        sweeps.memory.refuse(
+            sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
+            f"the destination of {argument}, a float, is an array that has not just one element",
+            "give an array of one element",
+        )
 
 
 def _seed(sweeps: Sweeps, extras: Extras) -> Any:
@@ -223,12 +241,9 @@ def _raise_on_bad_seed(sweeps: Sweeps, good: Any) -> None:
 
 def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:
     """Writes derivatives of floats to the one-element arrays given for them."""
-    builder, derivation = sweeps.builder, sweeps.derivation
-    for argument, leaf in derivation.active_leaves(LeafKind.FLOAT):
-        if derivation.task.role_of(argument.position) is Role.INTO:
-            array, array_type = array_at(sweeps.context, builder, *extras.targets[argument.position], leaf.path)
-            cotangent = builder.load(sweeps.cotangents[leaf.index])
-            builder.store(sweeps.context.cast(builder, cotangent, leaf.type, array_type.dtype), array.data)
+    for _, leaf, array, array_type in _scalar_targets(sweeps, extras):
+        cotangent = sweeps.builder.load(sweeps.cotangents[leaf.index])
+        sweeps.builder.store(sweeps.context.cast(sweeps.builder, cotangent, leaf.type, array_type.dtype), array.data)
 
 
 def _result(sweeps: Sweeps, extras: Extras) -> Any:

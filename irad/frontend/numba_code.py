@@ -73,7 +73,11 @@ class TextCompiler(dispatcher._FunctionCompiler):
 
 
 def compile_result(
-    py_func: Any, symbol_name: str, options: dict[str, Any], signature: Any, build: Callable[[Any, Any], tuple[Any, ...]]
+    py_func: Any,
+    symbol_name: str,
+    options: dict[str, Any],
+    signature: Any,
+    build: Callable[[Any, Any], tuple[Any, ...]],
 ) -> Any:
     """A compile result as Numba's own pipeline makes it, around a library that ``build`` makes.
 

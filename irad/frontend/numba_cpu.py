@@ -53,9 +53,7 @@ Replacement = Callable[[str, Callable[..., Any], Any], str | None]
 _programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
 
 
-def load_program(
-    dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: Replacement | None = None
-) -> Program:
+def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: Replacement | None = None) -> Program:
     """The LLVM text of a Numba function for argument types.
 
     The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew,
@@ -65,8 +63,8 @@ def load_program(
         dispatcher: any ``CPUDispatcher``.
         argument_types: Numba types, defaults and star arguments folded as Numba does.
         replaced: asked for each callee with its symbol, Python function and signature. Where it answers with LLVM
-            function attributes (``"nounwind memory(argmem: read)"``), the callee becomes a declaration with those, before
-            LLVM could look into it; ``None`` keeps the callee.
+            function attributes (``"nounwind memory(argmem: read)"``), the callee becomes a declaration with those,
+            before LLVM could look into it; ``None`` keeps the callee.
 
     Raises:
         BackendError: Numba cannot compile it.
@@ -128,7 +126,7 @@ def refusal(error: Any, source: SourceLocation) -> BackendError:
     """Numba's refusal of a function, with its short message and the line it is about."""
     message = str(getattr(error, "msg", error)).strip()
     lines = [int(line) for file, line in _MESSAGE_PLACE.findall(str(error)) if file == source.file]
-    short = _MESSAGE_DETAIL.split(message)[0]
+    short = _MESSAGE_DETAIL.split(_MESSAGE_STAGE.sub("", message))[0]
     return BackendError(
         f"Numba cannot compile {source.function}: {' '.join(short.split())}",
         "change the function so that numba.njit compiles it",
@@ -137,7 +135,10 @@ def refusal(error: Any, source: SourceLocation) -> BackendError:
 
 
 _MESSAGE_PLACE = re.compile(r"(?:at |File \")([^\n\"]+?)(?: \(|\", line )(\d+)")
-_MESSAGE_DETAIL = re.compile(r"\n\s*(?:There (?:are|is) \d+ candidate|During: |File \"|This error may have)|\n\s*\n\s*\n")
+_MESSAGE_DETAIL = re.compile(
+    r"\n\s*(?:There (?:are|is) \d+ candidate|During: |File \"|This error may have)|\n\s*\n\s*\n"
+)
+_MESSAGE_STAGE = re.compile(r"^Failed in nopython mode pipeline \(step: [^)]*\)\s*")
 
 
 def _reachable(root: Any, stop: frozenset[str]) -> list[Any]:

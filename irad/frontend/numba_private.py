@@ -134,7 +134,8 @@ class Shadow:
         for owner, redirect in self._redirects:
             yield owner, redirect.name, redirect
         real = vars(CPUTarget)["target_context"]
-        yield CPUTarget, "target_context", property(lambda target: self.context if self.is_here() else real.fget(target))
+        context = property(lambda target: self.context if self.is_here() else real.fget(target))
+        yield CPUTarget, "target_context", context
         for owner, name, replacement in (
             (dispatcher.Dispatcher, "compile", _compile),
             (dispatcher.Dispatcher, "__init__", _outside),
@@ -191,7 +192,8 @@ def _lower(self: Any, arguments: Any, result: Any) -> Any:
         try:
             compiled = self._compiler.compile(tuple(arguments), result)
         except errors.ForceLiteralArg as request:
-            raise request.bind_fold_arguments(lambda args, kws: self._compiler.fold_argument_types(args, kws)[1]) from None
+            fold = self._compiler.fold_argument_types
+            raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
         compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
         compiled.library.function = self.py_func, compiled.signature
         self.overloads[tuple(compiled.signature.args)] = compiled

@@ -247,7 +247,8 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         if leaf.kind is LeafKind.FLOAT:
             return context.cast(builder, builder.load(cotangents[leaf.index]), leaf.type, gradient_type)
         array, array_type = next(remaining)
-        return context.compile_internal(builder, _copy, gradient_type(array_type), [array._getvalue()])
+        copy = _copy_transposed if gradient_type.layout == "F" else _copy
+        return context.compile_internal(builder, copy, gradient_type(array_type), [array._getvalue()])
 
     result_type = gradients_type(derivation)
     items = []
@@ -263,6 +264,11 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
 def _copy(array: Any) -> Any:
     """Compiled by Numba: a contiguous copy."""
     return array.copy()
+
+
+def _copy_transposed(array: Any) -> Any:
+    """Compiled by Numba: a contiguous copy in Fortran's order."""
+    return array.T.copy().T
 
 
 def _clear(

@@ -110,7 +110,7 @@ class _ModuleReader(FunctionReader):
         function.module = self.module
 
     def _struct(self) -> None:
-        struct = self.named_struct(self.take())
+        struct = self.named_struct()
         self.expect("=")
         self.expect("type")
         if struct.name in self.module.structs:
@@ -121,10 +121,11 @@ class _ModuleReader(FunctionReader):
     def _check_structs(self) -> None:
         for key, found in self.types.items():
             if isinstance(found, NamedStructType) and found.name not in self.module.structs:
-                self.fail(f"{found} is not defined", self.tokens.index(key))
+                uses = [i for i, token in enumerate(self.tokens) if token[0] == "%" and name_key(token) == key]
+                self.fail(f"{found} is not defined", uses[0])
 
     def _comdat(self) -> None:
-        key = name_key(self.take())
+        key = self.sigil("$", "the name of a comdat")
         self.expect("=")
         self.expect("comdat")
         kind = self.take()
@@ -153,7 +154,7 @@ class _ModuleReader(FunctionReader):
                 self.expect("asm")
                 module.asm.append(self.string())
             case "attributes":
-                group = self.take()
+                group = self.sigil("#", "the number of an attribute group")
                 self.expect("=")
                 self.expect("{")
                 module.attribute_groups[group] = self.group_attributes()
@@ -162,7 +163,7 @@ class _ModuleReader(FunctionReader):
                 self.unexpected("a top-level entity")
 
     def _metadata(self) -> None:
-        token = self.take()
+        token = self.sigil("!", "the name of a metadata node")
         self.expect("=")
         if token[1:].isdecimal():
             distinct = self.accept("distinct")

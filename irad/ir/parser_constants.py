@@ -40,6 +40,7 @@ from irad.ir.values import (
     const_int,
 )
 
+_BRACKETS: Final = {"{": "}", "[": "]", "<": ">"}
 _DECIMAL: Final = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _HEXADECIMAL: Final = re.compile(r"0x[0-9A-Fa-f]{1,16}|0x[KLMHR][0-9A-Fa-f]{1,32}")
 _INTEGER: Final = re.compile(r"-?[0-9]+")
@@ -117,14 +118,13 @@ class ValueReader(TypeReader):
         scope = self.scope
         if not self.inside:
             self.fail(f"the local {token} outside of a function")
-        key = name_key(token) if token[1] == '"' else token
+        key = self.sigil("%", "the name of a local")
         found = scope.get(key)
         if found is None:
             found = scope[key] = Forward(type_, key)
-            self.pending[key] = self.i
+            self.pending[key] = self.i - 1
         elif found.type is not type_:
-            self.fail(f"{token} is of type {found.type}, not {type_}")
-        self.i += 1
+            self.fail(f"{token} is of type {found.type}, not {type_}", self.i - 1)
         return found
 
     def _global(self, type_: Type, token: str) -> Value:
@@ -205,16 +205,8 @@ class ValueReader(TypeReader):
         if type_ is types.METADATA:
             self.i = start
             return self._wrapped_metadata()
-        if token == "{" and isinstance(type_, StructType | types.NamedStructType):
-            return self._elements(type_, "}", types.element_types(type_))
-        if token == "<" and self.accept("{"):
-            found = self._elements(type_, "}", types.element_types(type_))
-            self.expect(">")
-            return found
-        if token == "[" and isinstance(type_, ArrayType):
-            return self._elements(type_, "]", types.element_types(type_))
-        if token == "<" and isinstance(type_, VectorType):
-            return self._elements(type_, ">", (type_.element,) * type_.count)
+        if token in _BRACKETS:
+            return self._elements(type_, token)
         if token == "splat" and isinstance(type_, VectorType):
             self.expect("(")
             element = self.typed_value()
@@ -233,16 +225,30 @@ class ValueReader(TypeReader):
             self.unexpected(f"a value of type {type_}")
         return self.expression(type_, token)
 
-    def _elements(self, type_: Type, closing: str, wanted: tuple[Type, ...]) -> Value:
+    def _elements(self, type_: Type, opening: str) -> Value:
+        """`{ … }`, `<{ … }>`, `[ … ]` or `< … >`, the opening bracket read."""
+        packed = opening == "<" and self.accept("{")
+        closing = "}" if packed else _BRACKETS[opening]
         elements: list[Value] = []
         while not self.accept(closing):
             if elements:
                 self.expect(",")
-            if len(elements) == len(wanted) or self.type() is not wanted[len(elements)]:
-                self.fail(f"this is no element {len(elements)} of {type_}")
-            elements.append(self.value(wanted[len(elements)]))
-        if len(elements) != len(wanted):
-            self.fail(f"{len(elements)} elements for {type_}", self.i - 1)
+            elements.append(self.typed_value())
+        if packed:
+            self.expect(">")
+        given = [v.type for v in elements]
+        match type_:
+            case ArrayType(count=count, element=element):
+                fits = opening == "[" and given == [element] * len(given) and len(given) == count
+            case VectorType(count=count, element=element):
+                fits = opening == "<" and not packed and given == [element] * len(given) and len(given) == count
+            case StructType() | types.NamedStructType():
+                plain = opening == "{" or packed
+                fits = plain and tuple(given) == self.fields(type_) and types.struct_body(type_).packed == packed
+            case _:
+                fits = False
+        if not fits:
+            self.fail(f"these {len(given)} elements make no {type_}", self.i - 1)
         return ConstantAggregate(type_, None, tuple(elements))
 
     def _asm(self, type_: Type) -> Value:

@@ -69,7 +69,7 @@ class FunctionReader(BodyReader):
             name = None
             key = f"%{len([p for p in params if p.name is None])}"
             if self.tokens[self.i][0] == "%":
-                key = name_key(self.take())
+                key = self.sigil("%", "the name of a parameter")
                 name = name_of_key(key)
             param = Parameter(type_, name, {}, attributes)
             params.append(param)
@@ -102,7 +102,7 @@ class FunctionReader(BodyReader):
         """`!dbg !4 !prof !5` of a function."""
         found: dict[str, str] = {}
         while self.tokens[self.i][0] == "!" and self.tokens[self.i + 1] != "=":  # else the module's metadata begins
-            kind = self.take()
+            kind = self.sigil("!", "a kind of metadata")
             found[kind[1:]] = self.node()
         return found
 
@@ -156,7 +156,7 @@ class FunctionReader(BodyReader):
         tokens = self.tokens
         start = self.i
         if token[0] == "%":
-            if tokens[start + 1] != "=":
+            if tokens[start + 1] != "=" or token == "%":
                 self.unexpected("an instruction")
             key = token
             if token[1] in _DIGITS:
@@ -190,10 +190,8 @@ class FunctionReader(BodyReader):
         tokens = self.tokens
         metadata = inst.metadata
         while tokens[self.i] == ",":
-            kind = tokens[self.i + 1]
-            self.i += 2
-            if kind[0] != "!":
-                self.fail(f"unexpected {kind!r} after an instruction", self.i - 1)
+            self.i += 1
+            kind = self.sigil("!", "metadata at the end of the instruction")
             metadata[kind[1:]] = self.node()
 
     def _define(self, key: str, value: Value, index: int) -> None:
@@ -218,6 +216,8 @@ class FunctionReader(BodyReader):
         return self._begin(function, f"%{sum(p.name is None for p in function.params)}", self.i)
 
     def _label(self, function: Function, token: str) -> Block:
+        if token == ":":
+            self.unexpected("a label")
         self.i += 1
         return self._begin(function, name_key(f"%{token[:-1]}"), self.i - 1)
 

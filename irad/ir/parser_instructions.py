@@ -45,7 +45,7 @@ from irad.ir.keywords import (
     POINTER_FLAGS,
 )
 from irad.ir.module import Block
-from irad.ir.names import name_key, name_of_key
+from irad.ir.names import name_of_key
 from irad.ir.parser_attributes import AttributeReader
 from irad.ir.types import Type, VectorType
 from irad.ir.values import Value
@@ -68,16 +68,13 @@ class BodyReader(AttributeReader):
         if isinstance(found, Block):
             self.i += 1
             return found
-        if token[0] != "%":
-            self.unexpected("the name of a block")
-        key = name_key(token)
+        key = self.sigil("%", "the name of a block")
         found = self.scope.get(key)
         if found is None:
             found = self.scope[key] = Block(types.LABEL, name_of_key(key))
-            self.pending[key] = self.i
+            self.pending[key] = self.i - 1
         if not isinstance(found, Block):
-            self.fail(f"{token} is no block")
-        self.i += 1
+            self.fail(f"{token} is no block", self.i - 1)
         return found
 
     def alignment(self) -> int | None:
@@ -201,7 +198,7 @@ def _indices(r: BodyReader, aggregate: Type) -> tuple[Type, tuple[int, ...]]:
             inside = index < element.count
             element = element.element
         else:
-            fields = types.element_types(element)
+            fields = r.fields(element)
             inside = index < len(fields)
             element = fields[index] if inside else element
         if not inside:

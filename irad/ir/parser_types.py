@@ -95,6 +95,14 @@ class TypeReader:
         self.i = end
         return tuple(tokens[start:end]) if end > start else ()
 
+    def sigil(self, sign: str, wanted: str) -> str:
+        """The key of a name with that sigil."""
+        token = self.tokens[self.i]
+        if token[0] != sign or len(token) == 1:
+            self.unexpected(wanted)
+        self.i += 1
+        return name_key(token)
+
     # -------------------------------------------------------------------------------------------- types
 
     def type(self) -> Type:
@@ -116,7 +124,8 @@ class TypeReader:
         start = self.i
         token = self.take()
         if token[0] == "%":
-            return self.named_struct(token)
+            self.i = start
+            return self.named_struct()
         match token:
             case "{":
                 return types.struct_type(self._fields("}"))
@@ -192,9 +201,10 @@ class TypeReader:
                 params.append(self.type())
         return types.function_type(result, params, variadic=variadic)
 
-    def named_struct(self, token: str) -> NamedStructType:
-        """The named struct of a `%name` token, new (and opaque) where not met before."""
-        key = name_key(token)
+    def named_struct(self) -> NamedStructType:
+        """`%name`: the struct of that name, new (and opaque) where not met before."""
+        token = self.tokens[self.i]
+        key = self.sigil("%", "a type")
         found = self.types.get(key)
         if found is None:
             plain = key[1:]
@@ -203,9 +213,15 @@ class TypeReader:
             found = types.named_struct_type(name, f"%{spelled}")
             self.types[key] = found
         if not isinstance(found, NamedStructType):
-            self.fail(f"{token} is not a struct type")
+            self.fail(f"{token} is not a struct type", self.i - 1)
         self.types[token] = found
         return found
+
+    def fields(self, aggregate: Type) -> tuple[Type, ...]:
+        """The types of the elements of a struct or array."""
+        if isinstance(aggregate, NamedStructType) and aggregate.body is None:
+            self.fail(f"{aggregate} is opaque here", self.i - 1)
+        return types.element_types(aggregate)
 
     def struct_body(self) -> StructType | None:
         """What follows `%name = type`: a literal struct, or `opaque`."""

@@ -33,8 +33,8 @@ class Names:
         llvm: of intrinsics.
         nv: of libdevice.
         nv_exact: libdevice names that spell the precision in their own way, as (double, float) stems, "" for none.
-        intrinsic: calls are emitted to the intrinsic, not the C function: it becomes instructions, or Numba itself calls
-            it. The others go to C names, which every LLVM release resolves and vector libraries are keyed by.
+        intrinsic: calls are emitted to the intrinsic, not the C function: it becomes instructions, or Numba calls it
+            itself. The others go to C names, which every LLVM release resolves and vector libraries are keyed by.
         integers: positions of integer arguments.
     """
 

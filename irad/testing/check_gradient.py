@@ -108,19 +108,21 @@ def _differences(
 
 
 def _random_like(value: Any) -> Any:
+    """A cotangent for ``value``: in its structure and precision, None in place of what holds no floats."""
     count = read_leaves(value).size
-    return _cast(with_leaves(value, np.random.default_rng(count).uniform(0.5, 1.5, count)), value)
+    leaves = np.random.default_rng(count).uniform(0.5, 1.5, count)
+    return _as_cotangent(with_leaves(value, leaves), value)
 
 
-def _cast(value: Any, like: Any) -> Any:
-    """``value`` in the precision of ``like``."""
-    match like:
-        case tuple():
-            entries = [_cast(v, k) for v, k in zip(value, like, strict=True)]
-            return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
-        case np.ndarray() | np.generic():
-            return np.asarray(value).astype(like.dtype) if isinstance(like, np.ndarray) else like.dtype.type(value)
-    return value
+def _as_cotangent(value: Any, like: Any) -> Any:
+    if not has_leaves(like):
+        return None
+    if isinstance(like, tuple):
+        entries = [_as_cotangent(v, k) for v, k in zip(value, like, strict=True)]
+        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
+    if isinstance(like, np.ndarray):
+        return value.astype(like.dtype)
+    return like.dtype.type(value) if isinstance(like, np.generic) else value
 
 
 class _Check:

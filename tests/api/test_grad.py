@@ -31,11 +31,6 @@ def sum_of_squares(x):
     return s
 
 
-@numba.njit
-def scaled(x, k=2.0, *, n=3):
-    return x * k * n
-
-
 def test_gradient_of_a_float_is_a_float():
     gradient = irad.grad(product)(1.5, 2.0)
     assert isinstance(gradient, float)

@@ -18,7 +18,9 @@ from numba.extending import overload, register_jitable
 from irad.errors import BackendError
 from irad.frontend.identity import identity
 
-RELATIVE_TOLERANCE = 1e-12  # both sides run LLVM on the same operations; fastmath and vector reductions may reorder sums
+RELATIVE_TOLERANCE = (
+    1e-12  # both sides run LLVM on the same operations; fastmath and vector reductions may reorder sums
+)
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def break_and_continue(n, flag):
             if j > 2:
                 break
             s += j
-    return s, flag and s > 1 or n < 3
+    return s, (flag and s > 1) or n < 3
 
 
 @case(lambda: [(vector(), vector() * 2)])
@@ -184,7 +186,18 @@ def gather(a, index):
 @case(lambda: [(matrix(5, 3),)])
 @njit
 def reductions(a):
-    return a.sum(), a.sum(axis=0), np.prod(a), a.mean(), np.var(a), np.std(a), a.min(), a.max(), np.cumsum(a), a.argmax()
+    return (
+        a.sum(),
+        a.sum(axis=0),
+        np.prod(a),
+        a.mean(),
+        np.var(a),
+        np.std(a),
+        a.min(),
+        a.max(),
+        np.cumsum(a),
+        a.argmax(),
+    )
 
 
 @case(lambda: [(matrix(), vector(4)), (matrix(), vector(3)), (matrix()[:, ::-1].copy(), vector(4))])
@@ -771,7 +784,7 @@ def outcome(function: Any, arguments: tuple[Any, ...]) -> Outcome:
     """What a call does: its result or exception, and its arguments afterwards."""
     try:
         return "result", function(*arguments), arguments
-    except Exception as error:  # noqa: BLE001 - every exception is compared
+    except Exception as error:
         return "raised", (type(error), error.args), arguments
 
 

@@ -248,7 +248,7 @@ def test_threads() -> None:
             functions[index](np.ones(3))
             assert len(functions[index].overloads) == 1
             load_program(functions[index - 1], (VECTOR,))
-        except BaseException as error:  # noqa: BLE001 - handed to the main thread
+        except BaseException as error:
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(len(functions))]
@@ -285,7 +285,7 @@ def test_typing_error_names_the_line() -> None:
     assert location is not None
     assert location.file == __file__
     assert location.line == broken.py_func.__code__.co_firstlineno + 3
-    assert len(raised.value.problem) < 200
+    assert "candidate" not in raised.value.problem
 
 
 def test_error_in_a_callee_names_the_callers_line() -> None:
@@ -347,8 +347,8 @@ def test_signed_counters_have_nsw() -> None:
         return s
 
     text = load_program(triangle, (VECTOR,)).text
-    assert "icmp slt i64 %" not in text or "select" not in text
-    assert re.search(r"add nuw nsw i64 %\S+, 1|add nsw i64 %\S+, 1", text)
+    assert re.search(r"add nuw nsw i64 %\S+, 3", text)
+    assert " select " not in text  # the index is known not to be negative
 
 
 def test_unsigned_counters_do_not() -> None:
@@ -382,7 +382,7 @@ def test_options_are_kept() -> None:
     def body(a, n):
         s = 0.0
         for i in range(n):
-            s += a[i] / n
+            s += a[i] / a[0]
         return s
 
     def parallel_body(a, n):

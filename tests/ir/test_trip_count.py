@@ -202,7 +202,7 @@ def test_every_start_bound_and_step_of_four_bits(predicate, flag):
     """All spellings of a loop, on all inputs of a type of 16 values."""
     shapes = [
         Shape(BITS, predicate, step, following, swapped, inverted, subtracts, flag)
-        for step in range(-7, 8)
+        for step in range(-8, 8)
         if step
         for following, subtracts in itertools.product([False, True], repeat=2)
         for swapped, inverted in itertools.product([False, True] if abs(step) < 3 else [False], repeat=2)

@@ -138,7 +138,7 @@ def transposed_inside(x):
 @PROGRAMS.at(floats(2, 3, 4))
 @njit
 def transposed_axes(x):
-    y = np.transpose(x, (2, 0, 1))
+    y = x.transpose(2, 0, 1)
     s = 0.0
     for i in range(4):
         s += y[i, 1, 2] * y[i, 0, 0]

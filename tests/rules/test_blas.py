@@ -114,7 +114,11 @@ class Program:
         given = arguments(builder, pointers)
         callee = module.declare(symbol, types.function_type(types.I32, [v.type for v in given]))
         call = builder.call(callee, given)
-        shadows = {p: s for p, s, array in zip(pointers, function.params[count:], self.shadows, strict=True) if array is not None}
+        shadows = {
+            p: s
+            for p, s, array in zip(pointers, function.params[count:], self.shadows, strict=True)
+            if array is not None
+        }
         end = Builder(function.entry)
         self._differentiate(symbol, call, Sweep(shadows, bool(self.overwrite), Builder.before(call), end), pointers)
         end.ret()
@@ -154,7 +158,9 @@ def execute(module: Module, arrays: Sequence[np.ndarray | None]) -> None:
 
 
 def close(kind: str, given: np.ndarray, expected: np.ndarray) -> None:
-    np.testing.assert_allclose(given, expected, rtol=1e-12 if kind == "d" else 2e-4, atol=1e-12 if kind == "d" else 2e-5)
+    np.testing.assert_allclose(
+        given, expected, rtol=1e-12 if kind == "d" else 2e-4, atol=1e-12 if kind == "d" else 2e-5
+    )
 
 
 def random_array(kind: str, *shape: int, seed: int = 0) -> np.ndarray:
@@ -229,7 +235,9 @@ def test_norm_at_the_origin():
 # ------------------------------------------------------------------------------------------------ matrix times vector
 
 
-@pytest.mark.parametrize(("kind", "trans", "overwrite", "beta"), list(product("ds", "nt", [(), (0, 1)], [0.0, 1.0, 0.5])))
+@pytest.mark.parametrize(
+    ("kind", "trans", "overwrite", "beta"), list(product("ds", "nt", [(), (0, 1)], [0.0, 1.0, 0.5]))
+)
 def test_matrix_times_vector(kind: str, trans: str, overwrite: tuple[int, ...], beta: float):
     type_, alpha = ELEMENT[kind], 1.5
     stored = random_array(kind, 4, 3)  # row-major 4 × 3 is column-major 3 × 4
@@ -273,7 +281,16 @@ def test_matrix_times_matrix(kind: str, transa: str, transb: str, overwrite: tup
     def arguments(builder: Builder, p: Sequence[Value]) -> list[Value]:
         sizes = [number(m), number(n), number(k)]
         left = [slot(builder, type_, alpha), p[0], number(a.shape[0]), p[1], number(b.shape[0])]
-        return [letter(kind), letter(transa), letter(transb), *sizes, *left, slot(builder, type_, beta), p[2], number(m)]
+        return [
+            letter(kind),
+            letter(transa),
+            letter(transb),
+            *sizes,
+            *left,
+            slot(builder, type_, beta),
+            p[2],
+            number(m),
+        ]
 
     Program(kind, [a, b, c], [a_bar, b_bar, c_bar], overwrite).run("numba_xxgemm", arguments)
     close(kind, c, alpha * op_a @ op_b + beta * c0)
@@ -368,7 +385,9 @@ def test_a_constant_result_needs_no_adjoint():
     module = Module()
     function = module.define("run", types.function_type(types.VOID, [types.PTR] * 3))
     builder = Builder(function.add_block("entry"))
-    callee = module.declare("numba_xxdot", types.function_type(types.I32, [types.I8, types.I8, types.I64] + [types.PTR] * 3))
+    callee = module.declare(
+        "numba_xxdot", types.function_type(types.I32, [types.I8, types.I8, types.I64] + [types.PTR] * 3)
+    )
     arguments = [letter("d"), const_int(types.I8, 0), number(3), *function.params]
     call = builder.call(callee, arguments)
     sweep = Sweep({}, True, Builder.before(call), Builder(function.entry))

@@ -44,12 +44,16 @@ def test_at_a_kink_any_element_between_the_slopes_will_do():
     check_rule(elementwise("fabs", lambda x, y: sign(x), on=REALS, also=(0.0,)))
     check_rule(elementwise("fabs", lambda x, y: where(x >= 0.0, 1.0, -1.0), on=REALS, also=(0.0,)))
     with pytest.raises(RuleError, match="gives 2.0"):
-        check_rule(elementwise("fabs", lambda x, y: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 2.0)), on=REALS, also=(0.0,)))
+        check_rule(
+            elementwise("fabs", lambda x, y: where(x > 0.0, 1.0, where(x < 0.0, -1.0, 2.0)), on=REALS, also=(0.0,))
+        )
 
 
 def test_beyond_the_slopes_a_policy_is_wanted():
     def step(policy: str):
-        return elementwise("sqrt", lambda x, y: where(x > 0.0, 0.5 / y, 0.0), on=Domain(1.0, 2.0), also=(0.0,), policy=policy)
+        return elementwise(
+            "sqrt", lambda x, y: where(x > 0.0, 0.5 / y, 0.0), on=Domain(1.0, 2.0), also=(0.0,), policy=policy
+        )
 
     with pytest.raises(RuleError, match="partial derivative by argument 0 at"):
         check_rule(step(""))

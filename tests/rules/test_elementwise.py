@@ -213,7 +213,9 @@ def test_weights_of_a_choice_sum_to_one(name: str, weights: float):
 
 
 def test_what_must_be_at_hand_is_read_off_the_formula():
-    reads = {name: [p and symbols_of(p) for p in NAMED[name].partials] for name in ("sin", "tanh", "exp", "pow", "fmod")}
+    reads = {
+        name: [p and symbols_of(p) for p in NAMED[name].partials] for name in ("sin", "tanh", "exp", "pow", "fmod")
+    }
     assert reads["sin"] == [{"x0"}]
     assert reads["tanh"] == [{"y"}]
     assert reads["exp"] == [{"y"}]
@@ -279,7 +281,9 @@ def test_code_computes_the_formula(engine: llvm.ExecutionEngine, rule: Elementwi
         assert given == pytest.approx(expected, rel=tolerance, abs=tolerance * 1e-1), point
 
 
-@pytest.mark.parametrize(("x", "expected"), [(1.4616321449683623, 0.0), (1e-3, mpmath.digamma(1e-3)), (-7.5, None), (1e8, None)])
+@pytest.mark.parametrize(
+    ("x", "expected"), [(1.4616321449683623, 0.0), (1e-3, mpmath.digamma(1e-3)), (-7.5, None), (1e8, None)]
+)
 def test_digamma_in_code(engine: llvm.ExecutionEngine, x: float, expected: float | None):
     call = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)
     given = call(engine.get_function_address("partial_lgamma_0_double"))(x, 0.0)

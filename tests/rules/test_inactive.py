@@ -19,9 +19,7 @@ CONTAINERS = (
     "dict_insert_ez dict_delitem dict_popitem dict_iter dict_iter_next set_new set_new_sized set_set_method_table set_free "
     "set_add set_contains set_discard set_iter set_iter_next test_dict test_list test_set"
 )
-LINEAR_ALGEBRA = (
-    "xxgetrf ez_xxgetri xxpotrf ez_rgeev ez_cgeev ez_xxxevd ez_gesdd ez_geqrf ez_xxgqr ez_gelsd xgesv"
-)
+LINEAR_ALGEBRA = "xxgetrf ez_xxgetri xxpotrf ez_rgeev ez_cgeev ez_xxxevd ez_gesdd ez_geqrf ez_xxgqr ez_gelsd xgesv"
 BOXES = (
     "complex_adaptor adapt_ndarray ndarray_new extract_record_data get_buffer adapt_buffer release_buffer "
     "get_pyobject_private_data set_pyobject_private_data reset_pyobject_private_data"
@@ -85,6 +83,8 @@ def test_other_kinds_are_not_swallowed_by_wildcards(symbol: str, kind: type):
     assert isinstance(REGISTRY.lookup(symbol), kind)
 
 
-@pytest.mark.parametrize("symbol", ["NRT_incref", "NRT_MemInfo_alloc_aligned", "llvm.memcpy.p0.p0.i64", "numba_parallel_for"])
+@pytest.mark.parametrize(
+    "symbol", ["NRT_incref", "NRT_MemInfo_alloc_aligned", "llvm.memcpy.p0.p0.i64", "numba_parallel_for"]
+)
 def test_memory_and_threads_are_left_to_their_own_rules(symbol: str):
     assert DECLARED.lookup(symbol) is None

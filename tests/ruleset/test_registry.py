@@ -142,7 +142,14 @@ def test_the_built_in_rules_stand_together():
 
 @pytest.mark.parametrize(
     "symbol",
-    ["PyFloat_AsDouble", "PyNumber_Float", "PyObject_Call", "numba_list_getitem", "numba_list_base_ptr", "numba_dict_lookup"],
+    [
+        "PyFloat_AsDouble",
+        "PyNumber_Float",
+        "PyObject_Call",
+        "numba_list_getitem",
+        "numba_list_base_ptr",
+        "numba_dict_lookup",
+    ],
 )
 def test_callees_that_could_lose_a_derivative_are_not_inactive(symbol: str):
     assert not isinstance(Registry.of(*ALL).lookup(symbol), Inactive)
