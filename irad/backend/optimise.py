@@ -42,9 +42,9 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
     _internalise(module, frozenset(keep), frozenset(noinline))
     builder = _pass_builder(level=2, vectorise=False)
     _rotate_loops(module, builder)
-    pipeline = builder.getModulePassManager()
-    pipeline.add_refprune_pass()
-    pipeline.run(module, builder)
+    _run_pipeline(module, builder)
+    if _inline_rest(module, frozenset(keep) | frozenset(noinline)):
+        _run_pipeline(module, builder)
     _normal_form(module, builder)
     return _DEBUG_RECORD.sub("", str(module))
 

@@ -1,4 +1,4 @@
-"""The identity transform on a catalogue of Numba features: same results, same exceptions, from Python and from njit code."""
+"""The identity transform on a catalogue of Numba features: same results and exceptions, from Python and njit code."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def break_and_continue(n, flag):
 @njit
 def enumerate_and_zip(a, b):
     s = 0.0
-    for i, (u, v) in enumerate(zip(a, b)):
+    for i, (u, v) in enumerate(zip(a, b)):  # noqa: B905 - Numba has no strict
         s += i * u - v
     return s
 
