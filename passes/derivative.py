@@ -21,6 +21,7 @@ from irad.passes.activity import everything, find_activity
 from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations
 from irad.passes.forward import build_forward
+from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
@@ -29,6 +30,7 @@ from irad.passes.plan import Plan, Recipes
 from irad.passes.program import Pair, Program
 from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
+from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.unit import Unit, Variant
 from irad.ruleset.registry import Registry
@@ -64,10 +66,15 @@ def analyse(program: Program, variant: Variant) -> Unit:
     kinds = dict(zip(function.params, variant.kinds, strict=True))
     memory = dict(zip(function.params, variant.memory, strict=True))
     points_to = find_objects(function, memory, registry)
+    memory_types = find_memory_types(function, points_to, memory, registry)
+    if retype_copies(function, memory_types):
+        points_to = find_objects(function, memory, registry)
+        memory_types = find_memory_types(function, points_to, memory, registry)
     cfg = control_flow(function)
     tree = dominators(cfg)
     arguments_change = program.request.arguments_may_change or not variant.is_entry
-    effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change)
+    kept = 0 if program.saves_all else keepable(function, points_to, registry, results_change=arguments_change)
+    effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change, kept=kept)
     shadowable = frozenset(
         p
         for p, kind in kinds.items()
@@ -85,7 +92,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         variant,
         registry,
         points_to,
-        find_memory_types(function, points_to, memory, registry),
+        memory_types,
         activity,
         cfg,
         tree,
@@ -104,6 +111,9 @@ def generate_pair(program: Program, unit: Unit, pair: Pair) -> Plan:
     forward = build_forward(program, unit, pair)
     sweep, loops = generate_reverse(forward)
     plan = Materialiser(sweep, loops, Recipes.of(forward, loops)).run()
+    defer_frees(forward, forward.kept & unit.effects.kept)
+    forward.scopes.declare(pair.augmented)
+    sweep.scopes.declare(pair.reverse)
     check_allocations(forward)
     size = -(-max(forward.frame.size, 1) // 64) * 64
     pair.frame_size.initializer = const_int(I64, size)

@@ -26,6 +26,7 @@ from irad.ir.instructions import (
     GetElementPtr,
     Instruction,
     Load,
+    Metadata,
     Phi,
     Ret,
     Select,
@@ -45,6 +46,7 @@ from irad.ir.values import (
     const_int,
     zero,
 )
+from irad.passes.alias_scopes import AliasScopes
 from irad.passes.callees import effects_of, resolve
 from irad.passes.program import Pair, Program
 from irad.passes.request import MemoryType, ParameterKind
@@ -66,6 +68,8 @@ class Forward:
         rule_values: what the forward part of a call's rule handed to its reverse part, by primal call.
         callee_frames: the frame of a call of another pair, by primal call; with the pair.
         frame: layout of this pair's own frame.
+        kept: allocations that the reverse sweep reads again, as a mask.
+        scopes: alias scopes of the augmented primal.
     """
 
     program: Program
@@ -76,6 +80,11 @@ class Forward:
     rule_values: dict[CallSite, tuple[Value, ...]] = field(default_factory=dict)
     callee_frames: dict[CallSite, tuple[Value, Pair]] = field(default_factory=dict)
     frame: FrameLayout = field(default_factory=FrameLayout)
+    kept: int = 0
+    scopes: AliasScopes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scopes = AliasScopes(self.program.module, self.unit.points_to, not self.unit.everything)
 
     @property
     def function(self) -> Function:
@@ -183,8 +192,11 @@ class _Visitor:
 
     def visit(self) -> None:
         inst, unit = self.inst, self.forward.unit
+        if isinstance(inst, Load):
+            self.note_scopes(inst.operands[0])
         match inst:
             case Store():
+                self.note_scopes(inst.operands[1])
                 self.visit_store(inst)
             case CallSite():
                 self.visit_call(inst)
@@ -196,6 +208,15 @@ class _Visitor:
                 self.forward.shadows[inst] = self.shadow_of_result(inst)
             case _:
                 pass
+
+    def note_scopes(self, pointer: Value) -> None:
+        """Alias metadata of the primal's own access."""
+        copy = self.copy
+        copy.metadata = {**copy.metadata, **self.forward.scopes.primal(self.forward.unit.points_to.mask(pointer))}
+
+    def shadow_scopes(self, pointer: Value) -> Metadata:
+        """Alias metadata of an access of the shadow."""
+        return self.forward.scopes.shadow(self.forward.unit.points_to.mask(pointer))
 
     def shadow_of_result(self, inst: Instruction) -> Value:
         build, shadow = self.after, self.forward.shadow
@@ -209,7 +230,9 @@ class _Visitor:
             case Load(operands=[pointer]):
                 if not self.forward.unit.activity.has_shadow(pointer):
                     return _NULL
-                return build.load(types.PTR, shadow(pointer), name=name)
+                loaded = build.load(types.PTR, shadow(pointer), name=name)
+                loaded.metadata = {**loaded.metadata, **self.shadow_scopes(pointer)}
+                return loaded
             case Select(operands=[condition, a, b]):
                 return build.select(self.forward.value(condition), shadow(a), shadow(b), name=name)
             case Freeze(operands=[value]):
@@ -244,7 +267,8 @@ class _Visitor:
     def visit_store(self, inst: Store) -> None:
         value, pointer = inst.operands
         if isinstance(value.type, PointerType) and self.forward.unit.activity.has_shadow(pointer):
-            self.after.store(self.forward.shadow(value), self.forward.shadow(pointer))
+            stored = self.after.store(self.forward.shadow(value), self.forward.shadow(pointer))
+            stored.metadata = {**stored.metadata, **self.shadow_scopes(pointer)}
 
     def visit_return(self, inst: Ret) -> None:
         """A pointer result takes its shadow along."""
@@ -336,7 +360,10 @@ class _Visitor:
 
     def overwritten(self, pointer: Value) -> bool:
         unit = self.forward.unit
-        return unit.everything or unit.effects.is_overwritten(pointer, self.inst)
+        if unit.everything or unit.effects.is_overwritten(pointer, self.inst):
+            return True
+        self.forward.kept |= unit.points_to.mask(pointer)
+        return False
 
     def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
         return self.forward.program.module.declare(name, call_type, attributes)

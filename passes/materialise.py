@@ -8,7 +8,7 @@ from irad.errors import PlanError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
-from irad.ir.instructions import Alloca, Instruction, replace_uses
+from irad.ir.instructions import Alloca, Instruction, Load, replace_uses
 from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.types import PointerType
@@ -105,7 +105,7 @@ class Materialiser:
             build = self.after(value)
             size = size_in_memory(value.type)
             slot = slot_in_slab(build, slab.base, slab.count, slab.prefix(value), size, counter)
-            store_value(build, value, slot)
+            store_value(build, value, slot, forward.scopes.tape())
         self.storages[loop] = slab
         self.saved.setdefault(slab.base)
         if any(slab.prefix(v) for v in values):
@@ -131,7 +131,7 @@ class Materialiser:
         make_records(records, self.runtime(ARENA_ALLOC), forward.arena)
         for value in values:
             build = self.after(value, records.current)
-            store_value(build, value, build.byte_offset(records.current, offsets[value]))
+            store_value(build, value, build.byte_offset(records.current, offsets[value]), forward.scopes.tape())
         self.storages[loop] = records
         for _, exit_block in self.sweep.loops[loop].entries:
             key = (loop, exit_block)
@@ -161,7 +161,7 @@ class Materialiser:
             offset = forward.frame.region(size, min(8, types.alignment_of(value.type)))
             self.frame_slots[value] = offset
             build = self.after(value)
-            store_value(build, value, build.byte_offset(forward.frame_pointer, offset))
+            store_value(build, value, build.byte_offset(forward.frame_pointer, offset), forward.scopes.tape())
 
     def runtime(self, name: str) -> Function:
         return runtime_function(self.sweep.forward.program.module, name)
@@ -213,18 +213,18 @@ class _Head:
         loop = owner.loop_of(value)
         if loop is None:
             slot = self.build.byte_offset(owner.sweep.frame_pointer, owner.frame_slots[value])
-            return load_value(self.build, value.type, slot, value.name)
+            return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
         storage = owner.storages[loop]
         if isinstance(storage, Records):
             record = self.build.load(types.PTR, owner.record_slots[loop])
             slot = self.build.byte_offset(record, storage.offsets[value])
-            return load_value(self.build, value.type, slot, value.name)
+            return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
         base = self.get(storage.base)
         prefix = storage.prefix(value)
         count = self.get(storage.count) if prefix else const_int(types.I64, 0)
         size = size_in_memory(value.type)
         slot = slot_in_slab(self.build, base, count, prefix, size, self.iteration(loop))
-        return load_value(self.build, value.type, slot, value.name)
+        return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
 
     def iteration(self, loop: Loop) -> Value:
         """The number of the iteration being reversed."""
@@ -238,8 +238,19 @@ class _Head:
             raise PlanError(f"the value {value!r} is neither saved nor can it be recomputed", "report it")
         mapped: dict[Value, Value] = {v: self.get(v) for v in value.operands if not is_free(v)}
         copy = clone_instruction(value, mapped)
+        if isinstance(value, Load):
+            self.load_again(value, copy)
         self.build.insert(copy)
         return copy
+
+    def load_again(self, load: Load, copy: Instruction) -> None:
+        """Its memory has to be kept, and its alias scopes are those of this function."""
+        owner = self.owner
+        primal = owner.recipes.primal_of[load]
+        mask = owner.sweep.forward.unit.points_to.mask(primal.operands[0])
+        owner.sweep.forward.kept |= mask
+        own = {k: v for k, v in load.metadata.items() if k not in ("alias.scope", "noalias")}
+        copy.metadata = {**own, **owner.sweep.scopes.primal(mask)}
 
     def affine(self, value: Value) -> Value:
         """start + step · iteration."""

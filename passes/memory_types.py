@@ -15,7 +15,8 @@ from irad.ir import types
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import FloatType, Type, VectorType
-from irad.ir.values import Parameter
+from irad.ir.values import Parameter, Value
+from irad.passes.addresses import offset_modulo
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import ObjectKind, PointsTo
 from irad.passes.request import MemoryType
@@ -32,12 +33,14 @@ class MemoryTypes:
         floats: the float types an object's bytes are read or written as.
         layouts: the byte pattern of an object, where the request states it or a copy hands it on.
         holds_pointers: objects in which pointers are stored, as a mask.
+        accesses: the types with which (object index, byte offset) is accessed, where offsets are constant.
     """
 
     points_to: PointsTo
     floats: tuple[frozenset[FloatType], ...]
     layouts: tuple[MemoryType | None, ...]
     holds_pointers: int
+    accesses: Mapping[tuple[int, int], frozenset[Type]]
 
     def layout(self, mask: int) -> MemoryType | None:
         """The one pattern that all objects of a set have; a set of lone float type is an array of it.
@@ -50,6 +53,27 @@ class MemoryTypes:
             if layout is not None:
                 found.add(layout)
         return next(iter(found)) if len(found) == 1 else None
+
+    def is_float_at(self, pointer: Value, kind: FloatType) -> bool:
+        """Whether what a pointer points to is a float of that type: certainly, or as far as it can be told."""
+        for item in self.points_to.of(pointer):
+            layout = self.layouts[item.index] or self._lone(item.index)
+            if layout is not None and layout.floats():
+                offset = offset_modulo(pointer, layout.stride)
+                if offset is None or (offset, str(kind)) in layout.fields:
+                    return True
+            elif kind in self.floats[item.index]:
+                offset = offset_modulo(pointer, None)
+                if offset is None or kind in self.accesses.get((item.index, offset), frozenset()):
+                    return True
+        return False
+
+    def is_pointer_at(self, pointer: Value) -> bool:
+        """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
+        offset = offset_modulo(pointer, None)
+        return offset is not None and any(
+            types.PTR in self.accesses.get((item.index, offset), frozenset()) for item in self.points_to.of(pointer)
+        )
 
     def holds_floats(self, mask: int) -> bool:
         """Whether any object of a set is read or written as floats, or stated to hold some."""
@@ -83,10 +107,27 @@ def find_memory_types(
         if points_to.contents[item.index]:
             pointers |= 1 << item.index
     copies: list[tuple[int, int]] = []
+    accesses: dict[tuple[int, int], set[Type]] = {}
     for inst in function.instructions():
         _collect(inst, points_to, registry, floats, copies)
+        _note_offset(inst, points_to, accesses)
     _spread(copies, points_to, floats, layouts)
-    return MemoryTypes(points_to, tuple(frozenset(f) for f in floats), tuple(layouts), pointers)
+    by_offset = {key: frozenset(found) for key, found in accesses.items()}
+    return MemoryTypes(points_to, tuple(frozenset(f) for f in floats), tuple(layouts), pointers, by_offset)
+
+
+def _note_offset(inst: Instruction, points_to: PointsTo, accesses: dict[tuple[int, int], set[Type]]) -> None:
+    match inst:
+        case Load():
+            pointer, accessed = inst.operands[0], inst.type
+        case Store():
+            pointer, accessed = inst.operands[1], inst.operands[0].type
+        case _:
+            return
+    offset = offset_modulo(pointer, None)
+    if offset is not None:
+        for item in points_to.of(pointer):
+            accesses.setdefault((item.index, offset), set()).add(accessed)
 
 
 def _collect(

@@ -8,6 +8,7 @@ from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError,
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
+from irad.passes.bits import lost_bits
 from irad.passes.callees import Unknown, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
@@ -31,6 +32,14 @@ def _errors(unit: Unit) -> Iterator[IradError]:
                 "rewrite the loop so that it is entered at its head only",
             ),
             unit.loops.irreducible[0].instructions[0],
+        )
+    for inst in lost_bits(unit):
+        yield _at(
+            UnsupportedError(
+                "the bits of an active number are computed with as an integer and become a number again",
+                "(a) use floating-point operations, or (b) give the function that does it a rule",
+            ),
+            inst,
         )
     for block in unit.cfg.order:
         if block not in unit.live:

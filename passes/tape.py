@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Instruction, Phi, Store
+from irad.ir.instructions import Metadata
 from irad.ir.loops import Loop
 from irad.ir.types import IntType, Type
 from irad.ir.values import ConstantNull, Value, const_int
@@ -43,16 +43,17 @@ def stored_type(type_: Type) -> Type:
     return type_
 
 
-def store_value(build: Builder, value: Value, pointer: Value) -> None:
+def store_value(build: Builder, value: Value, pointer: Value, scopes: Metadata) -> None:
     """Saves a value, frozen: what is poison must not differ between the sweeps."""
     frozen = build.freeze(value)
     store = build.store(build.cast("zext", frozen, stored_type(value.type)), pointer, align=_align(value.type))
-    assert isinstance(store, Store)
+    store.metadata = {**store.metadata, **scopes}
 
 
-def load_value(build: Builder, type_: Type, pointer: Value, name: str | None) -> Value:
+def load_value(build: Builder, type_: Type, pointer: Value, name: str | None, scopes: Metadata) -> Value:
     """Reloads a saved value."""
     loaded = build.load(stored_type(type_), pointer, align=_align(type_), name=name)
+    loaded.metadata = {**loaded.metadata, **scopes}
     return build.cast("trunc", loaded, type_)
 
 
@@ -116,12 +117,6 @@ class Records:
 NULL = ConstantNull(types.PTR)
 
 
-def after_definition(value: Value) -> Builder:
-    """A builder behind the instruction that makes a value."""
-    assert isinstance(value, Instruction)
-    return Builder.after(value)
-
-
 def make_slab(slab: Slab, allocate: Value, arena: Value) -> None:
     """Allocates a slab at the preheader."""
     assert slab.loop.preheader is not None
@@ -143,7 +138,6 @@ def make_records(records: Records, allocate: Value, arena: Value) -> None:
     build.store(before, records.current, align=8)
     before.add_incoming(NULL, loop.preheader)
     before.add_incoming(records.current, loop.latch)
-    assert isinstance(before, Phi)
 
 
 def slot_in_slab(build: Builder, slab_base: Value, count: Value, prefix: int, size: int, index: Value) -> Value:

@@ -92,8 +92,9 @@ def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     if not context.is_active(x):
         return
     norm, nothing = context.value(saved[1]), const_float(type_, 0.0)
-    # At the origin the subgradient 0 is taken.
-    scale = builder.select(builder.fcmp("oeq", norm, nothing), nothing, builder.fdiv(cotangent, norm))
+    # At the origin the subgradient 0 is taken; a zero cotangent stays zero whatever the norm.
+    silent = builder.or_(builder.fcmp("oeq", norm, nothing), builder.fcmp("oeq", cotangent, nothing))
+    scale = builder.select(silent, nothing, builder.fdiv(cotangent, norm))
     add_scaled(
         builder, type_, context.value(count), scale, context.value(saved[0]), context.shadow(x), context.value(step)
     )
@@ -224,11 +225,12 @@ def _kept(
     """An operand as the reverse sweep finds it: itself, or a copy if it may be overwritten; null if not wanted."""
     if not wanted:
         return zero(_PTR)
+    operand = context.value(pointer)
     if not context.overwritten(pointer):
-        return pointer
+        return operand
     size = context.before.mul(count(context.before), const_int(_I64, types.size_of(type_)))
     copy, never = context.allocate(size), const_int(types.I1, 0)
-    context.before.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, context.value(pointer), size, never])
+    context.before.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, operand, size, never])
     return copy
 
 

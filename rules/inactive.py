@@ -116,9 +116,9 @@ _PYTHON: Final = (
         "an integer from a Python object",
     ),
     inactive(
-        "PyObject_Str PyObject_Repr PyObject_Type PyUnicode_AsUTF8 PyBytes_AsString numba_py_type _PyObject_Dump "
-        "PyImport_ImportModule PyImport_ImportModuleNoBlock PyEval_GetGlobals",
-        "text, types and modules",
+        "PyList_GetItem PyTuple_GetItem PyObject_Str PyObject_Repr PyObject_Type PyUnicode_AsUTF8 PyBytes_AsString "
+        "numba_py_type _PyObject_Dump PyImport_ImportModule PyImport_ImportModuleNoBlock PyEval_GetGlobals",
+        "text, types, modules: what stays a Python object",
     ),
     inactive("PyUnicode_AsUTF8AndSize PyBytes_AsStringAndSize", "text", _memory(writes=(1, 2))),
     inactive("numba_extract_unicode", "text", _memory(writes=(1, 2, 3, 4))),

@@ -24,7 +24,7 @@ from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseCon
 
 def _frexp_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     """The power of two that was taken out of the number, as 1 / 2**exponent."""
-    exponent = context.after.load(types.I32, call.arguments[1])
+    exponent = context.after.load(types.I32, context.value(call.arguments[1]))
     negated = context.after.sub(zero(types.I32), exponent)
     type_ = _float(call)
     return (call_function("ldexp", context.after, [const_float(type_, 1.0), negated], type_),)
@@ -94,7 +94,7 @@ def _power_type(call: CallSite) -> FloatType:
 
 
 def _power_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
-    a, b, c = call.arguments
+    a, b, c = (context.value(argument) for argument in call.arguments)
     type_ = _power_type(call)
     numbers = (
         _Complex.load(context.before, type_, a),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import types
-import weakref
 from collections.abc import Callable, Sequence
 from operator import index
 from threading import RLock
@@ -20,7 +19,8 @@ from irad.options import Options
 _T = TypeVar("_T")
 
 _lock = RLock()
-_compiled: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+# Kept on the functions themselves: the values refer to them, so a table beside them would keep both for ever.
+_COMPILED = "_irad_compiled"
 _MEMO = "_irad_derivatives"
 
 
@@ -40,9 +40,9 @@ def primal_of(f: Any) -> Any:
         return f
     if isinstance(f, types.FunctionType):
         with _lock:
-            known = _compiled.get(f)
+            known = f.__dict__.get(_COMPILED)
             if known is None:
-                known = _compiled[f] = jit(f)
+                known = f.__dict__[_COMPILED] = jit(f)
             return known
     raise SignatureError(
         f"{_describe(f)} is no function that irad can differentiate",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numba
 
+_njit: Any = numba.njit
 
-def jit(function: Callable[..., Any] | None = None, /, *signature: Any, **options: Any) -> Any:
+
+def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
     """Compiles a function with Numba in nopython mode.
 
     All options of ``numba.njit`` are passed on. The only difference is the default ``error_model="numpy"``: a division
@@ -24,4 +25,4 @@ def jit(function: Callable[..., Any] | None = None, /, *signature: Any, **option
     """
     options.setdefault("error_model", "numpy")
     arguments = () if function is None else (function,)
-    return numba.njit(*arguments, *signature, **options)
+    return _njit(*arguments, *signature, **options)

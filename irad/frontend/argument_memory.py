@@ -1,4 +1,4 @@
-"""Memory that belongs to the arguments of one derivative call: copies, shadows, scratch, and the checks on them.
+"""Memory that belongs to the arguments of one derivative call: copies, shadows, scratch.
 
 All code emitted here runs before the primal does, but for what hands results over or releases memory.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import Any
 
 from numba.core import cgutils
@@ -18,6 +17,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.memory_checks import MemoryChecks, Tracked
 from irad.frontend.numba_types import types
 from irad.frontend.shadows import (
     MEMINFO_TYPE,
@@ -25,7 +25,6 @@ from irad.frontend.shadows import (
     allocate_zeroed,
     extent_of,
     join_overlapping,
-    overlap,
     overlaps_itself,
     shadow_pointer,
     shape_of,
@@ -34,31 +33,6 @@ from irad.frontend.shadows import (
 
 _INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
-
-
-@dataclass
-class Tracked:
-    """An array leaf of a differentiated argument with its memory.
-
-    Attributes:
-        argument: it belongs to.
-        leaf: the array.
-        role: of the argument.
-        extent: its addresses.
-        target: the caller's array for the derivative and its type, or None.
-        target_extent: the addresses of that array.
-        shadow: pointer to the shadow of the first element.
-        meminfo: slot with the reference that this call holds on the shadow's memory, or None if it is the caller's.
-    """
-
-    argument: Argument
-    leaf: Leaf
-    role: Role
-    extent: Extent
-    target: tuple[Any, Any] | None = None
-    target_extent: Extent | None = None
-    shadow: Any = None
-    meminfo: Any = None
 
 
 @dataclass
@@ -98,8 +72,7 @@ class ArgumentMemory:
         self.tracked = [
             self._track(argument, leaf, targets) for argument, leaf in derivation.active_leaves(LeafKind.ARRAY)
         ]
-        self._written = derivation.compiled.written
-        self._check()
+        MemoryChecks(builder, derivation, flat, self.tracked, self.refuse).run()
         self._allocate()
 
     # --- the caller's memory ------------------------------------------------------------------------------------------
@@ -163,7 +136,7 @@ class ArgumentMemory:
     def _item(self, leaf: Leaf, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
         return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, leaf.type.layout, indices)
 
-    # --- checks -------------------------------------------------------------------------------------------------------
+    # --- failing ------------------------------------------------------------------------------------------------------
 
     def refuse(self, condition: Any, problem: str, remedy: str) -> None:
         """Ends the call with a SignatureError when a condition holds."""
@@ -174,101 +147,6 @@ class ArgumentMemory:
         """Releases everything and ends the call with a SignatureError."""
         self.release()
         self.context.call_conv.return_user_exc(self.builder, SignatureError, (problem, remedy))
-
-    def _check(self) -> None:
-        for tracked in self.tracked:
-            if tracked.target is not None:
-                self._check_target(tracked)
-        for left, right in combinations(self.tracked, 2):
-            self._check_pair(left, right)
-        self._check_constants()
-
-    def _check_target(self, tracked: Tracked) -> None:
-        assert tracked.target is not None
-        array, _ = tracked.target
-        builder, leaf = self.builder, tracked.leaf
-        pairs = list(zip(shape_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.shape), strict=True))
-        differ = self._differ(pairs)
-        what = "the destination" if tracked.role is Role.INTO else "the shadow"
-        self.refuse(differ, f"{what} of {tracked.argument} has another shape", "give an array of the argument's shape")
-        if tracked.role is not Role.INTO:
-            strides = zip(strides_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.strides), strict=True)
-            moves = [(mine, theirs, length) for (mine, theirs), (length, _) in zip(strides, pairs, strict=True)]
-            self.refuse(
-                self._strides_differ(moves, self.flat[leaf.index + abi.ITEM_COUNT]),
-                f"the shadow of {tracked.argument} has other strides than its primal",
-                "make the shadow with the memory layout of its primal, as np.zeros_like does for a contiguous array",
-            )
-        for argument in self.derivation.arguments:
-            for other in argument.leaves:
-                if other.is_array:
-                    assert tracked.target_extent is not None
-                    self.refuse(
-                        overlap(builder, tracked.target_extent, extent_of(builder, other, self.flat)),
-                        f"{what} of {tracked.argument} shares memory with {argument}",
-                        "give memory of its own",
-                    )
-
-    def _differ(self, pairs: Sequence[tuple[Any, Any]]) -> Any:
-        found = cgutils.false_bit
-        for left, right in pairs:
-            found = self.builder.or_(found, self.builder.icmp_signed("!=", left, right))
-        return found
-
-    def _strides_differ(self, moves: Sequence[tuple[Any, Any, Any]], count: Any) -> Any:
-        """Strides of dimensions of one element, and of empty arrays, do not matter."""
-        builder, found = self.builder, cgutils.false_bit
-        for mine, theirs, length in moves:
-            differs = builder.icmp_signed("!=", mine, theirs)
-            found = builder.or_(found, builder.and_(differs, builder.icmp_signed(">", length, _INTP(1))))
-        return builder.and_(found, builder.icmp_signed(">", count, _INTP(0)))
-
-    def _is_written(self, *leaves: Leaf) -> bool:
-        return any(leaf.data_index in self._written for leaf in leaves)
-
-    def _check_pair(self, left: Tracked, right: Tracked) -> None:
-        """The rules for two differentiated arrays of which one at least has memory of the caller."""
-        builder = self.builder
-        if left.target_extent is None and right.target_extent is None:
-            return
-        shared = overlap(builder, left.extent, right.extent)
-        names = f"{left.argument} and {right.argument}"
-        if left.target_extent is not None and right.target_extent is not None:
-            offset = builder.sub(left.extent.data, right.extent.data)
-            same = builder.icmp_signed("==", builder.sub(left.target_extent.data, right.target_extent.data), offset)
-            meet = overlap(builder, left.target_extent, right.target_extent)
-            both = left.role is not Role.INTO and right.role is not Role.INTO
-            apart = builder.not_(shared) if both else cgutils.true_bit
-            self.refuse(
-                builder.and_(meet, apart),
-                f"what is given for the derivatives of {names} shares memory, the arguments do not",
-                "give each its own memory",
-            )
-            allowed = same if both else cgutils.true_bit
-        else:
-            allowed = cgutils.false_bit
-        if self._is_written(left.leaf, right.leaf) and not (left.role is right.role is Role.INTO):
-            self.refuse(
-                builder.and_(shared, builder.not_(allowed)),
-                f"{names} share memory that the function may write, but their shadows do not lie in the same way",
-                "(a) give shadows that overlap as the arguments do or (b) give arguments that do not overlap",
-            )
-
-    def _check_constants(self) -> None:
-        for argument in self.derivation.arguments:
-            if self.derivation.task.role_of(argument.position) is not Role.CONST:
-                continue
-            for leaf in argument.leaves:
-                if not leaf.is_array:
-                    continue
-                for tracked in self.tracked:
-                    if self._is_written(leaf, tracked.leaf):
-                        self.refuse(
-                            overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
-                            f"{argument}, a constant, shares memory with {tracked.argument}, which is "
-                            "differentiated, and the function may write it",
-                            "(a) differentiate both or (b) pass a copy",
-                        )
 
     # --- allocation ---------------------------------------------------------------------------------------------------
 
@@ -291,7 +169,7 @@ class ArgumentMemory:
         for tracked in self.tracked:
             if tracked.target is not None and tracked not in automatic:
                 tracked.shadow = self._data_of(tracked)
-        if len(automatic) > 1 and self._is_written(*(t.leaf for t in automatic)):
+        if len(automatic) > 1 and any(t.leaf.data_index in self.derivation.compiled.written for t in automatic):
             self._allocate_joined(automatic)
         else:
             for tracked in automatic:

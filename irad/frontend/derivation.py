@@ -2,25 +2,21 @@
 
 Input   a dispatcher, the Numba types of a call, a task.
 Output  `Derivation`: the derivative's symbols and library, and what the lowering must know to call it.
-Method  load the program, check that the task makes sense for its types, derive, link the run-time support, build.
+Method  load the program, check that the task makes sense for its types, derive, make it linkable.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
-
-from irad.backend import runtime
 from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
-from irad.frontend.library import build_library
+from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
 from irad.frontend.signature import check_arguments, check_return
@@ -35,18 +31,18 @@ from irad.ruleset.registry import Registry
 
 @dataclass(frozen=True)
 class Compiled:
-    """A derivative whose code is loaded.
+    """A derivative ready to be linked.
 
     Attributes:
         program: the primal.
         derivative: the engine's result.
-        library: Numba's code library of it.
+        library: what Numba links.
         written: LLVM parameters of the primal whose memory it may write.
     """
 
     program: Program
     derivative: Derivative
-    library: Any
+    library: Linkable
     written: frozenset[int]
 
 
@@ -83,7 +79,7 @@ class Derivation:
         ]
 
 
-_memo: weakref.WeakKeyDictionary[Any, dict[Any, Compiled]] = weakref.WeakKeyDictionary()
+_MEMO = "_irad_compiled_derivatives"  # on the dispatcher: the values refer to it
 
 
 def derivation_of(
@@ -110,7 +106,7 @@ def derivation_of(
         arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
         check_arguments(dispatcher, arguments, task)
         request = _request(program, arguments, task, arguments_may_change)
-        known = _memo.setdefault(dispatcher, {})
+        known = dispatcher.__dict__.setdefault(_MEMO, {})
         compiled = known.get((parameter_types, request))
         if compiled is None:
             compiled = known[parameter_types, request] = _compile(program, request, task.options.verify)
@@ -164,9 +160,8 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
             written.update(written_parameters(pairs[0].unit))
 
     derivative = derive(program.text, request, _registry(), check=verify, observer=observe)
-    runtime.install()
-    library = build_library(f"irad.{derivative.augmented}", _with_runtime(derivative.text), program.environments)
-    library.irad_alive = program.alive
+    exports = (derivative.augmented, derivative.reverse)
+    library = Linkable(derivative.text, exports, program.environments, program.alive)
     return Compiled(program, derivative, library, frozenset(written))
 
 
@@ -175,23 +170,14 @@ def written_parameters(entry: Unit) -> Iterator[int]:
     points_to, writers = entry.points_to, entry.effects.writers
     unknown = any(item.kind is ObjectKind.UNKNOWN and item.index in writers for item in points_to.objects)
     for item in points_to.objects:
-        is_argument = item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter)
-        if is_argument and (unknown or item.index in writers):
-            yield [*entry.function.params].index(item.value)
+        match item.value:
+            case Parameter() if item.kind is ObjectKind.ARGUMENT and (unknown or item.index in writers):
+                yield entry.function.params.index(item.value)
+            case _:
+                pass
 
 
 @cache
 def _registry() -> Registry:
     """The built-in rules."""
     return Registry.of(*ALL)
-
-
-def _with_runtime(text: str) -> str:
-    """A derivative's text linked with the run-time support.
-
-    The support comes first: of what is linked *into* a module, LLVM drops the ``linkonce_odr`` functions nobody calls,
-    and the lowering's calls are not yet there.
-    """
-    module = llvm.parse_assembly(runtime.runtime_text())
-    module.link_in(llvm.parse_assembly(text))
-    return str(module)

@@ -14,12 +14,14 @@ from numba.core import errors as numba_errors
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-from irad.errors import BackendError, SignatureError
+from irad.errors import BackendError, InternalError, IradError, SignatureError, UnsupportedError
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
 from irad.frontend.derivation import derivation_of
+from irad.frontend.linkable import fill_environments
 from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_private import shadow
 from irad.frontend.numba_types import types
 from irad.frontend.signature import check_destination
 
@@ -52,7 +54,16 @@ class DerivativeDispatcher(CPUDispatcher):
             self._explain(error, args, kwargs)
             raise
         except numba_errors.NumbaError as error:
-            raise _refused_by_numba(self, error) from error
+            raise _refused_by_numba(self, error) from None
+        except InternalError:
+            raise
+        except IradError as error:
+            raise error.with_traceback(None) from None  # a hundred frames of Numba tell the user nothing
+
+    def add_overload(self, cres: Any) -> None:
+        """Numba's hook after a specialisation is compiled and before it is called."""
+        fill_environments(cres.library)
+        super().add_overload(cres)
 
     def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises a SignatureError if the call itself is at fault for Numba's TypeError."""
@@ -97,6 +108,7 @@ def intrinsic_call(
     """
 
     def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        refuse_inside_primal(primal)
         rest = list(argument_types[len(parameters) :])
         target_types = _target_types(primal, task, rest.pop(0)) if has_targets else {}
         seed_type = rest.pop(0) if has_seed else None
@@ -109,6 +121,7 @@ def intrinsic_call(
         result_type = derivative_type(derivation, target_types)
 
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            refuse_inside_primal(primal)
             more = list(values[len(parameters) :])
             targets = _targets(builder, target_types, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
@@ -120,6 +133,21 @@ def intrinsic_call(
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
     return make_intrinsic(names, define)
+
+
+def refuse_inside_primal(primal: Any) -> None:
+    """Refuses a derivative that is compiled as a part of a function to be differentiated.
+
+    Raises:
+        UnsupportedError: it is one.
+    """
+    if shadow().is_here():
+        raise UnsupportedError(
+            f"the function to differentiate calls a derivative of {primal.py_func.__qualname__}, "
+            "and irad does not differentiate derivatives yet",
+            "differentiate a function that computes the first derivative explicitly",
+            location=location_of(primal.py_func),
+        )
 
 
 def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

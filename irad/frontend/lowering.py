@@ -112,10 +112,10 @@ class Sweeps:
 
     def run_augmented(self, frame: Any, arena: Any) -> Any:
         """Calls the augmented primal; the result is Numba's status."""
-        derivative = self.derivation.compiled.derivative
+        derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         shadows = [self._shadow_of(index) for index in derivative.shadows]
         values = [frame, arena, *self.flat, *shadows]
-        callee = self.declare(derivative.augmented, _STATUS, [value.type for value in values])
+        callee = self.declare(library.symbols[derivative.augmented], _STATUS, [value.type for value in values])
         code = self.builder.call(callee, values)
         excinfo = self.builder.load(self.exception_pointer)
         return self.context.call_conv._get_return_status(self.builder, code, excinfo)
@@ -127,9 +127,9 @@ class Sweeps:
 
     def run_reverse(self, frame: Any, arena: Any) -> None:
         """Calls the reverse sweep, which fills ``cotangents``."""
-        derivative = self.derivation.compiled.derivative
+        derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         values = [frame, arena, *(self.cotangents[index] for index in sorted(self.cotangents))]
-        callee = self.declare(derivative.reverse, ir.VoidType(), [value.type for value in values])
+        callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
         self.builder.call(callee, values)
 
     @contextmanager

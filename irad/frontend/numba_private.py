@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numba.core import compiler, dispatcher, errors, sigutils, types, typing
+from numba.core import compiler, dispatcher, errors, lowering, sigutils, types, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUTarget, cpu_target
@@ -144,6 +144,7 @@ class Shadow:
             (dispatcher.Dispatcher, "get_function_type", _get_function_type),
             (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
             (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
+            (lowering.BaseLower, "_compute_def_location", _definition_location),
             (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
             (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
         ):
@@ -262,6 +263,11 @@ def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
     return flags
 
 
+def _definition_location(_: Any, self: Any) -> Any:
+    """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
+    return self.func_ir.loc
+
+
 def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
     """The loop of a ``@vectorize`` function for element types, lowered in the shadow."""
     with _SHADOW.suspended():
@@ -345,8 +351,8 @@ def raw_module_of(library: Any) -> Any:
 
 
 def callees_of(library: Any) -> list[Any]:
-    """The libraries a library links."""
-    return list(library._linking_libraries)
+    """The libraries a library links; what stands for a library of irad's own links none."""
+    return list(getattr(library, "_linking_libraries", ()))
 
 
 def inline_runtime() -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import cgutils, codegen, cpu, types
+from numba.core import cgutils, codegen, cpu, debuginfo, types
 from numba.core.registry import cpu_target
 from numba.np.ufunc import dufunc
 from numba.np.ufunc.gufunc import GUFunc
@@ -82,8 +82,32 @@ class RawCodegen(codegen.JITCPUCodegen):
     _library_class = RawLibrary
 
 
+class LineTable(debuginfo.DIBuilder):
+    """Debug information without variables and types: every operation's file and line, cheaply."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._locations: dict[tuple[int, int], Any] = {}
+
+    def mark_location(self, builder: Any, line: int) -> None:
+        """Called for every operation, so the line's metadata is looked up by number, not by content."""
+        key = len(self.subprograms), line
+        location = self._locations.get(key)
+        if location is None:
+            location = self._locations[key] = self._add_location(line)
+        builder.debug_metadata = location
+
+    def mark_variable(self, *args: Any, **kwargs: Any) -> None:
+        """No variables."""
+
+    def _di_subroutine_type(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
+
+
 class RawContext(cpu.CPUContext):
     """Numba's CPU target, up to lowering."""
+
+    DIBuilder = LineTable
 
     def init(self) -> None:
         """Called by Numba's constructor."""
@@ -91,9 +115,9 @@ class RawContext(cpu.CPUContext):
         self._internal_codegen = RawCodegen("irad.raw")
         self.libraries: weakref.WeakValueDictionary[str, RawLibrary] = weakref.WeakValueDictionary()
 
-    def load_additional_registries(self) -> None:
-        """Numba's lowerings, with signed ranges counting without signed wrap-around."""
-        super().load_additional_registries()
+    def refresh(self) -> None:
+        """Loads Numba's lowerings, with signed ranges counting without signed wrap-around."""
+        super().refresh()
         selector = self._defns["iternext"]
         for index, (signature, implementation) in enumerate(selector.versions):
             if signature and signature[0] in SIGNED_RANGES and not hasattr(implementation, "no_signed_wrap"):

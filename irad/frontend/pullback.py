@@ -16,14 +16,13 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.backend import runtime
 from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
-from irad.frontend.library import build_library
+from irad.frontend.linkable import resident
 from irad.frontend.lowering import Extras, Sweeps, structured
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_types import types
@@ -309,7 +308,7 @@ def _run_reverse(context: Any, builder: Any, derivation: Derivation, block: Any,
         cotangents[leaf.index] = cgutils.alloca_once(builder, context.get_value_type(leaf.type))
     values = [block, arena, *cotangents.values()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
-    symbol = derivation.compiled.derivative.reverse
+    symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
     return cotangents
 
@@ -317,22 +316,8 @@ def _run_reverse(context: Any, builder: Any, derivation: Derivation, block: Any,
 @cache
 def _delete_arena() -> Callable[[int], None]:
     """The compiled ``irad.arena_delete``."""
-    runtime.install()
-    text = f"""{runtime.runtime_text()}
-define void @irad.close_state(ptr %arena) {{
-  call void @irad.arena_delete(ptr %arena)
-  ret void
-}}
-"""
-    library = build_library("irad.close_state", text, ())
-    address = library.get_pointer_to_function("irad.close_state")
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-
-    def delete(arena: int) -> None:
-        assert library is not None  # keeps the code alive
-        function(arena)
-
-    return delete
+    address = resident().get_pointer_to_function("irad.arena_delete")
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
 
 
 def close_state(state: Any) -> None:

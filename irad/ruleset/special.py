@@ -2,7 +2,7 @@
 
 `digamma` is ψ = (log Γ)', `trigamma` its derivative. The bodies are straight lines of arithmetic, so that code made
 from them vectorises and can be differentiated again. They are written for double precision (`irad.ruleset.expr` takes
-single precision through double) and are good to 1e-14. Parts are shared: visit each once, or a walk takes exponential time.
+single precision through double) and are good to 1e-14. Parts are shared: a walk must visit each only once.
 
 Method: reflection for x < 1/2, the recurrence up to x ≥ 10, the asymptotic series there (DLMF 5.5.2, 5.5.4, 5.11.2,
 5.15.5, 5.15.8). Near its positive root, 1.4616…, ψ is the difference of nearly equal numbers under the recurrence; a

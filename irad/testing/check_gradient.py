@@ -93,9 +93,7 @@ def reference(
     return Reference(value, after, wanted, seed, derivatives)
 
 
-def _differences(
-    f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float
-) -> Vector:
+def _differences(f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float) -> Vector:
     def contracted(leaves: Vector) -> float:
         promoted = [with_leaves(a, read_leaves(a)) for a in args]
         promoted[position] = with_leaves(args[position], leaves)

@@ -27,19 +27,21 @@ class Estimate:
 def derivative(f: Callable[[float], float], at: float) -> Estimate:
     """Central differences of ``f`` at ``at``, extrapolated to step 0, of all steps the one that agrees best.
 
-    Two sweeps, from a wide and from a narrow first step: the wide one wins where ``f`` is smooth, the narrow one near
-    kinks and ends of its domain.
+    Sweeps from a wide and from narrower first steps: the wide one wins where ``f`` is smooth, the others near kinks and
+    ends of its domain. A kink at ``at`` itself is an error of its size.
 
     Source:
         Ridders 1982, "Accurate computation of F'(x) and F'(x)F''(x)".
     """
     scale = max(abs(at), 0.1)
-    estimates = []
-    for step in _FIRST_STEPS:
-        estimates.append(_sweep(f, at, step * scale))
-        if estimates[-1].error <= 1e-10 * max(1.0, abs(estimates[-1].value)):
+    steps = [*(step * scale for step in _FIRST_STEPS), 0.3 * abs(at)][: 3 if 0 < abs(at) < _FIRST_STEPS[1] else 2]
+    best = Estimate(nan, inf)
+    for step in steps:
+        best = min(best, _sweep(f, at, step), key=lambda estimate: estimate.error)
+        if best.error <= 1e-10 * max(1.0, abs(best.value)):
             break
-    return min(estimates, key=lambda estimate: estimate.error)
+    kink = _kink(f, at, min(1e-5 * scale, abs(at) / 8 or inf))
+    return Estimate(best.value, max(best.error, kink)) if kink > 1e-4 * max(1.0, abs(best.value)) else best
 
 
 def gradient(f: Callable[[Vector], float], at: Vector) -> tuple[Vector, Vector]:
@@ -72,6 +74,17 @@ def _sweep(f: Callable[[float], float], at: float, step: float) -> Estimate:
             factor *= _SHRINK**2
         previous = current
     return best
+
+
+def _kink(f: Callable[[float], float], at: float, step: float) -> float:
+    """How much the slopes on both sides differ, if they still do at an eighth of the step; 0 where ``f`` is smooth."""
+    try:
+        middle = f(at)
+        wide, narrow = (abs(f(at + h) - 2 * middle + f(at - h)) / h for h in (step, step / 8))
+    except (ArithmeticError, ValueError):
+        return 0.0
+    rounding = 1e-14 * abs(middle) / step
+    return narrow if narrow > 0.5 * wide and narrow > rounding else 0.0
 
 
 def _central(f: Callable[[float], float], at: float, step: float) -> float:

@@ -7,7 +7,7 @@ leaves are its floats in reading order: elements of arrays in C order, fields of
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -120,9 +120,9 @@ def _new_array(like: NDArray[Any]) -> NDArray[Any]:
 
 
 def _promote(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    if dtype.fields is not None and dtype.names is not None:
-        fields: Mapping[str, Any] = dtype.fields
-        return np.dtype([(n, _promote(fields[n][0])) for n in dtype.names], align=dtype.isalignedstruct)
+    if dtype.names is not None:
+        fields = [(name, _promote(dtype[name])) for name in dtype.names]
+        return np.dtype(fields, align=dtype.isalignedstruct)
     if dtype.subdtype is not None:
         return np.dtype((_promote(dtype.subdtype[0]), dtype.subdtype[1]))
     return np.dtype(np.float64) if dtype.kind == "f" else dtype

@@ -136,7 +136,7 @@ def _accumulate_lazily(sweep: Sweep, value: Value, amount: Callable[[], Value]) 
 def _reverse_load(sweep: Sweep, inst: Load, cotangent: Value) -> None:
     pointer = inst.operands[0]
     if sweep.is_active(pointer):
-        sweep.add_to_memory(sweep.shadow(pointer), cotangent)
+        sweep.store_shadow(sweep.add(sweep.load_shadow(inst.type, pointer), cotangent), pointer)
 
 
 def reverse_store(sweep: Sweep, inst: Store) -> None:
@@ -144,11 +144,9 @@ def reverse_store(sweep: Sweep, inst: Store) -> None:
     value, pointer = inst.operands
     if not sweep.is_active(pointer) or isinstance(value.type, PointerType):
         return
-    build, shadow = sweep.build, sweep.shadow(pointer)
-    align = sweep.access_align(value.type)
     if value in sweep.forward.unit.activity.active:
-        sweep.accumulate(value, build.load(value.type, shadow, align=align))
-    build.store(_cleared(value.type), shadow, align=align)
+        sweep.accumulate(value, sweep.load_shadow(value.type, pointer))
+    sweep.store_shadow(_cleared(value.type), pointer)
 
 
 def _cleared(type_: Type) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from irad.errors import IradError
 from irad.ir.builder import Builder
+from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Store
 from irad.ir.module import Block
 from irad.ir.values import Value
@@ -32,7 +33,19 @@ def generate_reverse(forward: Forward) -> tuple[Sweep, ForwardLoops]:
     for block in order:
         _reverse_block(sweep, control, block)
     _finish(sweep, order)
+    _drop_unreachable(sweep)
     return sweep, loops
+
+
+def _drop_unreachable(sweep: Sweep) -> None:
+    """Adjoint blocks that were stepped over go, and with them what they needed."""
+    remove_unreachable_blocks(sweep.function)
+    left = set(sweep.function.blocks)
+    sweep.needs = [need for need in sweep.needs if need.place.block in left]
+    for state in sweep.loops.values():
+        state.entries = [(place, block) for place, block in state.entries if place.block in left]
+        if state.back is not None and state.back.block not in left:
+            state.back = None
 
 
 def _name_parameters(sweep: Sweep) -> None:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Alloca, Freeze, Instruction, Phi
+from irad.ir.instructions import Alloca, Freeze, Instruction, Metadata, Phi
 from irad.ir.loops import Loop
 from irad.ir.module import Block, Function
 from irad.ir.types import FloatType, Type, VectorType, element_types
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
+from irad.passes.alias_scopes import AliasScopes
 from irad.passes.forward import Forward
 
 
@@ -78,7 +79,11 @@ class Sweep:
     build: Builder = field(init=False)
     allocas: Block = field(init=False)
 
+    scopes: AliasScopes = field(init=False)
+
     def __post_init__(self) -> None:
+        unit = self.forward.unit
+        self.scopes = AliasScopes(self.forward.program.module, unit.points_to, not unit.everything)
         self.allocas = self.function.add_block("entry")
         self.build = Builder(self.allocas)
 
@@ -203,10 +208,20 @@ class Sweep:
         """Fast-math words of adjoint sums."""
         return () if self.forward.unit.strict else ("reassoc",)
 
-    def add_to_memory(self, pointer: Value, amount: Value) -> None:
-        """Adds to what a shadow pointer points to."""
-        old = self.build.load(amount.type, pointer, align=self.access_align(amount.type))
-        self.build.store(self.add(old, amount), pointer, align=self.access_align(amount.type))
+    def load_shadow(self, type_: Type, pointer: Value) -> Value:
+        """Loads from the shadow of what a primal pointer points to."""
+        loaded = self.build.load(type_, self.shadow(pointer), align=self.access_align(type_))
+        loaded.metadata = {**loaded.metadata, **self.scopes_of(pointer)}
+        return loaded
+
+    def store_shadow(self, value: Value, pointer: Value) -> None:
+        """Stores into the shadow of what a primal pointer points to."""
+        store = self.build.store(value, self.shadow(pointer), align=self.access_align(value.type))
+        store.metadata = {**store.metadata, **self.scopes_of(pointer)}
+
+    def scopes_of(self, pointer: Value) -> Metadata:
+        """Alias metadata of an access of a pointer's shadow."""
+        return self.scopes.shadow(self.forward.unit.points_to.mask(pointer))
 
     def access_align(self, type_: Type) -> int:
         """Alignment assumed of memory accesses: that of a scalar at most, records may be packed: 1."""

@@ -194,7 +194,11 @@ BAD_ANNOTATIONS = {
     "bool": (product, [Active(True), Const(1.0)], "True"),
     "array of ints": (sum_of_squares, [Duplicated(np.arange(3), np.arange(3))], "float"),
     "mixed by value": (linear, [Active(Model(np.ones(3), 1.0)), Const(np.ones(3))], "MixedDuplicated"),
-    "mixed with shadow": (linear, [Duplicated(Model(np.ones(3), 1.0), Model(np.ones(3), 1.0)), Const(np.ones(3))], "Mixed"),
+    "mixed with shadow": (
+        linear,
+        [Duplicated(Model(np.ones(3), 1.0), Model(np.ones(3), 1.0)), Const(np.ones(3))],
+        "Mixed",
+    ),
     "no annotation": (product, [1.0, Active(2.0)], "irad.Const"),
     "complex": (squares, [Duplicated(np.ones(3, complex), np.ones(3, complex))], "complex"),
     "too few": (product, [Active(1.0)], "missing"),

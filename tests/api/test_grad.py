@@ -190,7 +190,7 @@ def test_nested_tuple_mirrors_the_argument():
 def test_places_without_derivative_become_none():
     @numba.njit
     def f(t):
-        x, n, flag, index, nothing = t
+        x, n, flag, index, _ = t
         return x * n if flag else x + index[0]
 
     gradient = irad.grad(f)((2.0, 3, True, np.arange(2), None))

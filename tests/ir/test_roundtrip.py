@@ -180,7 +180,7 @@ def recursion(x, n):
     return _doubled(x[0], n)
 
 
-CASES: list[tuple[Callable[..., float], dict[str, bool]]] = [
+CASES: list[tuple[Callable[..., object], dict[str, object]]] = [
     (loops, {}),
     (loops, {"fastmath": True, "boundscheck": True}),
     (array_expressions, {}),

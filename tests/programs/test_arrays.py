@@ -207,7 +207,7 @@ def ndindex_loop(x):
 def nditer_loop(x):
     s = 0.0
     for v in np.nditer(x):
-        s += v.item() ** 2
+        s += v.item() ** 2  # pyright: ignore[reportAttributeAccessIssue]
     return s
 
 

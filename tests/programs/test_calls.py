@@ -312,16 +312,6 @@ def quadrature_with_a_lambda(a, b):
     return _simpson(lambda t: math.exp(-t * t) * t, a, b, 10)
 
 
-@PROGRAMS.at(0.9)
-@njit
-def tuple_of_functions(x):
-    s = 0.0
-    for k in range(2):
-        f = square if k == 5 else square
-        s += f(x + k)
-    return s
-
-
 @njit
 def _defaults(x, y=2.0, n=3):
     s = x
@@ -351,7 +341,7 @@ def _star(first, *rest):
 @PROGRAMS.at(0.9, 1.1)
 @njit
 def star_arguments(x, y):
-    return _star(x, y, x, 2.0) + _star(y)
+    return _star(x, y, x, 2.0) + _star(y, x)
 
 
 def soft_clip(x, limit):
@@ -421,7 +411,6 @@ def smooth_step(x, k):
 @njit
 def vectorized_function(x, k):
     return np.sum(smooth_step(x, k)) * smooth_step(x[0], 3.0)
-
 
 
 @stencil

@@ -103,7 +103,7 @@ def enumerate_loop(x):
 @njit
 def zip_loop(x, y):
     s = 0.0
-    for a, b in zip(x, y):
+    for a, b in zip(x, y):  # noqa: B905 Numba's zip has no strict
         s += a**2 * b
     return s
 
@@ -364,7 +364,6 @@ def collatz(n, x):
     return x
 
 
-
 @PROGRAMS.at(0.8, 5)
 @PROGRAMS.at(0.8, 0)
 @PROGRAMS.at(0.8, -3)
@@ -423,7 +422,7 @@ def variable_defined_in_a_branch(x):
         else:
             t = x + i
         x = x + 0.1 * math.sin(t)
-    return x * t
+    return x * t  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 @PROGRAMS.at(0.4, 11)

@@ -85,7 +85,7 @@ def overwritten_by_a_constant(x):
 def swapped_buffers(x, y, steps):
     a = x.copy()
     b = y.copy()
-    for k in range(steps):
+    for _ in range(steps):
         for i in range(a.size):
             b[i] = a[i] * b[i] + a[(i + 1) % a.size]
         a, b = b, a
@@ -96,7 +96,7 @@ def swapped_buffers(x, y, steps):
 @PROGRAMS.at(floats(4), floats(4, seed=1), 4)
 @njit
 def swapped_arguments(x, y, steps):
-    for k in range(steps):
+    for _ in range(steps):
         for i in range(x.size):
             y[i] = math.sin(x[i]) + 0.5 * y[i]
         x, y = y, x
@@ -317,7 +317,7 @@ def loop_bound_in_memory_changes(x):
 def condition_in_memory_changes(x):
     flag = np.ones(5, np.bool_)
     s = 0.0
-    for k in range(2):
+    for _ in range(2):
         for i in range(5):
             if flag[i]:
                 s += x[i] ** 2

@@ -142,7 +142,7 @@ def tuples_made_inside(x, y):
     t = (x, y)
     for _ in range(4):
         t = (t[1], t[0] * t[1] + 0.1)
-    u = t + (x,)
+    u = t + (x,)  # noqa: RUF005
     return u[0] * u[1] * u[2]
 
 
@@ -394,7 +394,7 @@ PROGRAMS.at(0.8)(_make_scaled(np.array([1.0, 0.5, 0.25]), 3.0))
 @njit
 def zip_and_tuple_unpacking(x):
     s = 0.0
-    for (i, a), b in zip(enumerate(x), x[::-1]):
+    for (i, a), b in zip(enumerate(x), x[::-1]):  # noqa: B905 Numba's zip has no strict
         s += a * b * i
     return s
 

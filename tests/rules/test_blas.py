@@ -1,9 +1,9 @@
-"""BLAS rules run for real: forward part, call and reverse part in one compiled function, with Numba's own entry points."""
+"""BLAS rules run for real: forward part, call and reverse part in one function, with Numba's own entry points."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -18,10 +18,11 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Call, CallSite
 from irad.ir.module import Function, Module
 from irad.ir.printer import print_module
-from irad.ir.values import Constant, Value, const_float, const_int
+from irad.ir.values import Constant, Parameter, Value, const_float, const_int
 from irad.ir.verifier import verify
 from irad.rules import ALL
 from irad.ruleset.interface import CallRule
+from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 
 REGISTRY = Registry.of(*ALL)
@@ -33,7 +34,7 @@ DTYPE = {"d": np.float64, "s": np.float32}
 class Sweep:
     """Both contexts at once: primal and adjoint are one function, so every primal value is at hand."""
 
-    shadows: dict[Value, Value]
+    shadows: Mapping[Parameter, Value]
     overwrites: bool
     before: Builder
     after: Builder
@@ -48,6 +49,7 @@ class Sweep:
         return value in self.shadows
 
     def shadow(self, pointer: Value) -> Value:
+        assert isinstance(pointer, Parameter)
         return self.shadows[pointer]
 
     def set_shadow(self, shadow: Value) -> None:
@@ -56,6 +58,15 @@ class Sweep:
     def allocate(self, size: Value) -> Value:
         malloc = self.declare("malloc", types.function_type(types.PTR, [types.I64]))
         return self.before.call(malloc, [size])
+
+    def layout(self, pointer: Value) -> MemoryType | None:
+        return None
+
+    def holds_floats(self, pointer: Value) -> bool:
+        return True
+
+    def holds_pointers(self, pointer: Value) -> bool:
+        return False
 
     def overwritten(self, pointer: Value) -> bool:
         return self.overwrites
@@ -232,6 +243,14 @@ def test_norm_at_the_origin():
     assert not x_bar.any()
 
 
+def test_norm_keeps_a_zero_cotangent_zero():
+    x, out, x_bar = np.array([np.nan, 1.0]), np.zeros(1), np.zeros(2)
+    Program("d", [x, out], [x_bar, np.zeros(1)]).run(
+        "numba_xxnrm2", lambda b, p: [letter("d"), number(2), p[0], number(1), p[1]]
+    )
+    assert not x_bar.any()
+
+
 # ------------------------------------------------------------------------------------------------ matrix times vector
 
 
@@ -386,7 +405,7 @@ def test_a_constant_result_needs_no_adjoint():
     function = module.define("run", types.function_type(types.VOID, [types.PTR] * 3))
     builder = Builder(function.add_block("entry"))
     callee = module.declare(
-        "numba_xxdot", types.function_type(types.I32, [types.I8, types.I8, types.I64] + [types.PTR] * 3)
+        "numba_xxdot", types.function_type(types.I32, [types.I8, types.I8, types.I64, *[types.PTR] * 3])
     )
     arguments = [letter("d"), const_int(types.I8, 0), number(3), *function.params]
     call = builder.call(callee, arguments)
@@ -397,7 +416,7 @@ def test_a_constant_result_needs_no_adjoint():
     assert all(isinstance(value, Constant) for value in saved)
 
 
-# ------------------------------------------------------------------------------------------------ scalars through memory
+# ------------------------------------------------------------------------------------------------ scalars via memory
 
 
 @pytest.mark.parametrize("kind", "ds")

@@ -10,6 +10,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.printer import print_module
+from irad.ir.values import Value
 from irad.ir.verifier import verify
 from irad.ruleset.expr import (
     Expr,
@@ -35,7 +36,7 @@ def code(expr: Expr, type_: types.FloatType = types.DOUBLE, integer: bool = Fals
     parameters = [type_, types.I32 if integer else type_, type_]
     function = module.define("f", types.function_type(type_, parameters), ["x0", "x1", "y"])
     builder = Builder(function.add_block("entry"))
-    values = dict(zip(("x0", "x1", "y"), function.params, strict=True))
+    values: dict[str, Value] = dict(zip(("x0", "x1", "y"), function.params, strict=True))
     builder.ret(emit(expr, builder, values, type_))
     verify(module)
     return print_module(module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -60,8 +61,8 @@ def test_what_calls_are_emitted_to():
 
 # ------------------------------------------------------------------------------------------------ what Numba emits
 
-F64, F32, I = types.float64, types.float32, types.int64
-DOUBLES = ((F64,), (F64, F64), (F64, I), (F64, F64, F64))
+F64, F32 = types.float64, types.float32
+DOUBLES = ((F64,), (F64, F64), (F64, types.int64), (F64, F64, F64))
 SINGLES = ((F32,), (F32, F32), (F32, types.int32))
 COMPILED = [(s, "python") for s in DOUBLES] + [(s, "numpy") for s in (*SINGLES, (F64, F64))]
 
@@ -76,9 +77,10 @@ def functions() -> Iterator[str]:
 def callees(source: str, signature: tuple[types.Type, ...], error_model: str) -> set[str]:
     """Symbols that the compiled function calls and does not define; empty if Numba has no such function."""
     arguments = ", ".join("abc"[: len(signature)])
-    scope: dict[str, object] = {"math": math, "np": np}
+    scope: dict[str, Any] = {"math": math, "np": np}
     exec(f"def f({arguments}):\n    return {source}({arguments})", scope)
-    compiled = njit(error_model=error_model, no_cpython_wrapper=True, no_cfunc_wrapper=True)(scope["f"])
+    options: dict[str, Any] = {"error_model": error_model, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    compiled = njit(**options)(scope["f"])
     try:
         compiled.compile(signature)
     except (NumbaError, TypeError, ValueError, NotImplementedError):

@@ -1,0 +1,98 @@
+"""Derivatives as text for callers to link, and the run-time support that they call.
+
+Input   LLVM text of a derivative.
+Output  `Linkable`: what an ``@intrinsic`` gives to ``add_linking_library``. It has no machine code of its own: the code
+        that links it inlines and optimises the text together with itself, so nothing is compiled twice.
+Method  The support functions that are to be inlined travel with each derivative. The others are compiled once for the
+        process; derivatives only declare them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from irad.backend import runtime
+from irad.backend.link import check_symbols
+from irad.frontend import numba_code
+from irad.frontend.library import build_library, parse
+
+_DEFINITION = re.compile(r"^define linkonce_odr (?P<head>[^\n]*?)(?P<attributes>\) [^\n]*)\{\n.*?^\}\n", re.M | re.S)
+
+
+class Linkable:
+    """Stands for a Numba code library where Numba links one.
+
+    Two derivatives of a function, for different requests, have the same names in their texts. So what is exported is
+    renamed by content, all else becomes internal.
+
+    Attributes:
+        name: for listings.
+        symbols: name in the text → name to call it by.
+        environments: objects behind the environment globals of the text.
+        alive: whatever must live as long as code that has linked this.
+    """
+
+    def __init__(
+        self, text: str, exports: tuple[str, ...], environments: tuple[Any, ...], alive: tuple[Any, ...]
+    ) -> None:
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.symbols = {name: f"{name}.{digest}" for name in exports}
+        self.name, self.environments, self.alive = f"irad.{digest}", environments, alive
+        resident()
+        # The support comes first: of what is linked *into* a module LLVM drops the linkonce_odr functions nobody calls,
+        # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
+        self._module = llvm.parse_assembly(_inline_text())
+        self._module.link_in(self._renamed(parse(text)))
+        self._module.name = self.name
+        for symbol in self.symbols.values():
+            self._module.get_function(symbol).linkage = "linkonce_odr"
+        check_symbols(self._module, numba_code.is_loaded_symbol)
+        self._reload_init: set[str] = set()
+
+    def _renamed(self, module: Any) -> Any:
+        for function in module.functions:
+            if function.name in self.symbols:
+                function.name = self.symbols[function.name]
+            elif not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "internal"
+        return module
+
+    def _ensure_finalized(self) -> None:
+        """Numba asks before it links; there is nothing to finish."""
+
+    def _get_module_for_linking(self) -> Any:
+        return self._module
+
+
+def fill_environments(library: Any) -> None:
+    """Fills the environment globals that a finished library got from the derivatives it linked."""
+    for linked in library._linking_libraries:
+        if isinstance(linked, Linkable):
+            numba_code.set_environments(library, linked.environments)
+
+
+@cache
+def resident() -> Any:
+    """The library of the support functions that are not inlined; loaded once, for the life of the process."""
+    runtime.install()
+    text = _DEFINITION.sub(
+        lambda m: m[0] if _is_inlined(m) else m[0].replace(" linkonce_odr", "", 1), runtime.runtime_text()
+    )
+    return build_library("irad.runtime", text, ())
+
+
+@cache
+def _inline_text() -> str:
+    """The support functions that are inlined, with declarations of the others."""
+    return _DEFINITION.sub(
+        lambda m: m[0] if _is_inlined(m) else f"declare {m['head']}) nounwind\n", runtime.runtime_text()
+    )
+
+
+def _is_inlined(definition: re.Match[str]) -> bool:
+    return "alwaysinline" in definition["attributes"]

@@ -1,0 +1,166 @@
+"""The shadow contract, checked in generated code before the primal runs.
+
+* Memory given for a derivative has the shape of its argument, a shadow also its strides, and shares nothing with any
+  argument.
+* Shadows of arguments that overlap, of which one may be written, lie as the arguments lie. Shadows of arguments that do
+  not overlap do not overlap.
+* A constant that overlaps a differentiated argument, with a write to either, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from numba.core import cgutils
+
+from irad.frontend import abi
+from irad.frontend.abi import Argument, Leaf
+from irad.frontend.annotations import Role
+from irad.frontend.derivation import Derivation
+from irad.frontend.shadows import Extent, extent_of, overlap, shape_of, strides_of
+
+_INTP = cgutils.intp_t
+
+
+@dataclass
+class Tracked:
+    """An array leaf of a differentiated argument with its memory.
+
+    Attributes:
+        argument: it belongs to.
+        leaf: the array.
+        role: of the argument.
+        extent: its addresses.
+        target: the caller's array for the derivative and its type, or None.
+        target_extent: the addresses of that array.
+        shadow: pointer to the shadow of the first element.
+        meminfo: slot with the reference that this call holds on the shadow's memory, or None if it is the caller's.
+    """
+
+    argument: Argument
+    leaf: Leaf
+    role: Role
+    extent: Extent
+    target: tuple[Any, Any] | None = None
+    target_extent: Extent | None = None
+    shadow: Any = None
+    meminfo: Any = None
+
+
+@dataclass(frozen=True)
+class MemoryChecks:
+    """Emits the checks of one call.
+
+    Attributes:
+        builder: of llvmlite.
+        derivation: what is called.
+        flat: all LLVM arguments of the primal.
+        tracked: the arrays that are differentiated.
+        refuse: ends the call with a problem and a remedy when a condition holds.
+    """
+
+    builder: Any
+    derivation: Derivation
+    flat: Sequence[Any]
+    tracked: Sequence[Tracked]
+    refuse: Callable[[Any, str, str], None]
+
+    def run(self) -> None:
+        """Emits all of them."""
+        for tracked in self.tracked:
+            if tracked.target is not None and tracked.target_extent is not None:
+                self._check_shape(tracked, *tracked.target)
+                self._check_overlap_with_arguments(tracked, tracked.target_extent)
+        for left, right in combinations(self.tracked, 2):
+            if left.target_extent is not None and right.target_extent is not None:
+                self._check_pair(left, left.target_extent, right, right.target_extent)
+        self._check_constants()
+
+    def _check_shape(self, tracked: Tracked, array: Any, _: Any) -> None:
+        builder, leaf = self.builder, tracked.leaf
+        lengths = shape_of(leaf, self.flat)
+        self.refuse(
+            self._differ(lengths, cgutils.unpack_tuple(builder, array.shape)),
+            f"{_name(tracked)} has another shape",
+            "give an array of the argument's shape",
+        )
+        if tracked.role is not Role.INTO:
+            given = cgutils.unpack_tuple(builder, array.strides)
+            self.refuse(
+                self._strides_differ(leaf, lengths, given),
+                f"{_name(tracked)} has other strides than its primal",
+                "make the shadow with the memory layout of its primal, as np.zeros_like does for a contiguous array",
+            )
+
+    def _differ(self, left: Sequence[Any], right: Sequence[Any]) -> Any:
+        found = cgutils.false_bit
+        for mine, theirs in zip(left, right, strict=True):
+            found = self.builder.or_(found, self.builder.icmp_signed("!=", mine, theirs))
+        return found
+
+    def _strides_differ(self, leaf: Leaf, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
+        """Strides of dimensions of one element, and of empty arrays, do not matter."""
+        builder, found = self.builder, cgutils.false_bit
+        for length, mine, theirs in zip(lengths, strides_of(leaf, self.flat), given, strict=True):
+            matters = builder.icmp_signed(">", length, _INTP(1))
+            found = builder.or_(found, builder.and_(matters, builder.icmp_signed("!=", mine, theirs)))
+        is_filled = builder.icmp_signed(">", self.flat[leaf.index + abi.ITEM_COUNT], _INTP(0))
+        return builder.and_(found, is_filled)
+
+    def _check_overlap_with_arguments(self, tracked: Tracked, target: Extent) -> None:
+        for argument in self.derivation.arguments:
+            for leaf in argument.leaves:
+                if leaf.is_array:
+                    self.refuse(
+                        overlap(self.builder, target, extent_of(self.builder, leaf, self.flat)),
+                        f"{_name(tracked)} shares memory with {argument}",
+                        "give memory of its own",
+                    )
+
+    def _check_pair(self, left: Tracked, left_target: Extent, right: Tracked, right_target: Extent) -> None:
+        builder = self.builder
+        names = f"{left.argument} and {right.argument}"
+        primals_meet = overlap(builder, left.extent, right.extent)
+        targets_meet = overlap(builder, left_target, right_target)
+        are_shadows = left.role is not Role.INTO and right.role is not Role.INTO
+        self.refuse(
+            builder.and_(targets_meet, builder.not_(primals_meet)) if are_shadows else targets_meet,
+            f"what is given for the derivatives of {names} shares memory"
+            + (", the arguments do not" if are_shadows else ""),
+            "give each its own memory",
+        )
+        if are_shadows and self._may_be_written(left.leaf, right.leaf):
+            primals_apart = builder.sub(left.extent.data, right.extent.data)
+            targets_apart = builder.sub(left_target.data, right_target.data)
+            self.refuse(
+                builder.and_(primals_meet, builder.icmp_signed("!=", primals_apart, targets_apart)),
+                f"{names} share memory that the function may write, but their shadows do not lie in the same way",
+                "(a) give shadows that overlap as the arguments do or (b) give arguments that do not overlap",
+            )
+
+    def _may_be_written(self, *leaves: Leaf) -> bool:
+        return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
+
+    def _check_constants(self) -> None:
+        for argument in self.derivation.arguments:
+            if self.derivation.task.role_of(argument.position) is Role.CONST:
+                for leaf in argument.leaves:
+                    if leaf.is_array:
+                        self._check_constant(argument, leaf)
+
+    def _check_constant(self, argument: Argument, leaf: Leaf) -> None:
+        for tracked in self.tracked:
+            if self._may_be_written(leaf, tracked.leaf):
+                self.refuse(
+                    overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
+                    f"{argument}, a constant, shares memory with {tracked.argument}, which is differentiated, and the "
+                    "function may write it",
+                    "(a) differentiate both or (b) pass a copy",
+                )
+
+
+def _name(tracked: Tracked) -> str:
+    return f"{'the destination' if tracked.role is Role.INTO else 'the shadow'} of {tracked.argument}"

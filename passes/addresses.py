@@ -1,0 +1,76 @@
+"""Where in its object a pointer points, as far as that is known: offsets from the base, modulo the stride of a record."""
+
+from __future__ import annotations
+
+from irad.ir import types
+from irad.ir.instructions import Alloca, GetElementPtr, Phi, Select
+from irad.ir.types import ArrayType, NamedStructType, StructType, Type
+from irad.ir.values import ConstantInt, Parameter, Value
+
+_DEPTH = 32
+
+
+def offset_modulo(pointer: Value, stride: int | None, depth: int = _DEPTH) -> int | None:
+    """Byte offset of a pointer from the start of its object, modulo ``stride``; None when it is not known.
+
+    With ``stride`` None the plain offset. Phis and selects count when all ways agree; a loop that advances a pointer by
+    whole records agrees with its start.
+    """
+    return _offset(pointer, stride, depth, frozenset())
+
+
+def _offset(pointer: Value, stride: int | None, depth: int, open_phis: frozenset[Value]) -> int | None:
+    if depth == 0:
+        return None
+    match pointer:
+        case GetElementPtr(operands=[base, *_]):
+            step = _advance(pointer, stride)
+            start = _offset(base, stride, depth - 1, open_phis)
+            return None if step is None or start is None else _reduced(start + step, stride)
+        case Phi() | Select():
+            if pointer in open_phis:
+                return None
+            values = pointer.operands[1:] if isinstance(pointer, Select) else pointer.operands
+            found = {
+                _offset(v, stride, depth - 1, open_phis | {pointer})
+                for v in values
+                if not _advances_by_whole_records(v, pointer, stride)
+            }
+            return found.pop() if len(found) == 1 else None
+        case Parameter() | Alloca():
+            return 0
+        case _:
+            return 0 if stride is not None else None
+
+
+def _advances_by_whole_records(value: Value, phi: Value, stride: int | None) -> bool:
+    if not isinstance(value, GetElementPtr) or value.operands[0] is not phi:
+        return False
+    return _advance(value, stride) == 0
+
+
+def _advance(gep: GetElementPtr, stride: int | None) -> int | None:
+    """Bytes a getelementptr adds, reduced."""
+    total = 0
+    type_: Type = gep.source_type
+    for position, index in enumerate(gep.operands[1:]):
+        if position > 0:
+            if isinstance(type_, StructType | NamedStructType):
+                if not isinstance(index, ConstantInt):
+                    return None
+                total += types.field_offsets(type_)[index.value]
+                type_ = types.struct_body(type_).elements[index.value]
+                continue
+            if not isinstance(type_, ArrayType):
+                return None
+            type_ = type_.element
+        size = types.size_of(type_)
+        if isinstance(index, ConstantInt):
+            total += size * index.value
+        elif stride is None or size % stride:
+            return None
+    return _reduced(total, stride)
+
+
+def _reduced(offset: int, stride: int | None) -> int:
+    return offset if stride is None else offset % stride

@@ -1,0 +1,80 @@
+"""Finds derivatives that would get lost because the bits of a number pass through integer operations.
+
+Input   a `Unit`.
+Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
+Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed from a
+        tainted one. It is lost when it is cast to an active float or stored where active floats are.
+Limit   integers read from a place that cannot be told from a float's count as floats.
+"""
+
+from __future__ import annotations
+
+from irad.ir import types
+from irad.ir.instructions import (
+    Binary,
+    Cast,
+    ExtractValue,
+    Freeze,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from irad.ir.types import IntType
+from irad.ir.values import Value
+from irad.passes.activity import is_differentiable
+from irad.passes.unit import Unit
+
+
+def lost_bits(unit: Unit) -> list[Instruction]:
+    """The instructions at which a derivative would be lost, in order."""
+    if unit.everything:
+        return []
+    tainted: set[Value] = set()
+    instructions = [i for block in unit.cfg.order for i in block.instructions]
+    changed = True
+    while changed:
+        changed = False
+        for inst in instructions:
+            if inst not in tainted and _is_tainted(unit, inst, tainted):
+                tainted.add(inst)
+                changed = True
+    return [i for i in instructions if i.block in unit.live and _loses(unit, i, tainted)]
+
+
+def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
+    match inst:
+        case Load(operands=[pointer]) if isinstance(inst.type, IntType):
+            return inst.type.bits >= 16 and _is_active_float_at(unit, pointer, inst.type)
+        case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+            return source in unit.activity.active and not is_differentiable(inst.type)
+        case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
+            return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
+        case Select():
+            return any(v in tainted for v in inst.operands[1:])
+        case _:
+            return False
+
+
+def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
+    match inst:
+        case Cast(opcode="bitcast", operands=[source]):
+            return source in tainted and is_differentiable(inst.type) and _is_used(inst)
+        case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
+            return value in tainted and _is_active_float_at(unit, pointer, value.type)
+        case _:
+            return False
+
+
+def _is_used(inst: Instruction) -> bool:
+    return bool(inst.users)
+
+
+def _is_active_float_at(unit: Unit, pointer: Value, type_: IntType) -> bool:
+    mask = unit.points_to.mask(pointer)
+    if not mask & unit.activity.active_objects:
+        return False
+    kinds = (types.DOUBLE, types.FLOAT) if type_.bits == 64 else (types.FLOAT, types.DOUBLE)
+    return any(unit.memory_types.is_float_at(pointer, kind) for kind in kinds)

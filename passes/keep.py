@@ -1,0 +1,89 @@
+"""Which allocations of the primal may be kept until the reverse sweep has ended, so that it can load from them again.
+
+Input   a `Unit`'s analyses; later the set of allocations that recomputed loads read.
+Output  `keepable`: a mask; `defer_frees`: rewrites the forward sweep.
+Method  Numba frees by dropping the last reference. A dropped reference is handed to the arena instead, which drops it when the
+        derivative ends. Nothing in the primal can tell the difference.
+Limit   allocations that move (growing lists), or that leave a callee, or the entry when its caller may write to them, are not
+        kept.
+"""
+
+from __future__ import annotations
+
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite, Ret
+from irad.ir.module import Function
+from irad.passes.callees import effects_of, resolve
+from irad.passes.forward import Forward
+from irad.passes.objects import ObjectKind, PointsTo
+from irad.passes.runtime import ARENA_DEFER, runtime_function
+from irad.ruleset.interface import Inactive
+from irad.ruleset.registry import Registry
+
+_DROP_REFERENCE = "NRT_decref"
+
+
+def keepable(function: Function, points_to: PointsTo, registry: Registry, *, results_change: bool) -> int:
+    """The allocations that may be kept, as a mask.
+
+    Args:
+        function: in normal form.
+        points_to: of the same function.
+        registry: the rules.
+        results_change: whether what leaves the function may be written or freed before the reverse sweep.
+    """
+    mask = 0
+    for item in points_to.objects:
+        if item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
+            if effects_of(resolve(item.value, registry)) is not None:
+                mask |= 1 << item.index
+    for inst in function.instructions():
+        if isinstance(inst, CallSite):
+            mask &= ~_moved_or_handed_on(inst, points_to, registry)
+        elif isinstance(inst, Ret) and inst.operands and results_change:
+            mask &= ~points_to.reachable(points_to.mask(inst.operands[0]))
+    if results_change:
+        for item in points_to.objects:
+            if item.kind not in (ObjectKind.ALLOCATION, ObjectKind.LOCAL):
+                mask &= ~points_to.reachable(points_to.contents[item.index])
+    return mask
+
+
+def _moved_or_handed_on(call: CallSite, points_to: PointsTo, registry: Registry) -> int:
+    """The objects that a call frees in another way than by dropping a reference, or gives to code with a body."""
+    callee = resolve(call, registry)
+    effects = effects_of(callee)
+    mask = 0
+    if effects is None:
+        for argument in call.arguments:
+            mask |= points_to.reachable(points_to.mask(argument))
+        return mask
+    if not _drops_reference(call):
+        for index in effects.frees:
+            mask |= points_to.mask(call.arguments[index])
+    return mask
+
+
+def _drops_reference(call: CallSite) -> bool:
+    return isinstance(call.callee, Function) and call.callee.name == _DROP_REFERENCE
+
+
+def defer_frees(forward: Forward, kept: int) -> None:
+    """Hands the references to kept allocations to the arena instead of dropping them."""
+    if not kept:
+        return
+    unit = forward.unit
+    for block in unit.cfg.order:
+        for call in block.instructions:
+            if not isinstance(call, CallSite) or not _drops_reference(call):
+                continue
+            if not unit.points_to.mask(call.arguments[0]) & kept or not isinstance(
+                resolve(call, unit.registry), Inactive
+            ):
+                continue
+            copy = forward.values[call]
+            assert isinstance(copy, CallSite)
+            build = Builder.before(copy)
+            defer = runtime_function(forward.program.module, ARENA_DEFER)
+            build.call(defer, [forward.arena, copy.arguments[0]])
+            copy.erase()

@@ -1,0 +1,247 @@
+"""What cannot be differentiated is refused by name, with the place in the user's source and a remedy."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numba
+import numba.typed
+import numpy as np
+import pytest
+
+import irad
+
+
+@numba.njit
+def product(a, b):
+    return a * b
+
+
+@numba.vectorize
+def elementwise(x):
+    return x * x
+
+
+NOT_FUNCTIONS = {
+    "number": 3.0,
+    "string": "product",
+    "none": None,
+    "class": int,
+    "builtin": math.sin,
+    "ufunc": np.sin,
+    "partial": functools.partial(product, 1.0),
+    "vectorised": elementwise,
+}
+
+
+@pytest.mark.parametrize("make", [irad.grad, irad.value_and_grad, irad.value_and_grad_into])
+@pytest.mark.parametrize("f", NOT_FUNCTIONS.values(), ids=NOT_FUNCTIONS)
+def test_no_function(make, f):
+    with pytest.raises(irad.SignatureError, match="no function that irad can differentiate"):
+        make(f)
+
+
+def test_no_function_for_vjp_and_autodiff():
+    with pytest.raises(irad.SignatureError):
+        irad.vjp(NOT_FUNCTIONS["number"], 1.0)
+    with pytest.raises(irad.SignatureError):
+        irad.autodiff(irad.Reverse, math.sin, irad.Active(1.0))
+
+
+@pytest.mark.parametrize("argnums", [2, -3, (0, 2), (), (0, 0), (1, -1), "0", 1.0, None, True, (0, "b")])
+def test_bad_argnums(argnums):
+    with pytest.raises(irad.SignatureError) as caught:
+        irad.grad(product, argnums)
+    assert "argnums" in str(caught.value)
+
+
+def test_position_behind_the_star_arguments():
+    @numba.njit
+    def f(*args):
+        return args[0]
+
+    assert irad.grad(f, 1)(1.0, 2.0) == 0.0
+    with pytest.raises(irad.SignatureError, match="has no argument 2"):
+        irad.grad(f, 2)(1.0, 2.0)
+
+
+WRONG_CALLS = {
+    "none": ((), {}),
+    "too few": ((1.0,), {}),
+    "too many": ((1.0, 2.0, 3.0), {}),
+    "unknown keyword": ((1.0, 2.0), {"c": 3.0}),
+    "twice": ((1.0, 2.0), {"a": 3.0}),
+}
+
+
+@pytest.mark.parametrize(("args", "kwargs"), WRONG_CALLS.values(), ids=WRONG_CALLS)
+@pytest.mark.parametrize("make", [irad.grad, irad.value_and_grad])
+def test_wrong_argument_count(make, args, kwargs):
+    with pytest.raises(irad.SignatureError) as caught:
+        make(product)(*args, **kwargs)
+    assert "test_bad_input.py" in str(caught.value)
+
+
+def test_wrong_argument_count_of_vjp():
+    with pytest.raises(irad.SignatureError):
+        irad.vjp(product, 1.0)
+
+
+WITHOUT_DERIVATIVE = {
+    "int": (3, "3.0"),
+    "bool": (True, "1.0"),
+    "array of ints": (np.arange(3), "astype"),
+    "array of bools": (np.ones(3, bool), "astype"),
+    "numpy int": (np.int32(3), "float"),
+    "string": ("abc", "leave it out"),
+    "none": (None, "leave it out"),
+    "tuple of ints": ((1, 2), "leave it out"),
+    "empty tuple": ((), "leave it out"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), WITHOUT_DERIVATIVE.values(), ids=WITHOUT_DERIVATIVE)
+def test_argument_without_derivative(value, words):
+    @numba.njit
+    def f(x, y):
+        return y * 2.0
+
+    with pytest.raises(irad.SignatureError) as caught:
+        irad.grad(f)(value, 1.0)
+    text = str(caught.value)
+    assert "argument 0 (x)" in text
+    assert words in caught.value.remedy
+    assert "test_bad_input.py" in text
+    assert irad.grad(f, 1)(value, 1.0) == 2.0, "as a constant it is fine"
+
+
+def test_complex_argument():
+    @numba.njit
+    def f(z):
+        return z.real
+
+    with pytest.raises(irad.UnsupportedError, match="complex"):
+        irad.grad(f)(1j)
+    with pytest.raises(irad.UnsupportedError, match="complex"):
+        irad.vjp(f, 1j)
+
+
+def test_list_argument():
+    @numba.njit
+    def f(values, x):
+        return values[0] * x
+
+    values = numba.typed.List([2.0, 3.0])
+    with pytest.raises(irad.UnsupportedError, match="argument 0"):
+        irad.grad(f)(values, 1.0)
+
+
+RETURNS = {
+    "int": (lambda x: 3, "return a float"),
+    "bool": (lambda x: x > 0, "return a float"),
+    "none": (lambda x: None, "seed=None"),
+    "string": (lambda x: "abc", "return a float"),
+    "array": (lambda x: np.ones(3) * x, "irad.vjp"),
+    "tuple": (lambda x: (x, x), "has_aux"),
+    "complex": (lambda x: x * 1j, "return a float"),
+}
+
+
+@pytest.mark.parametrize(("function", "words"), RETURNS.values(), ids=RETURNS)
+def test_return_without_derivative(function, words):
+    with pytest.raises(irad.SignatureError) as caught:
+        irad.grad(numba.njit(function))(1.0)
+    assert "returns" in caught.value.problem
+    assert words in caught.value.remedy
+    assert "test_bad_input.py" in str(caught.value)
+
+
+def test_optional_return():
+    @numba.njit
+    def f(x):
+        if x > 0:
+            return x * 2
+        return None
+
+    with pytest.raises(irad.SignatureError, match=r"(?s)returns.*every path"):
+        irad.grad(f)(1.0)
+
+
+def test_has_aux_without_pair():
+    with pytest.raises(irad.SignatureError, match="has_aux"):
+        irad.grad(product, has_aux=True)(1.0, 2.0)
+
+
+def test_aux_first():
+    @numba.njit
+    def f(x):
+        return 3, x
+
+    with pytest.raises(irad.SignatureError, match="returns"):
+        irad.grad(f, has_aux=True)(1.0)
+
+
+def test_function_that_numba_cannot_compile():
+    @numba.njit
+    def f(x):
+        return eval("x")
+
+    with pytest.raises(irad.BackendError) as caught:
+        irad.grad(f)(1.0)
+    text = str(caught.value)
+    assert "cannot compile" in text
+    assert "test_bad_input.py" in text
+
+
+def test_argument_that_numba_cannot_type():
+    with pytest.raises(irad.IradError):
+        irad.grad(product)(object(), 1.0)
+    with pytest.raises(irad.IradError):
+        irad.vjp(product, object(), 1.0)
+
+
+def test_same_error_again():
+    @numba.njit
+    def f(x):
+        return int(x)
+
+    gradient = irad.grad(f)
+    for _ in range(2):
+        with pytest.raises(irad.SignatureError, match="returns"):
+            gradient(1.0)
+
+
+def test_error_inside_compiled_code_is_irads_own():
+    gradient = irad.grad(product)
+
+    @numba.njit
+    def use(n):
+        return gradient(n, 1.0)
+
+    with pytest.raises(irad.SignatureError, match="has no derivative"):
+        use(3)
+
+
+def test_derivative_of_a_derivative():
+    with pytest.raises(irad.UnsupportedError, match="derivative"):
+        irad.grad(irad.grad(product))
+
+
+def test_function_that_uses_a_derivative():
+    gradient = irad.grad(product)
+
+    @numba.njit
+    def f(x):
+        return gradient(x, x)
+
+    assert f(3.0) == 3.0
+    with pytest.raises(irad.UnsupportedError, match="derivative"):
+        irad.grad(f)(3.0)
+    assert f(4.0) == 4.0
+
+
+@pytest.mark.parametrize("options", ["save_all", {"plan": "default"}, 1])
+def test_bad_options(options):
+    with pytest.raises(irad.SignatureError, match="Options"):
+        irad.grad(product, options=options)

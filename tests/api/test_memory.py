@@ -1,0 +1,157 @@
+"""Allocations balance, on success and on failure; plain Numba code is the yardstick."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import numba
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+
+import irad
+
+CALLS = 2000
+
+
+@pytest.fixture(autouse=True)
+def statistics():
+    _nrt_python.memsys_enable_stats()
+    yield
+    _nrt_python.memsys_disable_stats()
+
+
+def kept(call: Callable[[], object], calls: int = CALLS) -> tuple[int, int]:
+    """Numba's allocations and array headers that outlive ``calls`` calls."""
+    call()
+    gc.collect()
+    before = rtsys.get_allocation_stats()
+    for _ in range(calls):
+        call()
+    gc.collect()
+    after = rtsys.get_allocation_stats()
+    return (
+        (after.alloc - before.alloc) - (after.free - before.free),
+        (after.mi_alloc - before.mi_alloc) - (after.mi_free - before.mi_free),
+    )
+
+
+@numba.njit
+def temporaries(x, k):
+    y = np.empty_like(x)
+    for i in range(x.size):
+        y[i] = np.exp(x[i]) * k
+    z = y * x
+    if z[0] < 0:
+        raise ValueError("negative")
+    return z.sum()
+
+
+@numba.njit
+def returns_arrays(x):
+    y = x * x
+    return y.sum(), y, y[1:]
+
+
+X = np.linspace(0.5, 1.5, 50)
+OUT = np.empty(50)
+SHADOW = np.zeros(50)
+
+CALLS_THAT_SUCCEED = {
+    "grad": lambda: irad.grad(temporaries)(X, 2.0),
+    "grad of both": lambda: irad.grad(temporaries, (0, 1))(X, 2.0),
+    "value_and_grad": lambda: irad.value_and_grad(temporaries)(X, 2.0),
+    "value_and_grad_into": lambda: irad.value_and_grad_into(temporaries)(OUT, X, 2.0),
+    "aux is returned": lambda: irad.grad(first_and_rest, has_aux=True)(X),
+    "strided": lambda: irad.grad(temporaries)(X[::-2], 2.0),
+    "strided into": lambda: irad.value_and_grad_into(temporaries)(OUT[::2], X[::2], 2.0),
+    "repeated elements": lambda: irad.grad(temporaries)(np.broadcast_to(1.0, 5), 2.0),
+    "autodiff": lambda: irad.autodiff(irad.Reverse, temporaries, irad.Duplicated(X, SHADOW), irad.Active(2.0)),
+    "autodiff with value": lambda: irad.autodiff(
+        irad.ReverseWithPrimal, returns_arrays, irad.Duplicated(X, SHADOW), seed=(1.0, X, X[1:])
+    ),
+    "autodiff that drops the value": lambda: irad.autodiff(
+        irad.Reverse, returns_arrays, irad.Duplicated(X, SHADOW), seed=(1.0, X, None)
+    ),
+    "vjp": lambda: irad.vjp(returns_arrays, X)[1]((1.0, X, X[1:])),
+    "vjp never pulled back": lambda: irad.vjp(returns_arrays, X),
+    "vjp of repeated elements": lambda: irad.vjp(temporaries, np.broadcast_to(1.0, 5), 2.0)[1](1.0),
+    "inside compiled code": lambda: use(X),
+}
+
+
+@numba.njit
+def first_and_rest(x):
+    y = x * x
+    return y.sum(), (y, y[1:])
+
+
+_gradient = irad.grad(temporaries)
+
+
+@numba.njit
+def use(x):
+    for _ in range(3):
+        x = x - 0.01 * _gradient(x, 2.0)
+    return x
+
+
+@pytest.mark.parametrize("call", CALLS_THAT_SUCCEED.values(), ids=CALLS_THAT_SUCCEED)
+def test_calls_that_succeed_keep_nothing(call):
+    assert kept(call) == (0, 0)
+
+
+NEGATIVE = -X
+
+CALLS_THAT_FAIL = {
+    "grad": lambda: irad.grad(temporaries)(NEGATIVE, 2.0),
+    "value_and_grad_into": lambda: irad.value_and_grad_into(temporaries)(OUT, NEGATIVE, 2.0),
+    "strided into": lambda: irad.value_and_grad_into(temporaries)(OUT[::2], NEGATIVE[::2], 2.0),
+    "repeated elements": lambda: irad.grad(temporaries)(np.broadcast_to(-1.0, 5), 2.0),
+    "autodiff": lambda: irad.autodiff(irad.Reverse, temporaries, irad.Duplicated(NEGATIVE, SHADOW), irad.Active(2.0)),
+    "vjp": lambda: irad.vjp(temporaries, NEGATIVE, 2.0),
+}
+
+
+@pytest.mark.parametrize("call", CALLS_THAT_FAIL.values(), ids=CALLS_THAT_FAIL)
+def test_calls_that_fail_keep_no_more_than_the_plain_function(call):
+    def fails(f):
+        with pytest.raises(ValueError, match="negative"):
+            f()
+
+    plain = kept(lambda: fails(lambda: temporaries(NEGATIVE, 2.0)))
+    derivative = kept(lambda: fails(call))
+    assert derivative[0] <= plain[0]
+    assert derivative[1] <= plain[1]
+
+
+CALLS_THAT_ARE_REFUSED = {
+    "shape": lambda: irad.value_and_grad_into(temporaries)(OUT[1:], X, 2.0),
+    "shared": lambda: irad.value_and_grad_into(temporaries)(X, X, 2.0),
+    "strides": lambda: irad.autodiff(
+        irad.Reverse, temporaries, irad.Duplicated(X, np.zeros(100)[::2]), irad.Active(2.0)
+    ),
+    "seed": lambda: irad.autodiff(irad.Reverse, returns_arrays, irad.Duplicated(X, SHADOW), seed=(1.0, X[1:], None)),
+    "seed of a pullback": lambda: irad.vjp(returns_arrays, X)[1]((1.0, X[1:], None)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS_THAT_ARE_REFUSED.values(), ids=CALLS_THAT_ARE_REFUSED)
+def test_calls_that_are_refused_keep_nothing(call):
+    def refused():
+        with pytest.raises(irad.SignatureError):
+            call()
+
+    assert kept(refused) == (0, 0)
+
+
+def test_pullback_frees_what_it_holds():
+    x = np.ones(5)
+    value, pullback = irad.vjp(returns_arrays, x)
+    state = weakref.ref(pullback._state)
+    pullback((1.0, None, None))
+    del pullback, value
+    gc.collect()
+    assert state() is None

@@ -1,0 +1,223 @@
+"""Numba's private parts that irad relies on: each is exercised, so that a new Numba release fails here by name."""
+
+from __future__ import annotations
+
+import ast
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numba import float64, njit, typeof
+from numba.core import callconv, codegen, compiler, cpu, debuginfo, dispatcher, lowering, types, typing
+from numba.core.environment import Environment
+from numba.core.registry import CPUTarget, cpu_target
+from numba.core.runtime import rtsys
+from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.stencils.stencil import StencilFunc
+
+import irad.frontend
+from irad.frontend import numba_code, numba_private, numba_raw
+
+PRIVATE_METHODS = [
+    (dispatcher._DispatcherBase, "get_call_template"),
+    (dispatcher.Dispatcher, "compile"),
+    (dispatcher.Dispatcher, "get_compile_result"),
+    (dispatcher.Dispatcher, "get_function_type"),
+    (dispatcher.LiftedWith, "compile"),
+    (dispatcher._FunctionCompiler, "_customize_flags"),
+    (dispatcher._FunctionCompiler, "fold_argument_types"),
+    (lowering.BaseLower, "_compute_def_location"),
+    (dufunc.DUFunc, "find_ewise_function"),
+    (dufunc.DUFunc, "_compile_for_argtys"),
+    (ufuncbuilder.UFuncDispatcher, "compile"),
+    (cpu.CPUContext, "load_additional_registries"),
+    (cpu.CPUContext, "get_executable"),
+    (cpu.CPUContext, "create_cpython_wrapper"),
+    (cpu.CPUContext, "create_cfunc_wrapper"),
+    (cpu.CPUContext, "push_code_library"),
+    (cpu.CPUContext, "insert_user_function"),
+    (codegen.JITCodeLibrary, "_get_module_for_linking"),
+    (codegen.JITCodeLibrary, "get_defined_functions"),
+    (codegen.JITCPUCodegen, "set_env"),
+    (codegen.JITCPUCodegen, "create_library"),
+    (callconv.CPUCallConv, "_get_excinfo_argument"),
+    (callconv.CPUCallConv, "_get_return_status"),
+    (compiler, "_make_subtarget"),
+    (debuginfo.DIBuilder, "mark_location"),
+    (debuginfo.DIBuilder, "mark_variable"),
+    (debuginfo.DIBuilder, "_add_location"),
+    (debuginfo.DIBuilder, "_di_subroutine_type"),
+    (cpu.CPUContext, "DIBuilder"),
+    (typing.context, "CallStack"),
+    (Environment, "from_fndesc"),
+    (CPUTarget, "target_context"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name"), PRIVATE_METHODS, ids=lambda v: getattr(v, "__name__", v))
+def test_method_exists(owner: Any, name: str) -> None:
+    assert hasattr(owner, name)
+
+
+def make_function() -> Any:
+    @njit
+    def function(x):
+        return x + 1
+
+    return function
+
+
+def test_attributes_that_are_redirected_are_instance_attributes() -> None:
+    function = make_function()
+    instances = {
+        (dispatcher._DispatcherBase, "overloads"): function,
+        (dispatcher._FunctionCompiler, "_failed_cache"): function._compiler,
+        (types.functions.BaseFunction, "_impl_keys"): types.Function(
+            typing.make_concrete_template("function", "key", [])
+        ),
+        (ufuncbuilder.UFuncDispatcher, "overloads"): ufuncbuilder.UFuncDispatcher(lambda x: x),
+        (ufunc_base.UfuncLowererBase, "libs"): dufunc.DUFunc(lambda x: x)._lower_me,
+        (StencilFunc, "_type_cache"): None,
+        (StencilFunc, "_targetctx"): None,
+    }
+    redirected = {(owner, redirect.name) for owner, redirect in numba_private.shadow()._redirects}
+    assert redirected == set(instances)
+    for (owner, name), instance in instances.items():
+        if instance is not None:
+            assert isinstance(instance, owner)
+            assert name in vars(instance)
+            assert name not in vars(owner)
+
+
+def test_stencil_attributes() -> None:
+    from numba import stencil
+
+    kernel = stencil(lambda a: a[0])
+    assert {"_type_cache", "_targetctx"} <= vars(kernel).keys()
+
+
+def test_dispatcher_attributes() -> None:
+    function = make_function()
+    assert function._can_compile is True
+    assert function._compiling_counter.counter == 0
+    function(1.0)
+    result = function.overloads[(float64,)]
+    assert {"library", "fndesc", "environment", "entry_point", "type_annotation", "metadata"} <= set(result._fields)
+    assert result.library._linking_libraries
+    assert result.library._final_module is not None
+    assert result.library.codegen._engine.is_symbol_defined(result.fndesc.mangled_name)
+    assert not result.library.codegen._engine.is_symbol_defined("no such symbol")
+    assert numba_private.find_environment(result.fndesc.env_name) is result.environment
+    assert result.fndesc.env_name.startswith(numba_raw.ENVIRONMENT_PREFIX)
+
+
+def test_unresolved_prefix() -> None:
+    assert codegen.RuntimeLinker.PREFIX == numba_raw.UNRESOLVED_PREFIX
+
+
+def test_runtime_functions() -> None:
+    make_function()(1.0)
+    assert numba_private.runtime_library() is rtsys.library
+    for name in ("NRT_incref", "NRT_decref", "NRT_MemInfo_data_fast"):
+        assert numba_code.is_loaded_symbol(name)
+
+
+def test_inlined_runtime_is_as_numbas() -> None:
+    """The data pointer lies where Numba's own code finds it."""
+    make_function()(1.0)
+    text = str(rtsys.library.get_function("NRT_MemInfo_data_fast"))
+    assert "i64 24" in text
+    assert "i64 24" in numba_private.inline_runtime()
+
+
+def test_range_lowerings_are_registered_with_their_types() -> None:
+    with numba_private.shadow().active():
+        versions = numba_private.shadow().context._defns["iternext"].versions
+    marked = {signature[0] for signature, lower in versions if hasattr(lower, "no_signed_wrap")}
+    assert marked == set(numba_raw.SIGNED_RANGES)
+    assert types.unsigned_range_iter64_type in {signature[0] for signature, _ in versions if signature}
+
+
+def class_state() -> list[Any]:
+    owners = {owner for owner, *_ in numba_private.shadow()._replacements()}
+    return [dict(vars(owner)) for owner in sorted(owners, key=lambda o: o.__qualname__)]
+
+
+def test_classes_are_restored() -> None:
+    before = class_state()
+    with numba_private.shadow().active(), numba_private.shadow().active():
+        assert class_state() != before
+        assert cpu_target.target_context is numba_private.shadow().context
+        with numba_private.shadow().suspended():
+            assert cpu_target.target_context is numba_raw.real_context()
+    assert class_state() == before
+    assert cpu_target.target_context is numba_raw.real_context()
+
+
+def test_classes_are_restored_after_an_error() -> None:
+    before = class_state()
+
+    def fail() -> None:
+        with numba_private.shadow().active():
+            raise RuntimeError("inside")
+
+    with pytest.raises(RuntimeError, match="inside"):
+        fail()
+    assert class_state() == before
+    assert not numba_private.shadow().is_here()
+
+
+def test_other_threads_see_numba_as_ever() -> None:
+    function = make_function()
+    function(1.0)
+    seen: list[Any] = []
+
+    def look() -> None:
+        seen.append(dict(function.overloads))
+        seen.append(cpu_target.target_context)
+        seen.append(function(2.0))
+
+    with numba_private.shadow().active():
+        assert not function.overloads
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+    assert list(seen[0]) == [(float64,)]
+    assert seen[1] is numba_raw.real_context()
+    assert seen[2] == 3.0
+
+
+def test_dispatchers_made_in_the_shadow_belong_to_numba() -> None:
+    with numba_private.shadow().active():
+        function = make_function()
+    assert function.targetctx is numba_raw.real_context()
+    assert function(1.0) == 2.0
+
+
+def test_code_is_forgotten_with_its_dispatcher() -> None:
+    context = numba_private.shadow().context
+    function = make_function()
+    with numba_private.shadow().active():
+        entry = numba_private.compile_raw(function, (typeof(1.5),)).entry_point
+    assert entry in context._defns
+    del function
+    assert entry not in context._defns
+
+
+def test_private_names_are_exercised_here() -> None:
+    """Outside the ``numba_`` files, nothing private is read from Numba's objects that this file does not try.
+
+    ``_getvalue`` and ``_getpointer`` belong to Numba's documented interface for extensions.
+    """
+    folder = Path(irad.frontend.__file__).parent
+    modules = {"numba_private.py", "numba_raw.py", "numba_code.py"}
+    known = {name for _, name in PRIVATE_METHODS} | {"_getvalue", "_getpointer", "_linking_libraries"}
+    for path in [*folder.glob("*.py"), *(folder.parent / "backend").glob("*.py")]:
+        if path.name in modules:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Attribute) or ast.unparse(node.value) in ("self", "cls"):
+                continue
+            if node.attr.startswith("_") and not node.attr.startswith("__"):
+                assert node.attr in known, f"{path.name}:{node.lineno} uses {ast.unparse(node)}"

@@ -1,0 +1,55 @@
+"""Random programs: value, memory afterwards and gradients of both plans, against complex steps.
+
+The seeds are the same in every run. ``IRAD_RANDOM_PROGRAMS=2000`` tests as many; a failure prints a reduced program.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from irad.testing.check_program import check_program
+from irad.testing.random_programs import Program, random_program
+from irad.testing.reduce_program import reduce_program
+
+COUNT = int(os.environ.get("IRAD_RANDOM_PROGRAMS", "60"))
+
+
+def failure(program: Program) -> str | None:
+    """The kind of failure: the class of the exception, and what an assertion says up to its figures."""
+    try:
+        check_program(program)
+    except AssertionError as error:
+        return f"assertion: {kind_of(str(error))}"
+    except Exception as error:
+        return type(error).__name__
+    return None
+
+
+def kind_of(message: str) -> str:
+    """What a message of `check_program` is about."""
+    kinds = ("gradient by", "differ by", "value", "memory afterwards", "complex steps")
+    return next((kind for kind in kinds if kind in message), message)
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_random_program(seed: int):
+    program = random_program(seed)
+    try:
+        check_program(program)
+    except Exception as error:
+        error.add_note(f"\n{reduce_program(program, failure, attempts=100)}")
+        raise
+
+
+def test_same_seed_same_program():
+    assert str(random_program(7)) == str(random_program(7))
+    assert str(random_program(7)) != str(random_program(8))
+
+
+def test_reduction_keeps_the_failure_only():
+    program = next(p for p in map(random_program, range(100)) if "tanh" in p.source and p.source.count("\n") > 20)
+    reduced = reduce_program(program, lambda p: "it" if "tanh" in p.source else None)
+    assert "tanh" in reduced.source
+    assert reduced.source.count("\n") < 12

@@ -1,0 +1,184 @@
+"""The checker sees what is wrong: irad is replaced by derivatives written by hand, right or broken in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+from irad.options import Options
+from irad.testing.check_gradient import check_gradient, reference
+
+
+@njit
+def weighted(x, a):
+    s = 0.0
+    for i in range(x.size):
+        s += a * x[i] ** 2
+    x[0] = 7.0
+    return s
+
+
+def by_hand(x: np.ndarray, a: float) -> tuple[float, tuple[Any, ...]]:
+    gradients = 2 * a * x, float(np.sum(x.astype(np.float64) ** 2))
+    return weighted(x, a), gradients
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Make irad answer with a function of (x, a, plan) → (value, gradients)."""
+
+    def replace(answer: Callable[..., tuple[float, tuple[Any, ...]]]) -> None:
+        def value_and_grad(f: Any, argnums: Any, *, options: Options) -> Callable[..., Any]:
+            return lambda x, a: answer(x, a, options.plan)
+
+        def grad(f: Any, argnums: Any, *, options: Options) -> Callable[..., Any]:
+            return lambda x, a: answer(x, a, options.plan)[1]
+
+        monkeypatch.setattr(irad, "value_and_grad", value_and_grad, raising=False)
+        monkeypatch.setattr(irad, "grad", grad, raising=False)
+
+    return replace
+
+
+POINT = (np.array([0.5, 1.5, 2.5]), 1.25)
+
+
+def test_right_gradient_passes(install: Callable[..., None]):
+    install(lambda x, a, plan: by_hand(x, a))
+    check_gradient(weighted, *POINT)
+    np.testing.assert_array_equal(POINT[0], [0.5, 1.5, 2.5])
+
+
+def test_single_precision_passes(install: Callable[..., None]):
+    install(lambda x, a, plan: by_hand(x, a))
+    check_gradient(weighted, np.array([0.5, 1.5], np.float32), 1.25)
+
+
+def wrong_number(x, a, plan):
+    value, (dx, da) = by_hand(x, a)
+    dx[1] += 1e-4
+    return value, (dx, da)
+
+
+def wrong_in_one_plan(x, a, plan):
+    value, (dx, da) = by_hand(x, a)
+    return value, (dx, da * (1 + 1e-9) if plan == "save_all" else da)
+
+
+def wrong_value(x, a, plan):
+    value, gradients = by_hand(x, a)
+    return np.nextafter(value, 10), gradients
+
+
+def wrong_memory(x, a, plan):
+    result = by_hand(x, a)
+    x[0] = 0.5
+    return result
+
+
+def wrong_dtype(x, a, plan):
+    value, (dx, da) = by_hand(x, a)
+    return value, (dx.astype(np.float32), da)
+
+
+def wrong_shape(x, a, plan):
+    value, (dx, da) = by_hand(x, a)
+    return value, (dx.reshape(1, 3), da)
+
+
+def not_a_float(x, a, plan):
+    value, (dx, da) = by_hand(x, a)
+    return value, (dx, np.array(da))
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (wrong_number, "gradient by argument 0"),
+        (wrong_in_one_plan, "plans default and save_all differ by argument 1"),
+        (wrong_value, "value"),
+        (wrong_memory, "after the derivative"),
+        (wrong_dtype, "dtype float32 for float64"),
+        (wrong_shape, "shape"),
+        (not_a_float, "ndarray for float"),
+    ],
+)
+def test_wrong_answers_are_seen(install: Callable[..., None], answer: Callable[..., Any], words: str):
+    install(answer)
+    with pytest.raises(AssertionError, match=words):
+        check_gradient(weighted, *POINT)
+
+
+def test_a_grad_of_its_own_is_seen(install: Callable[..., None], monkeypatch: pytest.MonkeyPatch):
+    install(lambda x, a, plan: by_hand(x, a))
+    monkeypatch.setattr(irad, "grad", lambda f, argnums, options: lambda x, a: (2 * a * x, 0.0), raising=False)
+    with pytest.raises(AssertionError, match="grad and value_and_grad differ"):
+        check_gradient(weighted, *POINT)
+
+
+def test_only_the_arguments_asked_for(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Any] = []
+
+    def value_and_grad(f: Any, argnums: Any, *, options: Options) -> Callable[..., Any]:
+        asked.append(argnums)
+        return lambda x, a: (by_hand(x, a)[0], (float(np.sum(POINT[0] ** 2)),))
+
+    monkeypatch.setattr(irad, "value_and_grad", value_and_grad, raising=False)
+    monkeypatch.setattr(
+        irad, "grad", lambda f, argnums, options: lambda x, a: value_and_grad(f, argnums, options=options)(x, a)[1]
+    )
+    check_gradient(weighted, *POINT, argnums=(1,))
+    assert set(asked) == {(1,)}
+
+
+@njit
+def kinked(x):
+    return abs(x) + x
+
+
+def test_a_point_that_is_not_smooth_is_refused():
+    with pytest.raises(AssertionError, match="do not converge"):
+        reference(kinked, (0.0,))
+
+
+@njit
+def spread(x, n):
+    return x * n, n, x.sum()
+
+
+def test_reference_of_a_tuple_is_contracted_with_a_seed():
+    x = np.array([1.0, 2.0], np.float32)
+    expected = reference(spread, (x, 3))
+    assert expected.argnums == (0,)
+    assert expected.seed[1] is None
+    assert expected.seed[0].dtype == np.float32
+    seed = expected.seed[0].astype(float) * 3 + float(expected.seed[2])
+    np.testing.assert_allclose(expected.derivatives[0], seed, rtol=1e-6)
+
+
+@njit
+def spread_and_write(x, n):
+    y = x * n
+    x[1] = 0.0
+    return y, n
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_arrays_are_checked_through_vjp(monkeypatch: pytest.MonkeyPatch, broken: bool):
+    def vjp(f: Any, x: np.ndarray, n: int, *, options: Options) -> tuple[Any, Callable[..., Any]]:
+        def pullback(seed: tuple[np.ndarray, None]) -> tuple[np.ndarray, None]:
+            return seed[0] * n * (1.001 if broken else 1.0), None
+
+        return spread_and_write(x, n), pullback
+
+    monkeypatch.setattr(irad, "vjp", vjp, raising=False)
+    if broken:
+        with pytest.raises(AssertionError, match="gradient by argument 0"):
+            check_gradient(spread_and_write, np.array([1.0, 2.0]), 3)
+    else:
+        check_gradient(spread_and_write, np.array([1.0, 2.0]), 3)
