@@ -142,7 +142,7 @@ def _mask_of(items: Iterable[MemoryObject]) -> int:
 
 def _can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter]) -> bool:
     match item.kind:
-        case ObjectKind.LOCAL | ObjectKind.ALLOCATION:
+        case ObjectKind.LOCAL | ObjectKind.ALLOCATION | ObjectKind.HEADER:
             return True
         case ObjectKind.ARGUMENT | ObjectKind.REACHABLE:
             return item.value in shadowable

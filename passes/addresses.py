@@ -2,45 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from dataclasses import dataclass
+
 from irad.ir import types
 from irad.ir.instructions import Alloca, GetElementPtr, Phi, Select
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type
-from irad.ir.values import ConstantInt, Parameter, Value
+from irad.ir.values import ConstantInt, GlobalVariable, Parameter, Value
 
 _DEPTH = 32
 
 
-def offset_modulo(pointer: Value, stride: int | None, depth: int = _DEPTH) -> int | None:
+def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = ()) -> int | None:
     """Byte offset of a pointer from the start of its object, modulo ``stride``; None when it is not known.
 
     With ``stride`` None the plain offset. Phis and selects count when all ways agree; a loop that advances a pointer by
-    whole records agrees with its start.
+    whole records agrees with its start. ``bases`` are values known to point to the start of an object, beside parameters and
+    local variables.
     """
-    return _offset(pointer, stride, depth, frozenset())
+    return _Offsets(stride, bases).of(pointer, _DEPTH, frozenset())
 
 
-def _offset(pointer: Value, stride: int | None, depth: int, open_phis: frozenset[Value]) -> int | None:
-    if depth == 0:
-        return None
-    match pointer:
-        case GetElementPtr(operands=[base, *_]):
-            step = _advance(pointer, stride)
-            start = _offset(base, stride, depth - 1, open_phis)
-            return None if step is None or start is None else _reduced(start + step, stride)
-        case Phi() | Select():
-            if pointer in open_phis:
-                return None
-            values = pointer.operands[1:] if isinstance(pointer, Select) else pointer.operands
-            found = {
-                _offset(v, stride, depth - 1, open_phis | {pointer})
-                for v in values
-                if not _advances_by_whole_records(v, pointer, stride)
-            }
-            return found.pop() if len(found) == 1 else None
-        case Parameter() | Alloca():
-            return 0
-        case _:
-            return 0 if stride is not None else None
+@dataclass(frozen=True, slots=True)
+class _Offsets:
+    stride: int | None
+    bases: Container[Value]
+
+    def of(self, pointer: Value, depth: int, open_phis: frozenset[Value]) -> int | None:
+        stride = self.stride
+        if depth == 0:
+            return None
+        match pointer:
+            case GetElementPtr(operands=[base, *_]):
+                step = _advance(pointer, stride)
+                start = self.of(base, depth - 1, open_phis)
+                return None if step is None or start is None else _reduced(start + step, stride)
+            case Phi() | Select():
+                if pointer in open_phis:
+                    return None
+                values = pointer.operands[1:] if isinstance(pointer, Select) else pointer.operands
+                found = {
+                    self.of(v, depth - 1, open_phis | {pointer})
+                    for v in values
+                    if not _advances_by_whole_records(v, pointer, stride)
+                }
+                return found.pop() if len(found) == 1 else None
+            case Parameter() | Alloca() | GlobalVariable():
+                return 0
+            case _:
+                return 0 if stride is not None or pointer in self.bases else None
 
 
 def _advances_by_whole_records(value: Value, phi: Value, stride: int | None) -> bool:

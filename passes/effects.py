@@ -112,7 +112,7 @@ def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
     match item.kind:
         case ObjectKind.UNKNOWN | ObjectKind.LOCAL:
             return True
-        case ObjectKind.ALLOCATION:
+        case ObjectKind.ALLOCATION | ObjectKind.HEADER:
             return not kept
         case ObjectKind.ARGUMENT | ObjectKind.REACHABLE:
             return arguments_change

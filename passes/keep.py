@@ -34,7 +34,7 @@ def keepable(function: Function, points_to: PointsTo, registry: Registry, *, res
     """
     mask = 0
     for item in points_to.objects:
-        if item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
+        if item.kind in (ObjectKind.ALLOCATION, ObjectKind.HEADER) and isinstance(item.value, CallSite):
             if effects_of(resolve(item.value, registry)) is not None:
                 mask |= 1 << item.index
     for inst in function.instructions():
@@ -44,7 +44,7 @@ def keepable(function: Function, points_to: PointsTo, registry: Registry, *, res
             mask &= ~points_to.reachable(points_to.mask(inst.operands[0]))
     if results_change:
         for item in points_to.objects:
-            if item.kind not in (ObjectKind.ALLOCATION, ObjectKind.LOCAL):
+            if item.kind not in (ObjectKind.ALLOCATION, ObjectKind.HEADER, ObjectKind.LOCAL):
                 mask &= ~points_to.reachable(points_to.contents[item.index])
     return mask
 
@@ -60,7 +60,7 @@ def _moved_or_handed_on(call: CallSite, points_to: PointsTo, registry: Registry)
         return mask
     if not _drops_reference(call):
         for index in effects.frees:
-            mask |= points_to.mask(call.arguments[index])
+            mask |= points_to.reachable(points_to.mask(call.arguments[index]))
     return mask
 
 
@@ -77,7 +77,7 @@ def defer_frees(forward: Forward, kept: int) -> None:
         for call in block.instructions:
             if not isinstance(call, CallSite) or not _drops_reference(call):
                 continue
-            if not unit.points_to.mask(call.arguments[0]) & kept or not isinstance(
+            if not unit.points_to.reachable(unit.points_to.mask(call.arguments[0])) & kept or not isinstance(
                 resolve(call, unit.registry), Inactive
             ):
                 continue

@@ -4,10 +4,11 @@ Input   a function in normal form, what its parameters' memory holds, the rules 
 Output  `PointsTo`. The function is not changed.
 Method  inclusion-based and flow-insensitive: every pointer has a set of objects, every object a set of objects that the
         pointers stored in it may refer to; rules are applied until nothing grows.
-Limit   an object is one thing: no fields, no elements, one object for all allocations of a site.
+        Pointers in memory are told apart by byte offset where that is constant: an array's descriptor in a local variable.
+Limit   an element of an array is as good as any other, and there is one object for all allocations of a site.
 
-    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)      m → {allocation m}
-    %d = load ptr, ptr (m + 24)                                   d → {allocation m}: a block's header points to the block
+    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)      m → {header m}, in which byte 24 points to {allocation m}
+    %d = load ptr, ptr (m + 24)                                   d → {allocation m}
     %p = select i1 %c, ptr %d, ptr %arg                           p → {allocation m, argument arg}
 """
 
@@ -46,6 +47,7 @@ from irad.ir.values import (
     Parameter,
     Value,
 )
+from irad.passes.addresses import offset_modulo
 from irad.passes.callees import effects_of, resolve
 from irad.passes.request import MemoryType
 from irad.ruleset.interface import Effects, Origin
@@ -59,6 +61,7 @@ class ObjectKind(enum.Enum):
     REACHABLE = "reachable"  # what can be reached by loading pointers out of an argument's memory
     LOCAL = "local"  # an alloca
     ALLOCATION = "allocation"  # made by a call
+    HEADER = "header"  # what Numba's runtime keeps beside an allocation: reference count, address, size
     GLOBAL = "global"
     UNKNOWN = "unknown"  # anything at all
 
@@ -76,7 +79,7 @@ class MemoryObject:
         return f"{self.kind.value}{name}"
 
 
-_SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION)
+_SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +168,9 @@ class _Solver:
     memory: Mapping[Parameter, MemoryType | None]
     registry: Registry
     objects: list[MemoryObject] = field(default_factory=list)
-    contents: list[int] = field(default_factory=list)
+    contents: list[dict[int | None, int]] = field(default_factory=list)
+    bases: set[Value] = field(default_factory=set)
+    offsets: dict[Value, int | None] = field(default_factory=dict)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
     unknown: int = 0
@@ -174,12 +179,22 @@ class _Solver:
     def new_object(self, kind: ObjectKind, value: Value | None) -> int:
         item = MemoryObject(kind, len(self.objects), value)
         self.objects.append(item)
-        self.contents.append(0)
+        self.contents.append({})
         return 1 << item.index
+
+    def set_content(self, mask: int, content: int, offset: int | None = None) -> None:
+        """What a new object holds."""
+        self.contents[mask.bit_length() - 1][offset] = content
+
+    def offset(self, pointer: Value) -> int | None:
+        """Constant offset of a pointer in its object."""
+        if pointer not in self.offsets:
+            self.offsets[pointer] = offset_modulo(pointer, None, self.bases)
+        return self.offsets[pointer]
 
     def solve(self) -> None:
         self.unknown = self.new_object(ObjectKind.UNKNOWN, None)
-        self.contents[0] = self.unknown
+        self.set_content(self.unknown, self.unknown)
         for param in self.function.params:
             if isinstance(param.type, PointerType):
                 self.add_parameter(param)
@@ -197,8 +212,8 @@ class _Solver:
         holds = self.memory.get(param)
         if holds is None or any(text == "ptr" for _, text in holds.fields):
             beyond = self.new_object(ObjectKind.REACHABLE, param)
-            self.contents[beyond.bit_length() - 1] = beyond
-            self.contents[mask.bit_length() - 1] = beyond
+            self.set_content(beyond, beyond)
+            self.set_content(mask, beyond)
 
     def may_matter(self, inst: Instruction) -> bool:
         """Whether an instruction can carry or move a pointer (or its bits)."""
@@ -211,15 +226,24 @@ class _Solver:
             case Alloca():
                 self.pointees[inst] = self.new_object(ObjectKind.LOCAL, inst)
             case CallSite():
-                callee = resolve(inst, self.registry)
-                effects = effects_of(callee)
-                fresh = effects is not None and effects.result is Origin.FRESH
-                if isinstance(callee, Function) or (fresh and _may_hold_pointer(inst.type)):
-                    mask = self.new_object(ObjectKind.ALLOCATION, inst)
-                    self.contents[mask.bit_length() - 1] = mask
-                    self.pointees[inst] = mask if isinstance(inst.type, PointerType) else 0
+                self.seed_call(inst)
             case _:
                 pass
+
+    def seed_call(self, call: CallSite) -> None:
+        callee = resolve(call, self.registry)
+        effects = effects_of(callee)
+        if isinstance(callee, Function):
+            mask = self.new_object(ObjectKind.ALLOCATION, call)
+            self.set_content(mask, mask)
+            self.pointees[call] = mask if isinstance(call.type, PointerType) else 0
+        elif effects is not None and effects.result is Origin.FRESH and isinstance(call.type, PointerType):
+            self.bases.add(call)
+            self.pointees[call] = self.new_object(ObjectKind.ALLOCATION, call)
+            if effects.header is not None:
+                data = self.pointees[call]
+                self.pointees[call] = self.new_object(ObjectKind.HEADER, call)
+                self.set_content(self.pointees[call], data, effects.header)
 
     # -------------------------------------------------------------------------------------------- reading
 
@@ -244,19 +268,18 @@ class _Solver:
         if isinstance(value, GlobalVariable):
             inside = self.mask(value.initializer) if value.initializer is not None else 0
             written = not value.constant
-            self.contents[mask.bit_length() - 1] = inside | (self.unknown if written else 0)
+            self.set_content(mask, inside | (self.unknown if written else 0))
         elif isinstance(value, GlobalAlias):
-            self.contents[mask.bit_length() - 1] = self.unknown
+            self.set_content(mask, self.unknown)
         return mask
 
-    def content(self, mask: int) -> int:
+    def content(self, mask: int, offset: int | None = None) -> int:
+        """What pointers stored in a set of objects may point to: at an offset, or anywhere."""
         result = 0
-        index = 0
-        while mask:
-            if mask & 1:
-                result |= self.contents[index]
-            mask >>= 1
-            index += 1
+        for index in _indices(mask):
+            for place, stored in self.contents[index].items():
+                if place is None or offset is None or place == offset:
+                    result |= stored
         return result
 
     # -------------------------------------------------------------------------------------------- transfer
@@ -267,14 +290,12 @@ class _Solver:
             self.pointees[value] = old | mask
             self.changed = True
 
-    def grow_content(self, into: int, mask: int) -> None:
-        index = 0
-        while into:
-            if into & 1 and mask & ~self.contents[index]:
-                self.contents[index] |= mask
+    def grow_content(self, into: int, mask: int, offset: int | None = None) -> None:
+        for index in _indices(into):
+            old = self.contents[index].get(offset, 0)
+            if mask & ~old:
+                self.contents[index][offset] = old | mask
                 self.changed = True
-            into >>= 1
-            index += 1
 
     def visit(self, inst: Instruction) -> None:
         match inst:
@@ -287,11 +308,12 @@ class _Solver:
                 is_made_up = inst.opcode == "inttoptr" and not mask
                 self.grow(inst, self.unknown if is_made_up else mask)
             case Load():
-                self.grow(inst, self.content(self.mask(inst.operands[0])))
+                pointer = inst.operands[0]
+                self.grow(inst, self.content(self.mask(pointer), self.offset(pointer)))
             case Store(operands=[value, pointer]):
                 mask = self.mask(value)
                 if mask:
-                    self.grow_content(self.mask(pointer), mask)
+                    self.grow_content(self.mask(pointer), mask, self.offset(pointer))
             case AtomicRMW() | CmpXchg():
                 self.grow(inst, self.unknown)
             case CallSite():
@@ -331,22 +353,32 @@ class _Solver:
         for i in sorted(effects.captures_into):
             self.grow_content(self.mask(arguments[i]), captured)
         for into, source in effects.copies:
-            self.grow_content(self.mask(arguments[into]), self.content(self.mask(arguments[source])))
+            self.copy_content(arguments[into], arguments[source])
         if not isinstance(call.type, PointerType):
             return
         match effects.result:
             case Origin.ARGUMENT:
-                self.grow(call, self.mask(arguments[effects.result_argument]))
+                mask = self.mask(arguments[effects.result_argument])
+                self.grow(call, mask if effects.header is None else self.content(mask, effects.header))
             case Origin.UNKNOWN:
                 self.grow(call, self.unknown)
             case Origin.FRESH:
                 pass
 
+    def copy_content(self, into: Value, source: Value) -> None:
+        """Bytes move: what they point to moves along, to the corresponding place if both places are known."""
+        start, target = self.offset(source), self.offset(into)
+        for index in _indices(self.mask(source)):
+            for place, stored in list(self.contents[index].items()):
+                moved = None if place is None or start is None or target is None else place - start + target
+                self.grow_content(self.mask(into), stored, moved)
+
     # -------------------------------------------------------------------------------------------- result
 
     def result(self) -> PointsTo:
         overlaps = tuple(self.overlaps_of(item) for item in self.objects)
-        return PointsTo(tuple(self.objects), self.pointees, tuple(self.contents), self.globals, overlaps)
+        contents = tuple(_union(iter(places.values())) for places in self.contents)
+        return PointsTo(tuple(self.objects), self.pointees, contents, self.globals, overlaps)
 
     def overlaps_of(self, item: MemoryObject) -> int:
         return _union(1 << other.index for other in self.objects if self.may_share(item, other))
@@ -361,6 +393,13 @@ class _Solver:
             return False
         both_global = kinds == (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
         return not both_global
+
+
+def _indices(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
 
 
 def _is_exclusive(item: MemoryObject) -> bool:

@@ -82,6 +82,7 @@ def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) ->
 
 
 _FRESH: Final = Effects(result=Origin.FRESH)
+_MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -96,14 +97,14 @@ RULES: Final[tuple[Rule, ...]] = (
             "NRT_MemInfo_new_varsize",
             "NRT_MemInfo_new_varsize_dtor",
         ),
-        _FRESH,
+        _MANAGED,
         _nothing,
         _allocate_forward,
     ),
     CallRule(("NRT_Allocate", "malloc"), _FRESH, _nothing, _plain_forward),
     CallRule(
         ("NRT_MemInfo_varsize_realloc", "NRT_MemInfo_varsize_alloc"),
-        Effects(result=Origin.ARGUMENT, result_argument=0, frees=frozenset({0})),
+        Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA, frees=frozenset({0})),
         _reallocate_reverse,
         _reallocate_forward,
     ),

@@ -58,12 +58,14 @@ def _describe(f: Any) -> str:
 
 def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:
     """The derivative for a key, built once per function; it lives as long as the function."""
-    with _lock:
-        memo = primal.__dict__.setdefault(_MEMO, {})
-        if key not in memo:
-            memo[key] = build()
-        found: _T = memo[key]
-        return found
+    memo: dict[Any, _T] = primal.__dict__.setdefault(_MEMO, {})
+    found = memo.get(key)
+    if found is None:
+        with _lock:
+            found = memo.get(key)
+            if found is None:
+                found = memo[key] = build()
+    return found
 
 
 def options_or_default(options: Options | None) -> Options:

@@ -78,6 +78,20 @@ def _derivative(
     returns: Returns,
 ) -> DerivativeDispatcher:
     primal = primal_of(f)
+    numbers = argnums if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, list) else argnums
+    key = (kind, type(argnums), numbers, bool(has_aux), options)
+    return remembered(primal, key, lambda: _checked(kind, f, primal, argnums, has_aux, options, returns))
+
+
+def _checked(
+    kind: str,
+    f: Callable[..., Any],
+    primal: Any,
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    options: Options | None,
+    returns: Returns,
+) -> DerivativeDispatcher:
     positions = check_positions(primal, argnums)
     role = Role.INTO if returns is Returns.VALUE else Role.GRADIENT
     task = Task(

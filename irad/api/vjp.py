@@ -63,13 +63,16 @@ def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tu
         SignatureError: no argument has a derivative.
     """
     primal = primal_of(f)
-    chosen = options_or_default(options)
-    forward = remembered(primal, ("vjp", chosen), lambda: ForwardDispatcher(primal, chosen, (_rebuild, (f, chosen))))
+    forward = _forward(f, options)
     number, value, state, shadows = forward(*args)
     name = primal.py_func.__qualname__
     return value, Pullback(name, forward.pullbacks[int(number)], state, shadows, (args, value))
 
 
-def _rebuild(f: Callable[..., Any], options: Options) -> ForwardDispatcher:
+def _forward(f: Callable[..., Any], options: Options | None) -> ForwardDispatcher:
     primal = primal_of(f)
-    return remembered(primal, ("vjp", options), lambda: ForwardDispatcher(primal, options, (_rebuild, (f, options))))
+
+    def build() -> ForwardDispatcher:
+        return ForwardDispatcher(primal, options_or_default(options), (_forward, (f, options)))
+
+    return remembered(primal, ("vjp", options), build)

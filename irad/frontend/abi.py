@@ -26,6 +26,8 @@ RETURN_INDEX = 0
 EXCEPTION_INDEX = 1
 FIRST_ARGUMENT_INDEX = 2
 
+FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
+
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
 
@@ -108,7 +110,7 @@ def leaves_of(numba_type: Any, index: int = 0, path: tuple[int, ...] = ()) -> It
 
 def kind_of(numba_type: Any) -> LeafKind:
     """What a value of this type, which is no tuple, means for a derivative."""
-    if isinstance(numba_type, types.Float):
+    if numba_type in FLOATS:
         return LeafKind.FLOAT
     if isinstance(numba_type, types.Array) and holds_floats(numba_type.dtype):
         return LeafKind.ARRAY
@@ -121,7 +123,7 @@ def holds_floats(element: Any) -> bool:
         return any(holds_floats(field.type) for field in element.fields.values())
     if isinstance(element, types.NestedArray):
         return holds_floats(element.dtype)
-    return isinstance(element, types.Float)
+    return element in FLOATS
 
 
 def arguments_of(function: Callable[..., Any], argument_types: tuple[Any, ...]) -> tuple[Argument, ...]:

@@ -21,8 +21,7 @@ from irad.frontend.annotations import Returns, Role, Seed
 from irad.frontend.argument_memory import ArgumentMemory, array_at
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba_types import types
-
-OUT_OF_MEMORY = -4
+from irad.passes.exhaustion import EXHAUSTED
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
@@ -139,7 +138,7 @@ class Sweeps:
             with failed:
                 self.close_arena(close, arena)
                 self.memory.release()
-                is_memory = self.builder.icmp_signed("==", status.code, _STATUS(OUT_OF_MEMORY))
+                is_memory = self.builder.icmp_signed("==", status.code, _STATUS(EXHAUSTED))
                 with self.builder.if_then(is_memory):
                     self.raise_out_of_memory()
                 self.context.call_conv.return_status_propagate(self.builder, status)

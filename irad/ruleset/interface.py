@@ -43,6 +43,8 @@ class Effects:
         captures_into: see ``captures``.
         copies: pairs (to, from): the pointers stored in from's pointee may end up in to's.
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
+        header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at this
+            byte of it; for Origin.ARGUMENT: the result is what is stored there.
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
         other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never repeat it.
     """
@@ -55,6 +57,7 @@ class Effects:
     copies: tuple[tuple[int, int], ...] = ()
     result: Origin = Origin.UNKNOWN
     result_argument: int = 0
+    header: int | None = None
     writes_no_floats: bool = False
     other: bool = True
 

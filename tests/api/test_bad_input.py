@@ -6,9 +6,9 @@ import functools
 import math
 
 import numba
-import numba.typed
 import numpy as np
 import pytest
+from numba.typed import List
 
 import irad
 
@@ -132,7 +132,7 @@ def test_list_argument():
     def f(values, x):
         return values[0] * x
 
-    values = numba.typed.List([2.0, 3.0])
+    values = List([2.0, 3.0])
     with pytest.raises(irad.UnsupportedError, match="argument 0"):
         irad.grad(f)(values, 1.0)
 

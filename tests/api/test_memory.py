@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import weakref
 from collections.abc import Callable
 
 import numba
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
+from numba.core.runtime.nrt import rtsys
 
 import irad
 
 CALLS = 2000
+
+_nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
 
 
 @pytest.fixture(autouse=True)
