@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -129,8 +130,9 @@ def locate(error: IradError, module: Module) -> None:
     """Gives an error, and those it lists, the place in the user's source."""
     for item in (error, *(error.errors if isinstance(error, UnsupportedProgram) else ())):
         if item.location is None and isinstance(item.instruction, Instruction):
-            item.location = _location(module, item.instruction)
+            item.location = source_location(module, item.instruction)
+            item.detail = item.detail or _source_line(item.location)
 
 
-def _location(module: Module, inst: Instruction) -> SourceLocation | None:
-    return source_location(module, inst)
+def _source_line(location: SourceLocation | None) -> str | None:
+    return linecache.getline(location.file, location.line).strip() or None if location is not None else None

@@ -99,10 +99,12 @@ class InternalError(IradError):
 class UnsupportedProgram(UnsupportedError):
     """Several unsupported constructs of one program, listed at once in ``errors``."""
 
-    def __init__(self, name: str, errors: Sequence[IradError]) -> None:
+    def __init__(self, errors: Sequence[IradError]) -> None:
         self.errors = tuple(errors)
-        listing = "\n\n".join(str(e) for e in self.errors)
-        super().__init__(
-            f"{name} has {len(self.errors)} constructs that irad cannot differentiate\n\n{listing}\n",
-            "change or annotate each as said above",
-        )
+        super().__init__("the function has several constructs that irad cannot differentiate", "change each as said")
+
+    def __str__(self) -> str:
+        listed = dict.fromkeys(str(e) for e in self.errors)
+        if len(listed) == 1:
+            return next(iter(listed))
+        return "\n\n".join((f"{self.problem} ({len(listed)})", *listed))

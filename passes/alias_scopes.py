@@ -83,9 +83,8 @@ class AliasScopes:
             members = list(self.points_to.members(mask))
             if not members or any(o.kind is ObjectKind.UNKNOWN or o.index not in self.scopes for o in members):
                 return {}
-            key = (lambda i: i) if kind == "primal" else (lambda i: -2 - i)
-            own = [key(o.index) for o in members]
-            near = {key(o.index) for o in self.points_to.members(self.points_to.overlapping(mask))}
+            own = [_key(kind, o.index) for o in members]
+            near = {_key(kind, o.index) for o in self.points_to.members(self.points_to.overlapping(mask))}
         self.used.update(own)
         apart = [k for k in self.scopes if k not in near]
         return {"alias.scope": self._list(own), "noalias": self._list(apart)}
@@ -105,3 +104,7 @@ class AliasScopes:
         declare = self.module.declare(_DECLARE, function_type(types.VOID, [types.METADATA]))
         for key in sorted(self.used):
             build.call(declare, [MetadataOperand(types.METADATA, None, self._list([key]))])
+
+
+def _key(kind: str, index: int) -> int:
+    return index if kind == "primal" else -2 - index

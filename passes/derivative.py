@@ -1,10 +1,10 @@
 """From a prepared module and a request to the derivative: analyses each wanted variant and generates its pair.
 
-    analyse     objects → memory types → effects → activity
-    forward     the augmented primal, without saves
-    reverse     the reverse sweep, with placeholders
-    materialise the plan, carried out in both
-    exhaustion  checks of tape allocations
+analyse     objects → memory types → effects → activity
+forward     the augmented primal, without saves
+reverse     the reverse sweep, with placeholders
+materialise the plan, carried out in both
+exhaustion  checks of tape allocations
 """
 
 from __future__ import annotations
@@ -76,16 +76,12 @@ def analyse(program: Program, variant: Variant) -> Unit:
     kept = 0 if program.saves_all else keepable(function, points_to, registry, results_change=arguments_change)
     effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change, kept=kept)
     shadowable = frozenset(
-        p
-        for p, kind in kinds.items()
-        if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
+        p for p, kind in kinds.items() if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
     )
     if program.saves_all:
         activity = everything(function, points_to, shadowable, registry)
     else:
-        activity = find_activity(
-            function, kinds, points_to, shadowable, registry, result_active=variant.result_active
-        )
+        activity = find_activity(function, kinds, points_to, shadowable, registry, result_active=variant.result_active)
     unit = Unit(
         program.module,
         function,
@@ -127,8 +123,6 @@ def _entry_shadows(unit: Unit) -> tuple[int, ...]:
         for i, param in enumerate(unit.function.params)
         if isinstance(param.type, PointerType) and unit.activity.has_shadow(param)
     )
-
-
 
 
 def _has_floats(memory: MemoryType | None) -> bool:

@@ -54,8 +54,6 @@ def _leave(forward: Forward) -> Block:
     return block
 
 
-
-
 def split_after(inst: Instruction) -> Block:
     """Moves what follows an instruction to a new block, which takes over the successors; the old one is left open."""
     block = inst.block

@@ -405,4 +405,3 @@ def _argument_kind(unit: Unit, argument: Value) -> ParameterKind:
     if isinstance(argument.type, PointerType) and unit.activity.has_shadow(argument):
         return ParameterKind.SHADOW
     return ParameterKind.CONST
-

@@ -253,7 +253,7 @@ class _Head:
         copy.metadata = {**own, **owner.sweep.scopes.primal(mask)}
 
     def affine(self, value: Value) -> Value:
-        """start + step · iteration."""
+        """Start + step · iteration."""
         loop, variable = self.owner.recipes.affine[value]
         start, number = self.get(variable.start), self.iteration(loop)
         build = self.build
@@ -264,4 +264,3 @@ class _Head:
         build = self.build
         narrow = number if value.type is types.I64 else build.trunc(number, value.type)
         return build.add(start, build.mul(narrow, step), name=value.name)
-

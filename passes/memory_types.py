@@ -34,6 +34,8 @@ class MemoryTypes:
         layouts: the byte pattern of an object, where the request states it or a copy hands it on.
         holds_pointers: objects in which pointers are stored, as a mask.
         accesses: the types with which (object index, byte offset) is accessed, where offsets are constant.
+        vague: objects accessed as floats at offsets that are not constant, as a mask.
+        prefixes: bytes at the start of an object that hold integers only, where there are any.
     """
 
     points_to: PointsTo
@@ -41,6 +43,8 @@ class MemoryTypes:
     layouts: tuple[MemoryType | None, ...]
     holds_pointers: int
     accesses: Mapping[tuple[int, int], frozenset[Type]]
+    prefixes: Mapping[int, int]
+    vague: int
 
     def layout(self, mask: int) -> MemoryType | None:
         """The one pattern that all objects of a set have; a set of lone float type is an array of it.
@@ -56,21 +60,23 @@ class MemoryTypes:
 
     def is_float_at(self, pointer: Value, kind: FloatType) -> bool:
         """Whether what a pointer points to is a float of that type: certainly, or as far as it can be told."""
-        for item in self.points_to.of(pointer):
-            layout = self.layouts[item.index] or self._lone(item.index)
-            if layout is not None and layout.floats():
-                offset = offset_modulo(pointer, layout.stride)
-                if offset is None or (offset, str(kind)) in layout.fields:
-                    return True
-            elif kind in self.floats[item.index]:
-                offset = offset_modulo(pointer, None)
-                if offset is None or kind in self.accesses.get((item.index, offset), frozenset()):
-                    return True
-        return False
+        return any(self._is_float_in(item.index, pointer, kind) for item in self.points_to.of(pointer))
+
+    def _is_float_in(self, index: int, pointer: Value, kind: FloatType) -> bool:
+        layout = self.layouts[index]
+        if layout is not None and layout.floats():
+            offset = offset_modulo(pointer, layout.stride)
+            return offset is None or (offset, str(kind)) in layout.fields
+        if kind not in self.floats[index]:
+            return False
+        offset = offset_modulo(pointer, None, self.points_to.bases)
+        if offset is None or kind in self.accesses.get((index, offset), frozenset()):
+            return True
+        return bool(self.vague >> index & 1) and offset >= self.prefixes.get(index, 0)
 
     def is_pointer_at(self, pointer: Value) -> bool:
         """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
-        offset = offset_modulo(pointer, None)
+        offset = offset_modulo(pointer, None, self.points_to.bases)
         return offset is not None and any(
             types.PTR in self.accesses.get((item.index, offset), frozenset()) for item in self.points_to.of(pointer)
         )
@@ -108,26 +114,48 @@ def find_memory_types(
             pointers |= 1 << item.index
     copies: list[tuple[int, int]] = []
     accesses: dict[tuple[int, int], set[Type]] = {}
+    vague = 0
     for inst in function.instructions():
         _collect(inst, points_to, registry, floats, copies)
-        _note_offset(inst, points_to, accesses)
+        vague |= _note_offset(inst, points_to, accesses)
     _spread(copies, points_to, floats, layouts)
     by_offset = {key: frozenset(found) for key, found in accesses.items()}
-    return MemoryTypes(points_to, tuple(frozenset(f) for f in floats), tuple(layouts), pointers, by_offset)
+    return MemoryTypes(
+        points_to,
+        tuple(frozenset(f) for f in floats),
+        tuple(layouts),
+        pointers,
+        by_offset,
+        _prefixes(points_to, registry),
+        vague,
+    )
 
 
-def _note_offset(inst: Instruction, points_to: PointsTo, accesses: dict[tuple[int, int], set[Type]]) -> None:
+def _prefixes(points_to: PointsTo, registry: Registry) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for item in points_to.objects:
+        if item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
+            effects = effects_of(resolve(item.value, registry))
+            if effects is not None and effects.integer_prefix:
+                found[item.index] = effects.integer_prefix
+    return found
+
+
+def _note_offset(inst: Instruction, points_to: PointsTo, accesses: dict[tuple[int, int], set[Type]]) -> int:
+    """Notes an access at a constant offset; returns the objects accessed as floats elsewhere."""
     match inst:
         case Load():
             pointer, accessed = inst.operands[0], inst.type
         case Store():
             pointer, accessed = inst.operands[1], inst.operands[0].type
         case _:
-            return
-    offset = offset_modulo(pointer, None)
+            return 0
+    offset = offset_modulo(pointer, None, points_to.bases)
     if offset is not None:
         for item in points_to.of(pointer):
             accesses.setdefault((item.index, offset), set()).add(accessed)
+        return 0
+    return points_to.mask(pointer) if _scalar(accessed) is not None else 0
 
 
 def _collect(
@@ -194,5 +222,3 @@ def _hand_on(
                 layouts[b.index] = layouts[a.index]
                 changed = True
     return changed
-
-

@@ -84,13 +84,17 @@ _SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 
 @dataclass(frozen=True, slots=True)
 class PointsTo:
-    """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``)."""
+    """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
+
+    ``bases`` are pointers to the start of an object.
+    """
 
     objects: tuple[MemoryObject, ...]
     pointees: Mapping[Value, int]
     contents: tuple[int, ...]
     globals: Mapping[Value, int]
     overlaps: tuple[int, ...]
+    bases: frozenset[Value]
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
@@ -349,7 +353,9 @@ class _Solver:
 
     def visit_effects(self, call: CallSite, effects: Effects) -> None:
         arguments = call.arguments
-        captured = _union(self.mask(arguments[i]) | self.content(self.mask(arguments[i])) for i in sorted(effects.captures))
+        captured = _union(
+            self.mask(arguments[i]) | self.content(self.mask(arguments[i])) for i in sorted(effects.captures)
+        )
         for i in sorted(effects.captures_into):
             self.grow_content(self.mask(arguments[i]), captured)
         for into, source in effects.copies:
@@ -378,7 +384,28 @@ class _Solver:
     def result(self) -> PointsTo:
         overlaps = tuple(self.overlaps_of(item) for item in self.objects)
         contents = tuple(_union(iter(places.values())) for places in self.contents)
-        return PointsTo(tuple(self.objects), self.pointees, contents, self.globals, overlaps)
+        return PointsTo(tuple(self.objects), self.pointees, contents, self.globals, overlaps, self.all_bases())
+
+    def all_bases(self) -> frozenset[Value]:
+        """Results of allocations, and the data pointers read from their headers."""
+        found = set(self.bases)
+        for inst in self.function.instructions():
+            if isinstance(inst, Load) and self.is_data_pointer(inst):
+                found.add(inst)
+            elif isinstance(inst, CallSite):
+                effects = effects_of(resolve(inst, self.registry))
+                if effects is not None and effects.result is Origin.ARGUMENT and effects.header is not None:
+                    found.add(inst)
+        return frozenset(found)
+
+    def is_data_pointer(self, load: Load) -> bool:
+        """Whether a load reads the address of an allocation's data from its header."""
+        pointer = load.operands[0]
+        owners = [self.objects[i] for i in _indices(self.mask(pointer))]
+        if not owners or any(item.kind is not ObjectKind.HEADER for item in owners):
+            return False
+        offset = self.offset(pointer)
+        return offset is not None and all(self.contents[item.index].keys() == {offset} for item in owners)
 
     def overlaps_of(self, item: MemoryObject) -> int:
         return _union(1 << other.index for other in self.objects if self.may_share(item, other))
@@ -420,5 +447,3 @@ def _may_hold_pointer(type_: Type) -> bool:
             return _may_hold_pointer(element)
         case _:
             return False
-
-

@@ -135,7 +135,7 @@ def make_plan(forward: Forward, recipes: Recipes, needs: Iterable[Value]) -> Pla
     wanted = [v for v in dict.fromkeys(needs) if not is_free(v)]
     if forward.unit.everything:
         return Plan(tuple(wanted), dict.fromkeys(wanted, "saved: the plan is save_all"))
-    flow = Flow()
+    flow: Flow[Value] = Flow()
     sources: list[Value] = []
     own = {forward.frame_pointer, forward.arena}
     seen: dict[Value, None] = {}
@@ -188,5 +188,3 @@ def _reasons(recipes: Recipes, seen: Iterable[Value], saved: Set[Value]) -> dict
         else:
             reasons[value] = "not needed once others are saved"
     return reasons
-
-

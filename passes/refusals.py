@@ -21,7 +21,7 @@ def check_unit(unit: Unit) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise UnsupportedProgram(unit.function.name or "the function", errors)
+        raise UnsupportedProgram(errors)
 
 
 def _errors(unit: Unit) -> Iterator[IradError]:
@@ -140,5 +140,3 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         f"no derivative rule for a call of {callee.name}",
         "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",
     )
-
-

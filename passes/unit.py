@@ -74,5 +74,3 @@ def reverse_type(variant: Variant) -> FunctionType:
     seeds = [result] if variant.result_active else []
     outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
     return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
-
-

@@ -83,6 +83,8 @@ def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) ->
 
 _FRESH: Final = Effects(result=Origin.FRESH)
 _MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
+# A list or set begins with its size, its capacity and a flag (`ListPayload` in numba/cpython/listobj.py): 24 bytes.
+_CONTAINER: Final = Effects(result=Origin.FRESH, header=_DATA, integer_prefix=24)
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -94,13 +96,12 @@ RULES: Final[tuple[Rule, ...]] = (
             "NRT_MemInfo_alloc_safe_aligned",
             "NRT_MemInfo_alloc_dtor",
             "NRT_MemInfo_alloc_dtor_safe",
-            "NRT_MemInfo_new_varsize",
-            "NRT_MemInfo_new_varsize_dtor",
         ),
         _MANAGED,
         _nothing,
         _allocate_forward,
     ),
+    CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _nothing, _allocate_forward),
     CallRule(("NRT_Allocate", "malloc"), _FRESH, _nothing, _plain_forward),
     CallRule(
         ("NRT_MemInfo_varsize_realloc", "NRT_MemInfo_varsize_alloc"),

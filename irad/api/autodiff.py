@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from irad.api.annotate import ROLES, Active, Annotation, Const, Mode
-from irad.api.functions import options_or_default, primal_of, remembered
+from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.errors import SignatureError
 from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -49,6 +49,7 @@ def autodiff(
     primal = primal_of(f)
     if not isinstance(mode, Mode):
         raise SignatureError(f"{mode!r} is no mode", "use (a) irad.Reverse or (b) irad.ReverseWithPrimal")
+    check_options(options)
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
     key = (mode, kinds, source, options)

@@ -68,17 +68,19 @@ def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:
     return found
 
 
-def options_or_default(options: Options | None) -> Options:
-    """The user's options, or those of the environment.
+def check_options(options: Any) -> None:
+    """Checks what a user gave as options.
 
     Raises:
-        SignatureError: what was given is no `Options`.
+        SignatureError: it is neither None nor an `Options`.
     """
-    if options is None:
-        return Options.from_environment()
-    if not isinstance(options, Options):
+    if options is not None and not isinstance(options, Options):
         raise SignatureError(f"options={options!r} is no irad.Options", "give irad.Options(…)")
-    return options
+
+
+def options_or_default(options: Options | None) -> Options:
+    """The user's options, or those of the environment at the time a derivative is made."""
+    return Options.from_environment() if options is None else options
 
 
 def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from irad.api.functions import check_positions, options_or_default, primal_of, remembered
+from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
 from irad.frontend.annotations import Returns, Role, Task
 from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.options import Options
@@ -78,8 +78,11 @@ def _derivative(
     returns: Returns,
 ) -> DerivativeDispatcher:
     primal = primal_of(f)
-    numbers = argnums if isinstance(argnums, int) else tuple(argnums) if isinstance(argnums, list) else argnums
-    key = (kind, type(argnums), numbers, bool(has_aux), options)
+    check_options(options)
+    numbers = tuple(argnums) if isinstance(argnums, list | tuple) else (argnums,)
+    if any(type(number) is not int for number in numbers):  # wrong, or ints of NumPy
+        return _checked(kind, f, primal, argnums, has_aux, options, returns)
+    key = (kind, numbers, isinstance(argnums, int), bool(has_aux), options)
     return remembered(primal, key, lambda: _checked(kind, f, primal, argnums, has_aux, options, returns))
 
 

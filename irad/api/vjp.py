@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
-from irad.api.functions import options_or_default, primal_of, remembered
+from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.frontend.pullback import ForwardDispatcher, close_state
 from irad.options import Options
 
@@ -62,10 +62,10 @@ def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tu
     Raises:
         SignatureError: no argument has a derivative.
     """
-    primal = primal_of(f)
+    check_options(options)
     forward = _forward(f, options)
     number, value, state, shadows = forward(*args)
-    name = primal.py_func.__qualname__
+    name = forward.primal.py_func.__qualname__
     return value, Pullback(name, forward.pullbacks[int(number)], state, shadows, (args, value))
 
 

@@ -104,6 +104,11 @@ class TextDispatcher(CPUDispatcher):
 
     def _build(self, compiler: Any, arguments: tuple[Any, ...]) -> Any:
         generated = self._generate(arguments)
+        if numba_code.is_generator(generated.signature.return_type):
+            raise BackendError(
+                f"{self.py_func.__name__} returns a generator, whose steps cannot be called from outside",
+                "use the generator in a compiled function and return what it yields",
+            )
 
         def library_of(descriptor: Any, wrap: Callable[[Any], None]) -> tuple[Any, tuple[Any, ...]]:
             module = parse(generated.text)

@@ -140,6 +140,11 @@ def compile_result(
     )
 
 
+def is_generator(numba_type: Any) -> bool:
+    """Whether values of a type are generators."""
+    return isinstance(numba_type, types.Generator)
+
+
 def _has_cfunc_wrapper(signature: Any) -> bool:
     """Numba's own condition for a wrapper that makes a function a first-class value."""
     unsupported = any(isinstance(argument, types.Omitted | types.Generator) for argument in signature.args)

@@ -26,6 +26,7 @@ from numba.core.runtime import rtsys
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
 from irad.frontend.numba_raw import Entry, RawContext, real_context
@@ -147,6 +148,8 @@ class Shadow:
             (lowering.BaseLower, "_compute_def_location", _definition_location),
             (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
             (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
+            (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
+            (GUFunc, "_compile_for_argtys", _compile_generalized),
         ):
             yield owner, name, self._bind(replacement, getattr(owner, name))
 
@@ -269,14 +272,14 @@ def _definition_location(_: Any, self: Any) -> Any:
 
 
 def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
-    """The loop of a ``@vectorize`` function for element types, lowered in the shadow."""
+    """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
     with _SHADOW.suspended():
         declared, _ = original(self, ewise_types)
     overloads = self._dispatcher.overloads
     if declared is not None and declared not in overloads:
         _lower_elementwise(self, declared)
     if declared is None and not self._frozen:
-        declared = next((sig for sig in overloads if sig.args == tuple(ewise_types)), None)
+        declared = next((sig for sig in overloads if self.match_signature(tuple(ewise_types), sig)), None)
     if declared is None:
         return None, None
     return declared, overloads[declared]
@@ -287,8 +290,14 @@ def _compile_elementwise(_: Any, self: Any, argtys: Any, return_type: Any = None
     return _lower_elementwise(self, tuple(argtys) if return_type is None else return_type(*argtys))
 
 
+def _compile_generalized(_: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+    """The same for ``@guvectorize``."""
+    return _lower_elementwise(self, self._get_function_type(*argtys))
+
+
 def _lower_elementwise(self: Any, sig: Any) -> Any:
-    compiled = self._dispatcher.compile(sig, **self.targetoptions)
+    options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
+    compiled = self._dispatcher.compile(sig, **options)
     self._lower_me.libs.append(compiled.library)
     return compiled
 

@@ -19,6 +19,8 @@ from typing import Protocol, TypeAlias
 
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+from irad.ir.types import FunctionType
 from irad.ir.values import Value
 from irad.ruleset.expr import Expr
 from irad.ruleset.memory_type import MemoryType
@@ -45,6 +47,7 @@ class Effects:
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
         header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at this
             byte of it; for Origin.ARGUMENT: the result is what is stored there.
+        integer_prefix: so many bytes at the start of allocated data hold integers only (the size of a list).
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
         other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never repeat it.
     """
@@ -58,6 +61,7 @@ class Effects:
     result: Origin = Origin.UNKNOWN
     result_argument: int = 0
     header: int | None = None
+    integer_prefix: int = 0
     writes_no_floats: bool = False
     other: bool = True
 
@@ -111,43 +115,55 @@ class ForwardContext(Protocol):
     @property
     def before(self) -> Builder:
         """Emits just before the call."""
+        ...
 
     @property
     def after(self) -> Builder:
         """Emits just after the call (after what was emitted there before)."""
+        ...
 
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
+        ...
 
     def value(self, primal: Value) -> Value:
         """What an argument of the call is in the forward sweep."""
+        ...
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow pointer of an active pointer."""
+        ...
 
     def set_shadow(self, shadow: Value) -> None:
         """States the shadow of the call's own (pointer) result."""
+        ...
 
     def allocate(self, size: Value) -> Value:
         """Emits, before the call, an allocation of ``size`` (i64) bytes of tape memory, 64-byte aligned, not zeroed.
 
         It lives until the derivative ends. Failure is handled by the generator.
         """
+        ...
 
     def layout(self, pointer: Value) -> MemoryType | None:
         """What the memory behind a pointer holds, or None when that is not known."""
+        ...
 
     def holds_floats(self, pointer: Value) -> bool:
         """Whether the memory behind a pointer may hold floating-point numbers."""
+        ...
 
     def holds_pointers(self, pointer: Value) -> bool:
         """Whether pointers are stored in the memory behind a pointer."""
+        ...
 
     def overwritten(self, pointer: Value) -> bool:
         """Whether memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
+        ...
 
-    def declare(self, name: str, call_type: object, attributes: tuple[str, ...] = ()) -> Value:
+    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
         """A declaration (a `Function` of a `FunctionType`) in the derivative module."""
+        ...
 
 
 class ReverseContext(Protocol):
@@ -156,30 +172,39 @@ class ReverseContext(Protocol):
     @property
     def builder(self) -> Builder:
         """Where the adjoint goes. A rule that makes new blocks leaves it positioned in the last one."""
+        ...
 
     def is_active(self, value: Value) -> bool:
         """As in the forward sweep."""
+        ...
 
     def value(self, primal: Value) -> Value:
         """A value of the forward sweep (an argument, the result, or one of the `saved` ones), saved or recomputed."""
+        ...
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow of an active pointer argument."""
+        ...
 
     def layout(self, pointer: Value) -> MemoryType | None:
         """As in the forward sweep."""
+        ...
 
     def holds_floats(self, pointer: Value) -> bool:
         """As in the forward sweep."""
+        ...
 
     def cotangent(self, result: Value) -> Value:
         """The cotangent of the call's float result; asking for it takes it (it is zero afterwards)."""
+        ...
 
     def accumulate(self, value: Value, amount: Value) -> None:
         """Adds to the cotangent of a float argument; does nothing when it is not active."""
+        ...
 
-    def declare(self, name: str, call_type: object, attributes: tuple[str, ...] = ()) -> Value:
+    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
         """A declaration in the derivative module."""
+        ...
 
 
 Forward: TypeAlias = Callable[[ForwardContext, CallSite], Sequence[Value]]

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numba
 import numpy as np
 
-from irad.testing.random_source import Signature, write_program
+from irad.testing.random_expressions import Signature
+from irad.testing.random_source import write_program
 
 _LARGEST: Final = 1e4
 _LENGTHS: Final = (4, 4, 5, 6)

@@ -24,7 +24,7 @@ def reduce_program(program: Program, failure: Callable[[Program], str | None], a
         failure: names the kind of failure of a program; None when it does not fail.
         attempts: how often ``failure`` is asked at most.
     """
-    kind = failure(program)
+    kind = failure(program) if attempts > 0 else None
     best = replace(program, source=ast.unparse(ast.parse(program.source)) + "\n")
     position = in_vain = 0
     while attempts > 0:

@@ -120,7 +120,7 @@ def scaled_again(build: Builder, cotangent: Value, factor: Value) -> Value:
 
 
 def _remainder_divisor(sweep: Sweep, inst: Binary, cotangent: Value) -> Value:
-    """d fmod(a, b) / db = -trunc(a / b)."""
+    """D fmod(a, b) / db = -trunc(a / b)."""
     build = sweep.build
     a, b = (sweep.value(v) for v in inst.operands)
     suffix = "f64" if inst.type is types.DOUBLE else "f32"
@@ -196,9 +196,7 @@ def _reverse_aggregate(sweep: Sweep, inst: ExtractValue | InsertValue, cotangent
             sweep.accumulate(whole, rest)
 
 
-def _reverse_vector(
-    sweep: Sweep, inst: ExtractElement | InsertElement | ShuffleVector, cotangent: Value
-) -> None:
+def _reverse_vector(sweep: Sweep, inst: ExtractElement | InsertElement | ShuffleVector, cotangent: Value) -> None:
     whole = inst.operands[0]
     match inst:
         case ExtractElement():
@@ -217,5 +215,3 @@ def _reverse_vector(
             sweep.accumulate(whole, rest)
         case ShuffleVector():
             raise unsupported(inst)
-
-

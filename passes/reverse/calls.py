@@ -107,5 +107,3 @@ class _RuleContext:
 
     def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
         return self.sweep.forward.program.module.declare(name, call_type, attributes)
-
-

@@ -100,7 +100,9 @@ def _finish(sweep: Sweep, order: list[Block]) -> None:
     start = Builder(sweep.allocas)
     if order:
         start.br(sweep.places[order[0]].block)
-    build = sweep.build if order else start  # the entry block's adjoint is the last one emitted, and has no terminator yet
+    build = (
+        sweep.build if order else start
+    )  # the entry block's adjoint is the last one emitted, and has no terminator yet
     first_out = 2 + unit.variant.result_active
     for index, out in zip(_active_parameters(unit), sweep.function.params[first_out:], strict=True):
         param = unit.function.params[index]
@@ -125,4 +127,3 @@ def _is_busy(unit: Unit, inst: Instruction) -> bool:
             return not isinstance(resolve(inst, unit.registry), Inactive) and takes_part(unit, inst)
         case _:
             return False
-

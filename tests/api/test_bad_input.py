@@ -8,7 +8,7 @@ import math
 import numba
 import numpy as np
 import pytest
-from numba.typed import List
+from numba.typed.typedlist import List
 
 import irad
 
@@ -49,7 +49,7 @@ def test_no_function_for_vjp_and_autodiff():
         irad.autodiff(irad.Reverse, math.sin, irad.Active(1.0))
 
 
-@pytest.mark.parametrize("argnums", [2, -3, (0, 2), (), (0, 0), (1, -1), "0", 1.0, None, True, (0, "b")])
+@pytest.mark.parametrize("argnums", [2, -3, (0, 2), (), (0, 0), (1, -1), "0", 1.0, None, True, (0, "b"), [[0]], {0: 1}])
 def test_bad_argnums(argnums):
     with pytest.raises(irad.SignatureError) as caught:
         irad.grad(product, argnums)
@@ -245,3 +245,7 @@ def test_function_that_uses_a_derivative():
 def test_bad_options(options):
     with pytest.raises(irad.SignatureError, match="Options"):
         irad.grad(product, options=options)
+    with pytest.raises(irad.SignatureError, match="Options"):
+        irad.vjp(product, 1.0, 2.0, options=options)
+    with pytest.raises(irad.SignatureError, match="Options"):
+        irad.autodiff(irad.Reverse, product, irad.Active(1.0), irad.Active(2.0), options=options)

@@ -150,6 +150,22 @@ def test_calls_that_are_refused_keep_nothing(call):
     assert kept(refused) == (0, 0)
 
 
+def test_a_tape_too_large_for_memory_is_a_memory_error():
+    @numba.njit
+    def f(x, n):
+        for _ in range(n):
+            x = np.sin(x) * x
+        return x
+
+    gradient = irad.grad(f)
+    expected = gradient(1.9, 10)
+    with pytest.raises(MemoryError):
+        gradient(1.9, 10**14)
+    with pytest.raises(MemoryError):
+        irad.vjp(f, 1.9, 10**14)
+    assert gradient(1.9, 10) == expected
+
+
 def test_pullback_frees_what_it_holds():
     x = np.ones(5)
     value, pullback = irad.vjp(returns_arrays, x)

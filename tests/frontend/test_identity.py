@@ -11,7 +11,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import float64, int64, literal_unroll, literally, njit, objmode, prange, stencil, typed, types, vectorize
+from numba import (
+    float64,
+    guvectorize,
+    int64,
+    literal_unroll,
+    literally,
+    njit,
+    objmode,
+    prange,
+    stencil,
+    typed,
+    types,
+    vectorize,
+)
 from numba.experimental import jitclass
 from numba.extending import overload, register_jitable
 
@@ -654,6 +667,28 @@ def ufuncs(a, v):
     return _vectorized(a).sum() + _dynamic_ufunc(a, v).sum() + _dynamic_ufunc(v, v)
 
 
+@guvectorize([(float64[:], float64, float64[:])], "(n),()->(n)")
+def _generalized(x, y, r):
+    for i in range(x.shape[0]):
+        r[i] = x[i] + y
+
+
+@guvectorize("(n),()->(n)")
+def _dynamic_generalized(x, y, r):
+    for i in range(x.shape[0]):
+        r[i] = x[i] * y
+
+
+@case(lambda: [(matrix(), 2.0), (vector(), 3.0)])
+@njit
+def generalized_ufuncs(a, v):
+    out = np.empty_like(a)
+    _generalized(a, v, out)
+    again = np.empty_like(a)
+    _dynamic_generalized(out, v, again)
+    return again
+
+
 @stencil
 def _kernel(a):
     return 0.5 * (a[-1] + a[1])
@@ -878,6 +913,36 @@ def test_identity_is_inlined_in_njit_code() -> None:
     text = caller.inspect_llvm(caller.signatures[0])
     entry = text[text.index("define") : text.index("\n}")]
     assert not [line for line in entry.splitlines() if " call i32 @_ZN" in line]
+
+
+def test_ufuncs_called_from_python_stay_as_they_are() -> None:
+    @vectorize
+    def dynamic(x, y):
+        return x * y
+
+    @guvectorize("(n),()->(n)")
+    def generalized(x, y, r):
+        for i in range(x.shape[0]):
+            r[i] = x[i] * y
+
+    @njit
+    def uses(a):
+        out = np.empty_like(a)
+        generalized(a, 2.0, out)
+        return dynamic(a, out)
+
+    assert_same(identity(uses)(vector()), vector() * vector() * 2)
+    assert dynamic.ntypes == 0
+    assert_same(dynamic(vector(), vector()), vector() ** 2)
+    out = np.zeros(8)
+    generalized(vector(), 2.0, out)
+    assert_same(out, vector() * 2)
+    assert_same(uses(vector()), vector() * vector() * 2)
+
+
+def test_returned_generators_are_refused() -> None:
+    with pytest.raises(BackendError, match="returns a generator"):
+        identity(_generator)(3, 1.0)
 
 
 def test_identity_of_identity() -> None:

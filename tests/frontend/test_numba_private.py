@@ -14,6 +14,7 @@ from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
 import irad.frontend
@@ -30,6 +31,10 @@ PRIVATE_METHODS = [
     (lowering.BaseLower, "_compute_def_location"),
     (dufunc.DUFunc, "find_ewise_function"),
     (dufunc.DUFunc, "_compile_for_argtys"),
+    (dufunc.DUFunc, "match_signature"),
+    (ufunc_base.UfuncBase, "find_ewise_function"),
+    (GUFunc, "_compile_for_argtys"),
+    (GUFunc, "_get_function_type"),
     (ufuncbuilder.UFuncDispatcher, "compile"),
     (cpu.CPUContext, "load_additional_registries"),
     (cpu.CPUContext, "get_executable"),

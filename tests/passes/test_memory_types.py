@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from irad.ir import types
+from irad.passes.memory_types import find_memory_types
+from irad.passes.request import MemoryType
+from tests.passes.units import DOUBLES, INTEGERS, POINTERS, parsed, points_to_of, registry, value
+
+RECORD = MemoryType(16, ((0, "i64"), (8, "double")))
+
+COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+
+
+def memory_types_of(text: str, memory):
+    function, points_to = points_to_of(text, memory)
+    given = dict(zip(function.params, memory, strict=True))
+    return function, points_to, find_memory_types(function, points_to, given, registry())
+
+
+def test_an_argument_has_the_layout_of_the_request():
+    text = "define void @f(ptr %a, ptr %b) {\n ret void\n}"
+    function, points_to, found = memory_types_of(text, [RECORD, INTEGERS])
+    a, b = function.params
+    assert found.layout(points_to.mask(a)) == RECORD
+    assert found.holds_floats(points_to.mask(a))
+    assert not found.holds_floats(points_to.mask(b))
+    assert found.layout(points_to.mask(a) | points_to.mask(b)) is None
+
+
+def test_a_place_in_a_record():
+    text = """
+    define void @f(ptr %a, i64 %i) {
+      %number = getelementptr { i64, double }, ptr %a, i64 %i, i32 0
+      %float = getelementptr { i64, double }, ptr %a, i64 %i, i32 1
+      %any = getelementptr double, ptr %a, i64 %i
+      ret void
+    }"""
+    function, _, found = memory_types_of(text, [RECORD, None])
+    places = [value(function, n) for n in ("number", "float", "any")]
+    assert [found.is_float_at(p, types.DOUBLE) for p in places] == [False, True, True]
+    assert not found.is_float_at(places[1], types.FLOAT)
+
+
+def test_accesses_type_a_local_by_offset():
+    text = """
+    define void @f(double %x, i64 %i) {
+      %d = alloca [2 x i64]
+      %one = getelementptr i64, ptr %d, i64 1
+      %any = getelementptr i64, ptr %d, i64 %i
+      store double %x, ptr %one
+      store float 1.0, ptr %one
+      store i64 %i, ptr %d
+      ret void
+    }"""
+    function, points_to, found = memory_types_of(text, [None, None])
+    d, one, anywhere = (value(function, n) for n in ("d", "one", "any"))
+    assert found.layout(points_to.mask(d)) is None  # two float types
+    assert [found.is_float_at(p, types.DOUBLE) for p in (d, one, anywhere)] == [False, True, True]
+
+
+def test_a_lone_float_type_is_an_array_of_it():
+    text = "define void @f(float %x, i64 %i) {\n %d = alloca [2 x float]\n store float %x, ptr %d\n ret void\n}"
+    function, points_to, found = memory_types_of(text, [None, None])
+    assert found.layout(points_to.mask(value(function, "d"))) == MemoryType(4, ((0, "float"),))
+
+
+def test_copies_hand_layouts_on_both_ways_and_along_a_chain():
+    text = (
+        COPY
+        + """
+    define void @f(ptr %a, i64 %n) {
+      %d = alloca [4 x i64]
+      %e = alloca [4 x i64]
+      call void @llvm.memcpy.p0.p0.i64(ptr %e, ptr %d, i64 %n, i1 false)
+      call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %d, i64 %n, i1 false)
+      ret void
+    }"""
+    )
+    function, points_to, found = memory_types_of(text, [RECORD, None])
+    assert [found.layout(points_to.mask(value(function, n))) for n in "de"] == [RECORD, RECORD]
+    assert found.holds_floats(points_to.mask(value(function, "e")))
+
+
+def test_where_pointers_are():
+    text = """
+    define void @f(ptr %a, ptr %b) {
+      %d = alloca { i64, ptr }
+      %at = getelementptr i8, ptr %d, i64 8
+      store ptr %a, ptr %at
+      ret void
+    }"""
+    function, points_to, found = memory_types_of(text, [DOUBLES, POINTERS])
+    d, at = value(function, "d"), value(function, "at")
+    assert found.holds_pointers & points_to.mask(d)
+    assert not found.holds_pointers & points_to.mask(function.params[0])
+    assert found.holds_pointers & points_to.mask(function.params[1])
+    assert [found.is_pointer_at(p) for p in (d, at)] == [False, True]
+
+
+def test_a_vector_access_counts_as_its_elements():
+    _, function = parsed("define void @f(ptr %a) {\n %x = load <2 x float>, ptr %a\n ret void\n}")
+    function, points_to, found = memory_types_of(
+        "define void @f(ptr %a) {\n %x = load <2 x float>, ptr %a\n ret void\n}", [None]
+    )
+    assert found.holds_floats(points_to.mask(function.params[0]))
+    assert found.is_float_at(function.params[0], types.FLOAT)
