@@ -2,9 +2,9 @@
 
 Input   a function, where its pointers point, how its parameters take part, the rules.
 Output  `Activity`. The function is not changed.
-Method  varied: forward from what the request differentiates; useful: backward from what the caller gets to see; active is both.
-        Memory is followed object by object. Then shadows: every object that is active, or merges in a pointer with one that
-        has a shadow, or holds pointers to one. All of it only grows, so it ends.
+Method  varied: forward from what the request differentiates; useful: backward from what the caller gets to see;
+        active is both. Memory is followed object by object. Then shadows: every object that is active, or merges in a
+        pointer with one that has a shadow, or holds pointers to one. All of it only grows, so it ends.
 Limit   an object is active as a whole: one active element makes the array active.
 
     %m = fmul double %x, %x          x active → m varied; m stored to the result → m useful: active
@@ -331,7 +331,7 @@ class _Solver:
 
 
 def differentiable_operands(inst: Instruction) -> list[Value]:
-    """The operands through which a derivative flows into the result of an instruction that is no load, store or call."""
+    """The operands through which a derivative flows into the result; not for loads, stores and calls."""
     match inst:
         case Binary() | Unary() | Phi() | Freeze() | ExtractValue() | InsertValue() | ShuffleVector():
             return inst.operands if is_differentiable(inst.type) else []

@@ -1,4 +1,4 @@
-"""Where in its object a pointer points, as far as that is known: offsets from the base, modulo the stride of a record."""
+"""Where in its object a pointer points: its offset from the base, plain or modulo the stride of a record."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = 
     """Byte offset of a pointer from the start of its object, modulo ``stride``; None when it is not known.
 
     With ``stride`` None the plain offset. Phis and selects count when all ways agree; a loop that advances a pointer by
-    whole records agrees with its start. ``bases`` are values known to point to the start of an object, beside parameters and
-    local variables.
+    whole records agrees with its start. ``bases`` are values known to point to the start of an object, beside
+    parameters and local variables.
     """
     return _Offsets(stride, bases).of(pointer, _DEPTH, frozenset())
 

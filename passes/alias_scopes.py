@@ -1,11 +1,11 @@
 """Alias metadata: tells LLVM which accesses of a generated function never touch the same bytes.
 
-Every memory object has a scope for its primal memory and one for its shadow; the tape has one. An access carries the scopes of
-all objects it may touch, and as `noalias` those of all that it cannot. Shadows are apart from all primal memory, the tape from
-both. An access that may touch unknown memory carries nothing.
+Every memory object has a scope for its primal memory and one for its shadow; the tape has one. An access carries the
+scopes of all objects it may touch, and as `noalias` those of all that it cannot. Shadows are apart from all primal
+memory, the tape from both. An access that may touch unknown memory carries nothing.
 
-The scopes are declared at the function's head: inlined into a loop of a caller, each iteration gets its own, because there the
-same scope may stand for other memory each time.
+The scopes are declared at the function's head: inlined into a loop of a caller, each iteration gets its own, because
+there the same scope may stand for other memory each time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DECLARE = "llvm.experimental.noalias.scope.decl"
 
 @dataclass(eq=False, slots=True)
 class AliasScopes:
-    """The scopes of one generated function. Keys: object index for primal memory, -2 - index for its shadow, -1 the tape."""
+    """The scopes of one generated function, by object index; -2 - index for its shadow, -1 for the tape."""
 
     module: Module
     points_to: PointsTo

@@ -2,8 +2,8 @@
 
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
-Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed from a
-        tainted one. It is lost when it is cast to an active float or stored where active floats are.
+Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
+        from a tainted one. It is lost when it is cast to an active float or stored where active floats are.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 

@@ -46,7 +46,7 @@ class GeneratedPair:
 
 
 def generate(module: Module, request: Request, registry: Registry) -> tuple[GeneratedPair, ...]:
-    """Adds the derivative of the requested entry, and of all callees it needs, to the module. The entry's comes first."""
+    """Adds the derivatives of the requested entry (the first) and of all callees it needs to the module."""
     program = Program(module, registry, request)
     entry = module.functions[request.entry]
     variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)

@@ -1,9 +1,10 @@
 """Effects: which loaded values can be read from memory again in the reverse sweep.
 
 Input   a function, where its pointers point, what its caller does with the arguments' memory.
-Output  `Effects`: for a pointer read at an instruction, whether that memory may have changed when the reverse sweep comes back.
-Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block, or in a
-        block that the load's block reaches; or when it does not outlive the forward sweep.
+Output  `Effects`: for a pointer read at an instruction, whether that memory may have changed when the reverse sweep
+        comes back.
+Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block,
+        or in a block that the load's block reaches; or when it does not outlive the forward sweep.
 Limit   writes are told apart by object and position, not by address.
 """
 

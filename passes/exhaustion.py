@@ -1,7 +1,8 @@
 """Checks for exhausted tape memory.
 
-Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag in the
-arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises MemoryError.
+Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
+in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
+MemoryError.
 """
 
 from __future__ import annotations

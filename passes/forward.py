@@ -1,8 +1,9 @@
 """The forward sweep: a copy of the primal that carries a shadow pointer beside every pointer with a shadow.
 
 Input   a `Unit`.
-Output  `Forward`: the augmented primal without its saves yet, and the maps from primal values to its values and shadows.
-        Counters, saves and checks for exhausted tape memory are added later (`irad.passes.reverse`, `irad.passes.tape`).
+Output  `Forward`: the augmented primal without its saves yet, and the maps from primal values to its values and
+        shadows. Counters, saves and checks for exhausted tape memory are added later (`irad.passes.reverse`,
+        `irad.passes.tape`).
 
     %p = getelementptr double, ptr %a, i64 %i        %p.shadow = getelementptr double, ptr %a.shadow, i64 %i
     %q = load ptr, ptr %p                            %q.shadow = load ptr, ptr %p.shadow

@@ -2,10 +2,10 @@
 
 Input   a `Unit`'s analyses; later the set of allocations that recomputed loads read.
 Output  `keepable`: a mask; `defer_frees`: rewrites the forward sweep.
-Method  Numba frees by dropping the last reference. A dropped reference is handed to the arena instead, which drops it when the
-        derivative ends. Nothing in the primal can tell the difference.
-Limit   allocations that move (growing lists), or that leave a callee, or the entry when its caller may write to them, are not
-        kept.
+Method  Numba frees by dropping the last reference. A dropped reference is handed to the arena instead, which drops it
+        when the derivative ends. Nothing in the primal can tell the difference.
+Limit   allocations that move (growing lists), or that leave a callee, or the entry when its caller may write to them,
+        are not kept.
 """
 
 from __future__ import annotations

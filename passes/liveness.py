@@ -1,7 +1,7 @@
 """Which blocks the reverse sweep visits: those from which the function returns without an error.
 
-A block that only leads to an error status carries no derivative in the entry function: its caller raises instead of running
-the reverse sweep. In callees every return is taken to be one after which the caller may go on.
+A block that only leads to an error status carries no derivative in the entry function: its caller raises instead of
+running the reverse sweep. In callees every return is taken to be one after which the caller may go on.
 """
 
 from __future__ import annotations

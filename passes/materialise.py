@@ -1,4 +1,4 @@
-"""Carries a plan out: saves in the forward sweep, loads and recomputed code in place of the reverse sweep's placeholders."""
+"""Carries a plan out: saves in the forward sweep, real code for the reverse sweep's placeholders."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ class Materialiser:
                 self.saved.setdefault(last)
 
     def after(self, value: Value, also: Value | None = None) -> Builder:
-        """Behind the definition of a value (and of the record of its iteration, when that is made in the same block)."""
+        """Behind the definition of a value, and behind ``also`` when that is made in the same block."""
         if isinstance(value, Parameter):
             return Builder.at_start(self.sweep.forward.function.entry)
         assert isinstance(value, Instruction)
@@ -164,6 +164,7 @@ class Materialiser:
             store_value(build, value, build.byte_offset(forward.frame_pointer, offset), forward.scopes.tape())
 
     def runtime(self, name: str) -> Function:
+        """A run-time function."""
         return runtime_function(self.sweep.forward.program.module, name)
 
     # -------------------------------------------------------------------------------------------- reverse sweep

@@ -3,7 +3,8 @@
 Input   a function, where its pointers point, what its arguments hold.
 Output  `MemoryTypes`: for each object the scalar types it is accessed as, and its layout where that is known.
 Method  seeds from the request; loads and stores add the type they use; copies between objects share what is known.
-Limit   types, not offsets, are collected from accesses; a layout comes from the request only, or from a lone float type.
+Limit   types, not offsets, are collected from accesses; a layout comes from the request only, or from a lone float
+        type.
 """
 
 from __future__ import annotations

@@ -4,10 +4,11 @@ Input   a function in normal form, what its parameters' memory holds, the rules 
 Output  `PointsTo`. The function is not changed.
 Method  inclusion-based and flow-insensitive: every pointer has a set of objects, every object a set of objects that the
         pointers stored in it may refer to; rules are applied until nothing grows.
-        Pointers in memory are told apart by byte offset where that is constant: an array's descriptor in a local variable.
+        Pointers in memory are told apart by byte offset where that is constant: an array's descriptor in a local
+        variable.
 Limit   an element of an array is as good as any other, and there is one object for all allocations of a site.
 
-    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)      m → {header m}, in which byte 24 points to {allocation m}
+    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)      m → {header m}; at byte 24: {allocation m}
     %d = load ptr, ptr (m + 24)                                   d → {allocation m}
     %p = select i1 %c, ptr %d, ptr %arg                           p → {allocation m, argument arg}
 """

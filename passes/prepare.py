@@ -1,12 +1,12 @@
 """Brings a module into the form that the generators expect.
 
 The front end has already made LLVM lower switches, give every function one return and bring loops into canonical form
-(preheader, one latch, dedicated exits, loop-closed values). What is left is to take away every promise that holds for the
-primal but not for its derivative: there, argument memory is read again later, and shadows are written.
+(preheader, one latch, dedicated exits, loop-closed values). What is left is to take away every promise that holds for
+the primal but not for its derivative: there, argument memory is read again later, and shadows are written.
 
-Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions, parameters,
-results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention), `noinline`,
-`alwaysinline`, calling conventions, line numbers.
+Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
+parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
+`noinline`, `alwaysinline`, calling conventions, line numbers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All variants of one derivative: declares their pairs, hands them out to call sites, lists what is still to be generated."""
+"""All variants of one derivative: declares their pairs, hands them out, lists what is still to be generated."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Pair:
     """The augmented primal and the reverse of one variant. Declared first, so that recursion finds them; filled later.
 
     Attributes:
-        augmented: `R' (ptr frame, ptr arena, primal parameters…, shadows…)`; R' is the primal's result, with the shadow of a
-            pointer result beside it.
+        augmented: `R' (ptr frame, ptr arena, primal parameters…, shadows…)`; R' is the primal's result, with the
+            shadow of a pointer result beside it.
         reverse: `void (ptr frame, ptr arena, [cotangent of the result], one ptr for each active parameter…)`; it stores
             the cotangents of the active parameters.
         frame_size: global constant, the bytes of frame that both share.

@@ -3,7 +3,8 @@
 Every pair has a *frame*, memory that its caller provides: regions for shadows of local variables, then a slot for each
 saved value that lies in no loop. Values of a loop are saved once per iteration:
 
-    counted loop     a slab, allocated before the loop when its trip count is known: one array per saved value, indexed by
+    counted loop     a slab, allocated before the loop when its trip count is known: one array per saved value,
+                     indexed by
                      the iteration number
     other loops      a record per iteration, allocated when the iteration starts, with a link to the one before
 

@@ -1,8 +1,8 @@
 """Numba's runtime (NRT): allocations get a shadow from the tape, with a header of the same layout.
 
-The header of an NRT allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp) holds the data pointer at byte 24 and the
-size at byte 32; array code reads the data pointer from there, and shadow code reads the shadow's from the shadow's header.
-Shadows are released with the tape, so reference counts concern the primal only.
+The header of an NRT allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp) holds the data pointer at byte 24 and
+the size at byte 32; array code reads the data pointer from there, and shadow code reads the shadow's from the shadow's
+header. Shadows are released with the tape, so reference counts concern the primal only.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _plain_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
 
 
 def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
-    """The shadow moves to new memory too; what was there goes along. Returns old and new shadow and the bytes in both."""
+    """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both."""
     header, size = call.arguments
     if not context.is_active(header):
         return ()

@@ -6,7 +6,8 @@ Passes dispatch with ``match`` over these classes. Operands change only through 
 
 Conventions for ``operands``:
     Binary a, b · Unary a · Cast a · ICmp/FCmp a, b · Select cond, a, b · Phi incoming values · Load ptr
-    Store value, ptr · GetElementPtr base, indices… · Alloca [count] · Call/Invoke/CallBr args…, bundle operands…, callee (last)
+    Store value, ptr · GetElementPtr base, indices… · Alloca [count]
+    Call/Invoke/CallBr args…, bundle operands…, callee (last)
     Ret [value] · Br none · CondBr cond · Switch value, case constants… · IndirectBr address · Resume value
     ExtractValue agg · InsertValue agg, value · ExtractElement vec, index · InsertElement vec, value, index
     ShuffleVector a, b, mask · AtomicRMW ptr, value · CmpXchg ptr, cmp, new · Fence none · Freeze a · VAArg list
@@ -103,7 +104,8 @@ def _drop_use(value: Value, user: Instruction) -> None:
 
 @dataclass(eq=False, slots=True)
 class Binary(Instruction):
-    """`%r = add nuw nsw i64 %a, %b`; opcodes: add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem.
+    """`%r = add nuw nsw i64 %a, %b`; opcodes: add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul
+    fdiv frem.
 
     ``flags``: nuw nsw exact disjoint, or fast-math words, as printed.
     """
@@ -122,7 +124,9 @@ class Unary(Instruction):
 
 @dataclass(eq=False, slots=True)
 class Cast(Instruction):
-    """`%r = sext i32 %a to i64`; trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast addrspacecast."""
+    """`%r = sext i32 %a to i64`; trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr
+    inttoptr bitcast addrspacecast.
+    """
 
     opcode: str = "bitcast"
     flags: tuple[str, ...] = ()
@@ -244,7 +248,9 @@ class Store(Instruction):
 
 @dataclass(eq=False, slots=True)
 class GetElementPtr(Instruction):
-    """`%r = getelementptr inbounds nuw T, ptr %p, i64 %i, …`; ``source_type`` is T; ``flags`` as printed (`inrange(…)` included)."""
+    """`%r = getelementptr inbounds nuw T, ptr %p, i64 %i, …`; ``source_type`` is T; ``flags`` as printed
+    (`inrange(…)` included).
+    """
 
     source_type: Type = types.I8
     flags: tuple[str, ...] = ()
@@ -291,7 +297,8 @@ class VAArg(Instruction):
 
 @dataclass(eq=False, slots=True)
 class CallSite(Instruction):
-    """What `call`, `invoke` and `callbr` share. The callee is the last operand, before it bundle operands, before them arguments.
+    """What `call`, `invoke` and `callbr` share. The callee is the last operand, before it bundle operands, before
+    them arguments.
 
     Attributes:
         function_type: the callee's type at the site.
@@ -365,7 +372,9 @@ class CondBr(Terminator):
 
 @dataclass(eq=False, slots=True)
 class Switch(Terminator):
-    """`switch T %v, label %default [ T c, label %b … ]`: ``targets`` = [default, case targets…], operands[1:] the case constants."""
+    """`switch T %v, label %default [ T c, label %b … ]`: ``targets`` = [default, case targets…], operands[1:] the
+    case constants.
+    """
 
 
 @dataclass(eq=False, slots=True)
@@ -385,7 +394,9 @@ class Resume(Terminator):
 
 @dataclass(eq=False, slots=True)
 class LandingPad(Instruction):
-    """`%r = landingpad T [cleanup] [catch T v | filter T v] …`: ``clauses`` = the clause words, parallel to the operands."""
+    """`%r = landingpad T [cleanup] [catch T v | filter T v] …`: ``clauses`` = the clause words, parallel to the
+    operands.
+    """
 
     cleanup: bool = False
     clauses: tuple[str, ...] = ()
@@ -393,7 +404,9 @@ class LandingPad(Instruction):
 
 @dataclass(eq=False, slots=True)
 class ExceptionPad(Instruction):
-    """`catchpad within %p [args]` and `cleanuppad within %p [args]`: operands = [within, args…]; ``opcode`` the keyword."""
+    """`catchpad within %p [args]` and `cleanuppad within %p [args]`: operands = [within, args…]; ``opcode`` the
+    keyword.
+    """
 
     opcode: str = "cleanuppad"
 

@@ -61,7 +61,7 @@ class Function(TrackedValue):
             preemption, visibility, DLL storage class.
         convention: `fastcc`, `cc 10`, … or None for C.
         result_attributes: of the result.
-        attributes: after the parameter list: `unnamed_addr`, `local_unnamed_addr`, `#4`, `alwaysinline`, `"key"="value"`.
+        attributes: after the parameter list: `unnamed_addr`, `#4`, `alwaysinline`, `"key"="value"`.
         suffix: the rest before the body, as printed: `section "…"`, `comdat`, `align 16`, `gc "…"`.
         operands: (keyword, constant) pairs of `prefix`, `prologue`, `personality`.
         metadata: attachments (kind, node), e.g. `dbg`.
@@ -119,7 +119,7 @@ class Module:
         asm: lines of `module asm`.
         structs: named struct types by name, in printed order.
         comdats: name → selection kind.
-        globals, aliases, functions: by name, in printed order (unnamed globals use their number as name, `is_numbered`).
+        globals, aliases, functions: by name, in printed order; unnamed globals by their number.
         attribute_groups: `#4` → the attributes between its braces, one string each.
         named_metadata: `!llvm.module.flags` → node references.
         metadata: number → node.

@@ -4,10 +4,10 @@
 `Inactive`     a callee through which no derivative flows.
 `CallRule`     a callee that reads or writes memory, or whose adjoint is code: two functions emit it.
 
-The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal ones;
-a `CallRule.forward` may add instructions to it and names the values that its adjoint will want. The *reverse sweep* visits
-the calls backwards; `CallRule.reverse` emits the adjoint and adds into cotangents and shadows. Which of the wanted values are
-saved and which are recomputed is the plan's business, not the rule's.
+The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal
+ones; a `CallRule.forward` may add instructions to it and names the values that its adjoint will want. The *reverse
+sweep* visits the calls backwards; `CallRule.reverse` emits the adjoint and adds into cotangents and shadows. Which of
+the wanted values are saved and which are recomputed is the plan's business, not the rule's.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ class Effects:
     """What a callee does to memory, by argument index.
 
     Attributes:
-        reads, writes: arguments through whose pointer it may read or write (the pointee itself, not what that points to).
-        frees: arguments whose pointee may be freed by it.
+        reads, writes: arguments through whose pointer it may read or write (the pointee itself, not what that points
+        to). frees: arguments whose pointee may be freed by it.
         captures: arguments whose pointer it may store in ``captures_into``'s pointees.
         captures_into: see ``captures``.
         copies: pairs (to, from): the pointers stored in from's pointee may end up in to's.
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
-        header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at this
-            byte of it; for Origin.ARGUMENT: the result is what is stored there.
+        header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at
+            this byte of it; for Origin.ARGUMENT: the result is what is stored there.
         integer_prefix: so many bytes at the start of allocated data hold integers only (the size of a list).
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
-        other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never repeat it.
+        other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never
+        repeat it.
     """
 
     reads: frozenset[int] = frozenset()

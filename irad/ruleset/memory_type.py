@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class MemoryType:
     """A pattern of ``stride`` bytes that repeats.
 
-    ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes that no
-    field covers are padding.
+    ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes
+    that no field covers are padding.
     """
 
     stride: int

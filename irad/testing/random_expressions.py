@@ -99,6 +99,11 @@ class Expressions:
                 return self.random.choice((f"{s.name}[0]", f"{s.name}[1][{self.index('4')}]"))
             case "list":
                 return f"{s.name}[{self.index(f'len({s.name})')}]"
+        others = [o for o in self.of("array") if s.kind == "array" and o.name != s.name]
+        if others and self.of("int") and self.random.random() < 0.12:
+            other = self.random.choice(others)
+            shortest = min(s.shape[0], other.shape[0])
+            return f"({s.name}, {other.name})[{self.integer()} % 2][{self.index(str(shortest))}]"
         return f"{s.name}[{self.index(str(s.shape[0]))}]"
 
     def index(self, length: str) -> str:

@@ -1,7 +1,7 @@
 """The adjoint of each instruction that is no call and no terminator.
 
-Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches into
-selects that compute both sides, so a guard in the user's source protects nothing; the guard here does.
+Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches
+into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does.
 
     z = fadd x, y       x̄ += z̄, ȳ += z̄              z = load p        shadow[p] += z̄
     z = fmul x, y       x̄ += z̄·y, ȳ += z̄·x          store z, p        z̄ += shadow[p]; shadow[p] = 0

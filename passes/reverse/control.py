@@ -7,9 +7,9 @@ Every live block of the primal has an adjoint block. Its end decides where the p
     one predecessor           there
     several                   the forward sweep notes the number of the predecessor in a phi; a switch on it
 
-Edges get blocks of their own: there the cotangents of phis go to their incoming values, and an edge that enters a reversed
-loop (an exit of the primal's) sets the loop's iteration number to that of its last iteration. A part of the graph in which
-nothing is active is stepped over.
+Edges get blocks of their own: there the cotangents of phis go to their incoming values, and an edge that enters a
+reversed loop (an exit of the primal's) sets the loop's iteration number to that of its last iteration. A part of the
+graph in which nothing is active is stepped over.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The state of a reverse sweep under construction: its blocks, cotangents, and what it wants of the forward sweep.
 
-A value of the forward sweep that the reverse sweep uses is a *need*: a placeholder at the head of the adjoint block, which
-the plan later replaces by a load from the tape or by recomputed code. So nothing is said twice: what is needed is what the
-generator asked for.
+A value of the forward sweep that the reverse sweep uses is a *need*: a placeholder at the head of the adjoint block,
+which the plan later replaces by a load from the tape or by recomputed code. So nothing is said twice: what is needed is
+what the generator asked for.
 
 Cotangents of values whose uses all lie in their own block are plain SSA values; the others live in stack slots, zero
 between uses, that LLVM turns into registers.

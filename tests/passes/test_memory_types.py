@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import pytest
+
 from irad.ir import types
 from irad.passes.memory_types import find_memory_types
 from irad.passes.request import MemoryType
-from tests.passes.units import DOUBLES, INTEGERS, POINTERS, parsed, points_to_of, registry, value
+from tests.passes.units import DOUBLES, INTEGERS, POINTERS, points_to_of, registry, value
 
 RECORD = MemoryType(16, ((0, "i64"), (8, "double")))
 
@@ -96,10 +98,34 @@ def test_where_pointers_are():
     assert [found.is_pointer_at(p) for p in (d, at)] == [False, True]
 
 
-def test_a_vector_access_counts_as_its_elements():
-    _, function = parsed("define void @f(ptr %a) {\n %x = load <2 x float>, ptr %a\n ret void\n}")
-    function, points_to, found = memory_types_of(
-        "define void @f(ptr %a) {\n %x = load <2 x float>, ptr %a\n ret void\n}", [None]
+@pytest.mark.parametrize("held", ["<2 x double>", "[2 x double]", "{ double, double }"])
+def test_vectors_and_aggregates_count_as_their_elements(held):
+    text = f"""
+    define void @f({held} %v) {{
+      %d = alloca {held}
+      %second = getelementptr i8, ptr %d, i64 8
+      store {held} %v, ptr %d
+      ret void
+    }}"""
+    function, points_to, found = memory_types_of(text, [None])
+    d, second = value(function, "d"), value(function, "second")
+    assert found.holds_floats(points_to.mask(d))
+    assert found.is_float_at(d, types.DOUBLE)
+    assert found.is_float_at(second, types.DOUBLE)
+
+
+def test_a_copy_of_a_float_is_a_float():
+    text = (
+        COPY
+        + """
+    define void @f(double %x) {
+      %d = alloca i64
+      %e = alloca i64
+      store double %x, ptr %d
+      call void @llvm.memcpy.p0.p0.i64(ptr %e, ptr %d, i64 8, i1 false)
+      %bits = load i64, ptr %e
+      ret void
+    }"""
     )
-    assert found.holds_floats(points_to.mask(function.params[0]))
-    assert found.is_float_at(function.params[0], types.FLOAT)
+    function, _, found = memory_types_of(text, [None])
+    assert found.is_float_at(value(function, "e"), types.DOUBLE)
