@@ -38,7 +38,8 @@ from irad.ir.module import Function
 from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType, element_types
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo
+from irad.passes.memory_types import MemoryTypes
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.passes.request import ParameterKind
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from irad.ruleset.registry import Registry
@@ -53,6 +54,8 @@ class Activity:
         shadowed: the memory objects that have a shadow, as a mask.
         active_objects: those whose floats are active, as a mask; the others have a shadow only for company.
         points_to: the result this one is built on.
+        varied, useful: floats that depend on an active input; floats on which an output depends.
+        varied_objects, useful_objects: the same of memory, as masks.
     """
 
     active: frozenset[Value]
@@ -60,6 +63,10 @@ class Activity:
     active_objects: int
     points_to: PointsTo
     reasons: Mapping[Value, str]
+    varied: frozenset[Value] = frozenset()
+    useful: frozenset[Value] = frozenset()
+    varied_objects: int = 0
+    useful_objects: int = 0
 
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
@@ -94,14 +101,23 @@ def is_differentiable(type_: Type) -> bool:
 
 
 def everything(
-    function: Function, points_to: PointsTo, shadowable: frozenset[Parameter], registry: Registry
+    function: Function,
+    points_to: PointsTo,
+    memory_types: MemoryTypes,
+    shadowable: frozenset[Parameter],
+    registry: Registry,
 ) -> Activity:
     """The plan `save_all`: every float is active and all memory has a shadow, as far as it can."""
     active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
     for inst in function.instructions():
         if is_differentiable(inst.type) and not _is_inactive_call(inst, registry):
             active[inst] = None
-    shadowed = _mask_of(o for o in points_to.objects if _can_have_shadow(o, shadowable))
+    shadowed = _mask_of(
+        o
+        for o in points_to.objects
+        if _can_have_shadow(o, shadowable)
+        and (memory_types.holds_floats(1 << o.index) or memory_types.holds_pointers >> o.index & 1)
+    )
     return Activity(frozenset(active), shadowed, shadowed, points_to, {})
 
 
@@ -229,7 +245,7 @@ class _Solver:
                     if not effects.writes_no_floats:
                         self.vary_objects(self.pointees(call, effects.writes) | self.points_to.mask(call))
             case _:
-                reached = self.reached_by(call)
+                reached = reached_by(call, self.points_to)
                 if reached & self.varied_objects or any(v in self.varied for v in call.arguments):
                     self.mark_varied(call)
                     self.vary_objects(reached)
@@ -239,9 +255,6 @@ class _Solver:
         for i in indices:
             mask |= self.points_to.mask(call.arguments[i])
         return mask
-
-    def reached_by(self, call: CallSite) -> int:
-        return reached_by(call, self.points_to)
 
     # -------------------------------------------------------------------------------------------- useful
 
@@ -290,7 +303,7 @@ class _Solver:
                     self.use_arguments(call)
                     self.use_objects(self.pointees(call, effects.reads))
             case _:
-                reached = self.reached_by(call)
+                reached = reached_by(call, self.points_to)
                 if call in self.useful or reached & self.useful_objects:
                     self.use_arguments(call)
                     self.use_objects(reached)
@@ -306,14 +319,24 @@ class _Solver:
         active_objects = self.varied_objects & self.useful_objects
         shadowed = self.close_shadows(active_objects)
         reasons = {v: "no output depends on it" for v in self.varied if v not in self.useful}
-        return Activity(active, shadowed, active_objects, self.points_to, reasons)
+        return Activity(
+            active,
+            shadowed,
+            active_objects,
+            self.points_to,
+            reasons,
+            frozenset(self.varied),
+            frozenset(self.useful),
+            self.varied_objects,
+            self.useful_objects,
+        )
 
     def close_shadows(self, active_objects: int) -> int:
         possible = _mask_of(o for o in self.points_to.objects if _can_have_shadow(o, self.shadowable))
         groups = dict.fromkeys(self.points_to.pointees.values())
         for call in self.function.instructions():
             if isinstance(call, CallSite) and self.has_body(call):
-                groups[self.reached_by(call)] = None
+                groups[reached_by(call, self.points_to)] = None
         shadowed = active_objects & possible
         previous = -1
         while shadowed != previous:
@@ -343,14 +366,3 @@ def differentiable_operands(inst: Instruction) -> list[Value]:
             return inst.operands[:-1]
         case _:
             return []
-
-
-def reached_by(call: CallSite, points_to: PointsTo) -> int:
-    """Every object that a callee with a body can reach: through its arguments, and what it allocates itself."""
-    mask = 0
-    for argument in call.arguments:
-        mask |= points_to.mask(argument)
-    for item in points_to.objects:
-        if item.value is call:
-            mask |= 1 << item.index
-    return points_to.reachable(mask)

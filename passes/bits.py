@@ -47,9 +47,9 @@ def lost_bits(unit: Unit) -> list[Instruction]:
 def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
     match inst:
         case Load(operands=[pointer]) if isinstance(inst.type, IntType):
-            return inst.type.bits >= 16 and _is_active_float_at(unit, pointer, inst.type)
+            return inst.type.bits >= 16 and _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
-            return source in unit.activity.active and not is_differentiable(inst.type)
+            return source in unit.activity.varied and not is_differentiable(inst.type)
         case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
             return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
         case Select():
@@ -61,20 +61,15 @@ def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
 def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
     match inst:
         case Cast(opcode="bitcast", operands=[source]):
-            return source in tainted and is_differentiable(inst.type) and _is_used(inst)
+            return source in tainted and inst in unit.activity.useful
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
-            return value in tainted and _is_active_float_at(unit, pointer, value.type)
+            return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
         case _:
             return False
 
 
-def _is_used(inst: Instruction) -> bool:
-    return bool(inst.users)
-
-
-def _is_active_float_at(unit: Unit, pointer: Value, type_: IntType) -> bool:
-    mask = unit.points_to.mask(pointer)
-    if not mask & unit.activity.active_objects:
+def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bool:
+    if not unit.points_to.mask(pointer) & objects:
         return False
     kinds = (types.DOUBLE, types.FLOAT) if type_.bits == 64 else (types.FLOAT, types.DOUBLE)
     return any(unit.memory_types.is_float_at(pointer, kind) for kind in kinds)

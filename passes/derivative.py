@@ -79,7 +79,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         p for p, kind in kinds.items() if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
     )
     if program.saves_all:
-        activity = everything(function, points_to, shadowable, registry)
+        activity = everything(function, points_to, memory_types, shadowable, registry)
     else:
         activity = find_activity(function, kinds, points_to, shadowable, registry, result_active=variant.result_active)
     unit = Unit(

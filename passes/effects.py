@@ -17,9 +17,8 @@ from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Store
 from irad.ir.module import Block
 from irad.ir.values import GlobalVariable, Value
-from irad.passes.activity import reached_by
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.ruleset.registry import Registry
 
 

@@ -9,17 +9,17 @@ Limit   types, not offsets, are collected from accesses; a layout comes from the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from irad.ir import types
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function
-from irad.ir.types import FloatType, Type, VectorType
+from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType
 from irad.ir.values import Parameter, Value
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import ObjectKind, PointsTo
+from irad.passes.objects import ObjectKind, PointsTo, reached_by
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
 
@@ -36,6 +36,7 @@ class MemoryTypes:
         holds_pointers: objects in which pointers are stored, as a mask.
         accesses: the types with which (object index, byte offset) is accessed, where offsets are constant.
         vague: objects accessed as floats at offsets that are not constant, as a mask.
+        opaque: objects that callees read or write, as a mask: what they hold there is not known.
         prefixes: bytes at the start of an object that hold integers only, where there are any.
     """
 
@@ -46,6 +47,7 @@ class MemoryTypes:
     accesses: Mapping[tuple[int, int], frozenset[Type]]
     prefixes: Mapping[int, int]
     vague: int
+    opaque: int
 
     def layout(self, mask: int) -> MemoryType | None:
         """The one pattern that all objects of a set have; a set of lone float type is an array of it.
@@ -84,6 +86,8 @@ class MemoryTypes:
 
     def holds_floats(self, mask: int) -> bool:
         """Whether any object of a set is read or written as floats, or stated to hold some."""
+        if mask & self.opaque:
+            return True
         for item in self.points_to.members(mask):
             layout = self.layouts[item.index]
             if self.floats[item.index] or (layout is not None and layout.floats()):
@@ -92,7 +96,7 @@ class MemoryTypes:
 
     def _lone(self, index: int) -> MemoryType | None:
         kinds = self.floats[index]
-        if len(kinds) != 1:
+        if len(kinds) != 1 or self.holds_pointers >> index & 1:
             return None
         (kind,) = kinds
         return MemoryType(kind.bits // 8, ((0, str(kind)),))
@@ -102,124 +106,130 @@ def find_memory_types(
     function: Function, points_to: PointsTo, memory: Mapping[Parameter, MemoryType | None], registry: Registry
 ) -> MemoryTypes:
     """Collects the types of all objects of a function."""
-    count = len(points_to.objects)
-    floats: list[set[FloatType]] = [set() for _ in range(count)]
-    layouts: list[MemoryType | None] = [None] * count
-    pointers = 0
-    for item in points_to.objects:
-        if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
-            layout = memory.get(item.value)
-            layouts[item.index] = layout
-            floats[item.index] |= {_BY_TEXT[t] for _, t in layout.fields if t in _BY_TEXT} if layout else set()
-        if points_to.contents[item.index]:
-            pointers |= 1 << item.index
-    copies: list[tuple[int, int]] = []
-    accesses: dict[tuple[int, int], set[Type]] = {}
-    vague = 0
+    collector = _Collector(points_to, registry)
+    collector.seed(memory)
     for inst in function.instructions():
-        _collect(inst, points_to, registry, floats, copies)
-        vague |= _note_offset(inst, points_to, accesses)
-    _spread(copies, points_to, floats, layouts)
-    by_offset = {key: frozenset(found) for key, found in accesses.items()}
-    return MemoryTypes(
-        points_to,
-        tuple(frozenset(f) for f in floats),
-        tuple(layouts),
-        pointers,
-        by_offset,
-        _prefixes(points_to, registry),
-        vague,
-    )
+        collector.visit(inst)
+    collector.spread()
+    return collector.result()
 
 
-def _prefixes(points_to: PointsTo, registry: Registry) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for item in points_to.objects:
-        if item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
-            effects = effects_of(resolve(item.value, registry))
-            if effects is not None and effects.integer_prefix:
-                found[item.index] = effects.integer_prefix
-    return found
+@dataclass(eq=False, slots=True)
+class _Collector:
+    points_to: PointsTo
+    registry: Registry
+    floats: list[set[FloatType]] = field(init=False)
+    layouts: list[MemoryType | None] = field(init=False)
+    accesses: dict[tuple[int, int], set[Type]] = field(default_factory=dict)
+    prefixes: dict[int, int] = field(default_factory=dict)
+    copies: list[tuple[int, int]] = field(default_factory=list)
+    vague: int = 0
+    opaque: int = 0
 
+    def __post_init__(self) -> None:
+        count = len(self.points_to.objects)
+        self.floats = [set() for _ in range(count)]
+        self.layouts = [None] * count
 
-def _note_offset(inst: Instruction, points_to: PointsTo, accesses: dict[tuple[int, int], set[Type]]) -> int:
-    """Notes an access at a constant offset; returns the objects accessed as floats elsewhere."""
-    match inst:
-        case Load():
-            pointer, accessed = inst.operands[0], inst.type
-        case Store():
-            pointer, accessed = inst.operands[1], inst.operands[0].type
-        case _:
-            return 0
-    offset = offset_modulo(pointer, None, points_to.bases)
-    if offset is not None:
-        for item in points_to.of(pointer):
-            accesses.setdefault((item.index, offset), set()).add(accessed)
-        return 0
-    return points_to.mask(pointer) if _scalar(accessed) is not None else 0
+    def seed(self, memory: Mapping[Parameter, MemoryType | None]) -> None:
+        """What the request states of arguments, and rules of allocations."""
+        for item in self.points_to.objects:
+            if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
+                layout = memory.get(item.value)
+                self.layouts[item.index] = layout
+                self.floats[item.index] |= {_BY_TEXT[t] for _, t in layout.floats()} if layout else set()
+            elif item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
+                effects = effects_of(resolve(item.value, self.registry))
+                if effects is not None and effects.integer_prefix:
+                    self.prefixes[item.index] = effects.integer_prefix
 
+    def visit(self, inst: Instruction) -> None:
+        """Notes what one instruction tells."""
+        match inst:
+            case Load():
+                self.note_access(inst.operands[0], inst.type)
+            case Store():
+                self.note_access(inst.operands[1], inst.operands[0].type)
+            case CallSite():
+                self.visit_call(inst)
+            case _:
+                pass
 
-def _collect(
-    inst: Instruction,
-    points_to: PointsTo,
-    registry: Registry,
-    floats: list[set[FloatType]],
-    copies: list[tuple[int, int]],
-) -> None:
-    match inst:
-        case Load():
-            pointer, accessed = inst.operands[0], inst.type
-        case Store():
-            pointer, accessed = inst.operands[1], inst.operands[0].type
-        case CallSite():
-            effects = effects_of(resolve(inst, registry))
-            for into, source in effects.copies if effects else ():
-                arguments = inst.arguments
-                copies.append((points_to.mask(arguments[into]), points_to.mask(arguments[source])))
+    def visit_call(self, call: CallSite) -> None:
+        """Raw copies tie objects together; other callees may hold anything where they read and write."""
+        effects = effects_of(resolve(call, self.registry))
+        if effects is None:
+            self.opaque |= reached_by(call, self.points_to)
             return
-        case _:
-            return
-    kind = _scalar(accessed)
-    if kind is not None:
-        for item in points_to.of(pointer):
-            floats[item.index].add(kind)
+        arguments = call.arguments
+        for into, source in effects.copies:
+            self.copies.append((self.points_to.mask(arguments[into]), self.points_to.mask(arguments[source])))
+        if not effects.raw and not effects.writes_no_floats:
+            for index in effects.reads | effects.writes:
+                self.opaque |= self.points_to.mask(arguments[index])
 
+    def note_access(self, pointer: Value, accessed: Type) -> None:
+        """Notes each scalar of an accessed type, at its offset if that is constant."""
+        offset = offset_modulo(pointer, None, self.points_to.bases)
+        items = self.points_to.of(pointer)
+        for inner, scalar in scalars(accessed):
+            for item in items:
+                if scalar in (types.FLOAT, types.DOUBLE) and isinstance(scalar, FloatType):
+                    self.floats[item.index].add(scalar)
+                    self.vague |= (offset is None) << item.index
+                if offset is not None:
+                    self.accesses.setdefault((item.index, offset + inner), set()).add(scalar)
 
-def _scalar(type_: Type) -> FloatType | None:
-    if isinstance(type_, VectorType):
-        return _scalar(type_.element)
-    return type_ if type_ in (types.FLOAT, types.DOUBLE) and isinstance(type_, FloatType) else None
+    def spread(self) -> None:
+        """Objects copied into each other hold the same."""
+        changed = True
+        while changed:
+            changed = False
+            for into, source in self.copies:
+                for one, other in ((into, source), (source, into)):
+                    changed |= self.hand_on(one, other)
 
-
-def _spread(
-    copies: list[tuple[int, int]],
-    points_to: PointsTo,
-    floats: list[set[FloatType]],
-    layouts: list[MemoryType | None],
-) -> None:
-    """Objects copied into each other hold the same."""
-    changed = True
-    while changed:
+    def hand_on(self, source: int, into: int) -> bool:
+        """What is known of one set of objects becomes known of another; returns whether that was news."""
         changed = False
-        for into, source in copies:
-            for one, other in ((into, source), (source, into)):
-                changed |= _hand_on(one, other, points_to, floats, layouts)
+        for a in self.points_to.members(source):
+            for b in self.points_to.members(into):
+                if not self.floats[a.index] <= self.floats[b.index]:
+                    self.floats[b.index] |= self.floats[a.index]
+                    self.vague |= 1 << b.index
+                    changed = True
+                if self.layouts[b.index] is None and self.layouts[a.index] is not None:
+                    self.layouts[b.index] = self.layouts[a.index]
+                    changed = True
+        return changed
+
+    def result(self) -> MemoryTypes:
+        """The frozen result."""
+        pointers = 0
+        for item in self.points_to.objects:
+            pointers |= bool(self.points_to.contents[item.index]) << item.index
+        return MemoryTypes(
+            self.points_to,
+            tuple(frozenset(found) for found in self.floats),
+            tuple(self.layouts),
+            pointers,
+            {key: frozenset(found) for key, found in self.accesses.items()},
+            self.prefixes,
+            self.vague,
+            self.opaque,
+        )
 
 
-def _hand_on(
-    source: int,
-    into: int,
-    points_to: PointsTo,
-    floats: list[set[FloatType]],
-    layouts: list[MemoryType | None],
-) -> bool:
-    changed = False
-    for a in points_to.members(source):
-        for b in points_to.members(into):
-            if not floats[a.index] <= floats[b.index]:
-                floats[b.index] |= floats[a.index]
-                changed = True
-            if layouts[b.index] is None and layouts[a.index] is not None:
-                layouts[b.index] = layouts[a.index]
-                changed = True
-    return changed
+def scalars(type_: Type) -> Iterator[tuple[int, Type]]:
+    """The scalars of a type with their byte offsets."""
+    match type_:
+        case VectorType(count=count, element=element) | ArrayType(count=count, element=element):
+            for position in range(count):
+                for offset, scalar in scalars(element):
+                    yield position * types.size_of(element) + offset, scalar
+        case StructType() | NamedStructType():
+            for start, element in zip(types.field_offsets(type_), types.element_types(type_), strict=True):
+                for offset, scalar in scalars(element):
+                    yield start + offset, scalar
+        case _:
+            yield 0, type_

@@ -203,6 +203,10 @@ class _Solver:
         for param in self.function.params:
             if isinstance(param.type, PointerType):
                 self.add_parameter(param)
+        for inst in self.function.instructions():
+            for operand in inst.operands:
+                if isinstance(operand, GlobalVariable | GlobalAlias | ConstantExpression):
+                    self.mask(operand)  # so that every global in use is an object, loads of floats from it included
         instructions = [i for i in self.function.instructions() if self.may_matter(i)]
         for inst in instructions:
             self.seed(inst)
@@ -448,3 +452,14 @@ def _may_hold_pointer(type_: Type) -> bool:
             return _may_hold_pointer(element)
         case _:
             return False
+
+
+def reached_by(call: CallSite, points_to: PointsTo) -> int:
+    """Every object that a callee with a body can reach: through its arguments, and what it allocates itself."""
+    mask = 0
+    for argument in call.arguments:
+        mask |= points_to.mask(argument)
+    for item in points_to.objects:
+        if item.value is call:
+            mask |= 1 << item.index
+    return points_to.reachable(mask)

@@ -120,8 +120,8 @@ def _fill_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
         fill(build, context.shadow(pointer), build.zext(context.value(size), types.I64))
 
 
-_COPY_EFFECTS: Final = Effects(reads=frozenset({1}), writes=frozenset({0}), copies=((0, 1),), other=False)
-_FILL_EFFECTS: Final = Effects(writes=frozenset({0}), other=False)
+_COPY_EFFECTS: Final = Effects(reads=frozenset({1}), writes=frozenset({0}), copies=((0, 1),), raw=True, other=False)
+_FILL_EFFECTS: Final = Effects(writes=frozenset({0}), raw=True, other=False)
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(

@@ -49,6 +49,7 @@ class Effects:
             this byte of it; for Origin.ARGUMENT: the result is what is stored there.
         integer_prefix: so many bytes at the start of allocated data hold integers only (the size of a list).
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
+        raw: it moves bytes whatever they hold.
         other: it has effects beyond memory reached by its arguments (prints, draws random numbers, raises): never
         repeat it.
     """
@@ -64,6 +65,7 @@ class Effects:
     header: int | None = None
     integer_prefix: int = 0
     writes_no_floats: bool = False
+    raw: bool = False
     other: bool = True
 
 

@@ -19,6 +19,7 @@ from irad.testing.leaves import Vector
 from irad.testing.random_programs import Program
 
 _STEP: Final = 1e-30
+_FUNCTIONS: Final = ("sin", "cos", "tanh", "exp", "sqrt", "sum", "dot", "cumsum", "where")
 
 
 def differentiate(program: Program, weights: Vector) -> tuple[Vector, tuple[Any, ...]]:
@@ -83,7 +84,7 @@ def _real(value: Any) -> Any:
 
 def _names() -> dict[str, Any]:
     """Globals that stand in for those of a program."""
-    functions = {name: getattr(np, name) for name in ("sin", "cos", "tanh", "exp", "sqrt", "sum")}
+    functions = {name: getattr(np, name) for name in _FUNCTIONS}
     fill = {"zeros": lambda n: np.zeros(n, complex), "full": lambda n, value: np.full(n, value, complex)}
     return {
         "np": SimpleNamespace(**functions, **fill),

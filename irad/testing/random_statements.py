@@ -129,7 +129,8 @@ class Statements(Expressions):
             a = self.random.choice(arrays)
             n = a.shape[0]
             if a.kind == "view" and "_" in a.name and self.random.random() < 0.5:
-                return self.line(f"{a.name} = {a.name}[::-1]")
+                self.line(f"{a.name} = {a.name}[::-1]")
+                return
             views = [("::-1", n), (":", n)] + [("1:", n - 1), (":-1", n - 1), ("-2::-1", n - 1)] * (n > 2)
             views += [("::2", (n + 1) // 2)] * (n > 3)
             view, length = self.random.choice(views)
@@ -152,8 +153,9 @@ class Statements(Expressions):
         if self.of("float"):
             s = self.one_of("float").name
             forms += [f"{s} = 0.3 * {a.name}.sum()", f"{s} += math.sin(np.sum({a.name} * {b.name}))"]
-            forms += [f"{s} = {a.name}.max()", f"{s} = 0.4 * np.dot({a.name}, {b.name})" if a.kind == b.kind == "array" else ""]
-        forms += [f"{a.name}[:] = 0.5 * np.cumsum({b.name})", f"{a.name}[:] = np.where({b.name} > 0.1, {a.name}, 0.3 * {b.name})"]
+            forms += [f"{s} = 0.4 * np.dot({a.name}, {b.name})"] * (a.kind == b.kind == "array")
+        forms.append(f"{a.name}[:] = 0.5 * np.cumsum({b.name})")
+        forms.append(f"{a.name}[:] = np.where({b.name} > 0.1, {a.name}, 0.3 * {b.name})")
         return self.line(self.random.choice(forms))
 
     def _exchange(self) -> None:

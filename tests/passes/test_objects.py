@@ -291,3 +291,17 @@ def test_explain():
     function, points_to = points_to_of(text, [DOUBLES, INTEGERS, None])
     assert points_to.explain(value(function, "s")) == "may point to argument a, argument b"
     assert points_to.explain(value(function, "z")) == "points to no object (null or undefined)"
+
+
+def test_every_global_in_use_is_an_object():
+    text = """
+    @table = internal constant [2 x double] [double 1.0, double 2.0]
+    @state = internal global double 0.0
+    define void @f(double %x) {
+      store double %x, ptr @state
+      %y = load double, ptr getelementptr (i8, ptr @table, i64 8)
+      ret void
+    }"""
+    function, points_to = points_to_of(text)
+    pointers = [inst.operands[-1] for inst in function.instructions() if inst.operands]
+    assert [objects(points_to, p) for p in pointers] == [{"global state"}, {"global table"}]

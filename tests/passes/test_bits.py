@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import pytest
+
+from irad.errors import UnsupportedError
+from tests.passes.units import DOUBLES, INTEGERS, unit_of
+
+REFUSAL = "the bits of an active number are computed with as an integer"
+
+
+def accepted(body: str, kinds: str = "ss", memory=(DOUBLES, DOUBLES), **options) -> bool:
+    declared = "define i32 @f(ptr noalias %r, ptr %a) {"
+    tail = "ret i32 0\n}"
+    try:
+        unit_of("\n".join((declared, body, tail)), kinds, list(memory), **options)
+    except UnsupportedError as error:
+        assert REFUSAL in str(error)
+        return False
+    return True
+
+
+CAST = """
+  %x = load double, ptr %a
+  %n = bitcast double %x to i64
+  %m = xor i64 %n, -9223372036854775808
+  %y = bitcast i64 %m to double
+  store double %y, ptr %r
+"""
+LOADED = """
+  %n = load i64, ptr %a
+  %m = xor i64 %n, -9223372036854775808
+  %y = bitcast i64 %m to double
+  store double %y, ptr %r
+"""
+STORED = """
+  %n = load i64, ptr %a
+  %m = add i64 %n, 1
+  store i64 %m, ptr %r
+"""
+
+
+@pytest.mark.parametrize("body", [CAST, LOADED, STORED])
+def test_bits_that_become_a_number_again_are_refused(body):
+    assert not accepted(body)
+
+
+@pytest.mark.parametrize("body", [CAST, LOADED, STORED])
+def test_constants_may_do_what_they_like(body):
+    assert accepted(body, kinds="cc")
+
+
+def test_the_oracle_asks_nothing():
+    assert accepted(STORED, plan="save_all")
+
+
+def test_bits_through_a_phi_and_a_select():
+    body = """
+      %x = load double, ptr %a
+      %n = bitcast double %x to i64
+      %c = icmp slt i64 %n, 0
+      %m = sub i64 0, %n
+      %s = select i1 %c, i64 %m, i64 %n
+      br label %next
+    next:
+      %p = phi i64 [ %s, %0 ]
+      %y = bitcast i64 %p to double
+      store double %y, ptr %r
+    """
+    assert not accepted(body)
+
+
+def test_a_test_of_bits_is_no_number():
+    body = """
+      %x = load double, ptr %a
+      %n = bitcast double %x to i64
+      %c = icmp slt i64 %n, 0
+      %y = select i1 %c, double 0.0, double %x
+      store double %y, ptr %r
+    """
+    assert accepted(body)
+
+
+def test_bits_kept_as_integer_are_a_hash():
+    body = """
+      %h = alloca i64
+      %x = load double, ptr %a
+      %n = bitcast double %x to i64
+      %m = mul i64 %n, 31
+      store i64 %m, ptr %h
+      store double %x, ptr %r
+    """
+    assert accepted(body)
+
+
+def test_integers_are_no_bits_of_numbers():
+    assert accepted(STORED, memory=(INTEGERS, INTEGERS))
+
+
+def test_a_list_header_is_no_number():
+    """Sizes at the head of a list's memory are counted with, elements behind it are numbers."""
+    body = """
+      %m = call ptr @NRT_MemInfo_new_varsize_dtor(i64 1024, ptr @dtor)
+      %at = getelementptr i8, ptr %m, i64 24
+      %d = load ptr, ptr %at
+      store i64 0, ptr %d
+      %size = load i64, ptr %d
+      %more = add i64 %size, 1
+      store i64 %more, ptr %d
+      %elements = getelementptr i8, ptr %d, i64 24
+      %p = getelementptr double, ptr %elements, i64 %size
+      %x = load double, ptr %a
+      store double %x, ptr %p
+      %y = load double, ptr %p
+      store double %y, ptr %r
+    """
+    text = f"""
+    declare ptr @NRT_MemInfo_new_varsize_dtor(i64, ptr)
+    declare void @dtor(ptr)
+    define i32 @f(ptr noalias %r, ptr %a) {{
+    {body}
+    ret i32 0
+    }}"""
+    unit = unit_of(text, "ss")
+    assert len(unit.activity.active) == 2
+
+
+def test_bits_that_go_through_local_memory():
+    body = """
+      %l = alloca double
+      %x = load double, ptr %a
+      %square = fmul double %x, %x
+      store double %square, ptr %l
+      %n = load i64, ptr %l
+      %m = xor i64 %n, -9223372036854775808
+      %y = bitcast i64 %m to double
+      store double %y, ptr %r
+    """
+    assert not accepted(body)
+    assert accepted(body.replace("store double %y, ptr %r", ""))
+
+
+def test_bits_that_come_back_through_local_memory():
+    body = """
+      %l = alloca double
+      %x = load double, ptr %a
+      %square = fmul double %x, %x
+      %n = bitcast double %square to i64
+      %m = xor i64 %n, -9223372036854775808
+      store i64 %m, ptr %l
+      %y = load double, ptr %l
+      store double %y, ptr %r
+    """
+    assert not accepted(body)
