@@ -9,7 +9,7 @@ exhaustion  checks of tape allocations
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
@@ -78,10 +78,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
     shadowable = frozenset(
         p for p, kind in kinds.items() if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
     )
-    if program.saves_all:
-        activity = everything(function, points_to, memory_types, shadowable, registry)
-    else:
-        activity = find_activity(function, kinds, points_to, shadowable, registry, result_active=variant.result_active)
+    activity = find_activity(function, kinds, points_to, shadowable, registry, result_active=variant.result_active)
     unit = Unit(
         program.module,
         function,
@@ -95,10 +92,14 @@ def analyse(program: Program, variant: Variant) -> Unit:
         loop_nest(cfg, tree),
         live_blocks(cfg, variant.is_entry),
         effects,
-        program.saves_all,
-        program.request.strict,
+        everything=False,
+        strict=program.request.strict,
     )
     check_unit(unit)
+    if program.saves_all:
+        activity = everything(function, points_to, memory_types, shadowable, registry)
+        unit = replace(unit, activity=activity, everything=True)
+        check_unit(unit)
     return unit
 
 

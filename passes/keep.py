@@ -34,9 +34,10 @@ def keepable(function: Function, points_to: PointsTo, registry: Registry, *, res
     """
     mask = 0
     for item in points_to.objects:
-        if item.kind in (ObjectKind.ALLOCATION, ObjectKind.HEADER) and isinstance(item.value, CallSite):
-            if effects_of(resolve(item.value, registry)) is not None:
-                mask |= 1 << item.index
+        if item.kind not in (ObjectKind.ALLOCATION, ObjectKind.HEADER) or not isinstance(item.value, CallSite):
+            continue
+        if effects_of(resolve(item.value, registry)) is not None:
+            mask |= 1 << item.index
     for inst in function.instructions():
         if isinstance(inst, CallSite):
             mask &= ~_moved_or_handed_on(inst, points_to, registry)

@@ -13,7 +13,7 @@ from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value, const_int
-from irad.passes.plan import Plan, Recipes, is_free, make_plan
+from irad.passes.plan import LoopMode, Plan, Recipes, is_free, make_plan
 from irad.passes.reverse.control import ForwardLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, runtime_function
@@ -50,7 +50,7 @@ class Materialiser:
         plan = make_plan(self.sweep.forward, self.recipes, (n.value for n in used))
         self.saved.update(dict.fromkeys(plan.saved))
         for loop in innermost_first(self.sweep.forward.unit.loops.loops):
-            self.store_loop(loop)
+            self.store_loop(loop, plan.modes[loop])
         self.store_frame()
         for loop, storage in self.storages.items():
             if isinstance(storage, Records):
@@ -84,19 +84,20 @@ class Materialiser:
                 found = primal
         return found
 
-    def store_loop(self, loop: Loop) -> None:
+    def store_loop(self, loop: Loop, mode: LoopMode) -> None:
         """Makes the storage of a loop for the values saved in it, and the saves."""
         values = [v for v in self.saved if self.loop_of(v) is loop]
         if not values:
             return
         values.sort(key=lambda v: -size_in_memory(v.type))
         last = self.loops.trip(loop)
-        if last is not None:
+        if mode is LoopMode.COUNTED and last is not None:
             self.store_in_slab(loop, last, values)
         else:
             self.store_in_records(loop, values)
 
     def store_in_slab(self, loop: Loop, last: Value, values: list[Value]) -> None:
+        """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration."""
         forward, twin = self.sweep.forward, self.loops.twins[loop]
         slab = Slab(twin, last, values)
         make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), forward.arena)
@@ -124,6 +125,7 @@ class Materialiser:
         return operands is not None and all(self.is_available(v) for v in operands)
 
     def store_in_records(self, loop: Loop, values: list[Value]) -> None:
+        """Save the values of any other loop: a record per iteration, each linked to the one before."""
         forward, twin = self.sweep.forward, self.loops.twins[loop]
         layout = FrameLayout(8)
         offsets = {v: layout.region(size_in_memory(v.type), min(8, size_in_memory(v.type))) for v in values}
@@ -153,6 +155,7 @@ class Materialiser:
         return Builder.after(value)
 
     def store_frame(self) -> None:
+        """Save the values that are computed once per call in the frame."""
         forward = self.sweep.forward
         values = [v for v in self.saved if self.loop_of(v) is None]
         values.sort(key=lambda v: -size_in_memory(v.type))

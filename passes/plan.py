@@ -16,6 +16,7 @@ Limit   `save_all` saves every need as it is.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
@@ -54,11 +55,19 @@ _CHEAP_FUNCTIONS = frozenset(
 _TIMES_IN_LOOP = 16.0  # how often a loop body is taken to run more than what is around it
 
 
+class LoopMode(enum.Enum):
+    """How the reverse sweep goes through a loop."""
+
+    COUNTED = "counted"  # the trip count is known before the loop: saved values in a slab
+    RECORDED = "recorded"  # it is counted while it runs: a record per iteration
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is saved; the reason for each decision is in ``reasons``."""
+    """What is saved, how loops are reversed; the reason for each value is in ``reasons``."""
 
     saved: tuple[Value, ...]
+    modes: Mapping[Loop, LoopMode]
     reasons: Mapping[Value, str]
 
     def explain(self, value: Value) -> str:
@@ -135,7 +144,7 @@ def make_plan(forward: Forward, recipes: Recipes, needs: Iterable[Value]) -> Pla
     """Chooses what to save for the given needs."""
     wanted = [v for v in dict.fromkeys(needs) if not is_free(v)]
     if forward.unit.everything:
-        return Plan(tuple(wanted), dict.fromkeys(wanted, "saved: the plan is save_all"))
+        return Plan(tuple(wanted), _modes(recipes), dict.fromkeys(wanted, "saved: the plan is save_all"))
     flow: Flow[Value] = Flow()
     sources: list[Value] = []
     own = {forward.frame_pointer, forward.arena}
@@ -157,7 +166,12 @@ def make_plan(forward: Forward, recipes: Recipes, needs: Iterable[Value]) -> Pla
             if operand in seen:
                 flow.add_edge(operand, value)
     saved = tuple(minimum_cut(flow, sources, wanted)) if sources else ()
-    return Plan(saved, _reasons(recipes, seen, frozenset(saved)))
+    return Plan(saved, _modes(recipes), _reasons(recipes, seen, frozenset(saved)))
+
+
+def _modes(recipes: Recipes) -> dict[Loop, LoopMode]:
+    loops = recipes.loops
+    return {loop: LoopMode.RECORDED if loops.trip(loop) is None else LoopMode.COUNTED for loop in loops.twins}
 
 
 def _cost(value: Value, recipes: Recipes) -> float:

@@ -104,9 +104,9 @@ def _drop_use(value: Value, user: Instruction) -> None:
 
 @dataclass(eq=False, slots=True)
 class Binary(Instruction):
-    """`%r = add nuw nsw i64 %a, %b`; opcodes: add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul
-    fdiv frem.
+    """`%r = add nuw nsw i64 %a, %b`.
 
+    Opcodes: add sub mul udiv sdiv urem srem shl lshr ashr and or xor fadd fsub fmul fdiv frem.
     ``flags``: nuw nsw exact disjoint, or fast-math words, as printed.
     """
 
@@ -124,8 +124,10 @@ class Unary(Instruction):
 
 @dataclass(eq=False, slots=True)
 class Cast(Instruction):
-    """`%r = sext i32 %a to i64`; trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr
-    inttoptr bitcast addrspacecast.
+    """`%r = sext i32 %a to i64`.
+
+    Opcodes: trunc zext sext fptrunc fpext fptoui fptosi uitofp sitofp ptrtoint ptrtoaddr inttoptr bitcast
+    addrspacecast.
     """
 
     opcode: str = "bitcast"
@@ -248,8 +250,9 @@ class Store(Instruction):
 
 @dataclass(eq=False, slots=True)
 class GetElementPtr(Instruction):
-    """`%r = getelementptr inbounds nuw T, ptr %p, i64 %i, …`; ``source_type`` is T; ``flags`` as printed
-    (`inrange(…)` included).
+    """`%r = getelementptr inbounds nuw T, ptr %p, i64 %i, …`.
+
+    ``source_type`` is T; ``flags`` as printed (`inrange(…)` included).
     """
 
     source_type: Type = types.I8
@@ -297,8 +300,9 @@ class VAArg(Instruction):
 
 @dataclass(eq=False, slots=True)
 class CallSite(Instruction):
-    """What `call`, `invoke` and `callbr` share. The callee is the last operand, before it bundle operands, before
-    them arguments.
+    """What `call`, `invoke` and `callbr` share.
+
+    The callee is the last operand, before it bundle operands, before them arguments.
 
     Attributes:
         function_type: the callee's type at the site.
@@ -372,8 +376,9 @@ class CondBr(Terminator):
 
 @dataclass(eq=False, slots=True)
 class Switch(Terminator):
-    """`switch T %v, label %default [ T c, label %b … ]`: ``targets`` = [default, case targets…], operands[1:] the
-    case constants.
+    """`switch T %v, label %default [ T c, label %b … ]`.
+
+    ``targets`` = [default, case targets…], operands[1:] the case constants.
     """
 
 
@@ -394,8 +399,9 @@ class Resume(Terminator):
 
 @dataclass(eq=False, slots=True)
 class LandingPad(Instruction):
-    """`%r = landingpad T [cleanup] [catch T v | filter T v] …`: ``clauses`` = the clause words, parallel to the
-    operands.
+    """`%r = landingpad T [cleanup] [catch T v | filter T v] …`.
+
+    ``clauses`` = the clause words, parallel to the operands.
     """
 
     cleanup: bool = False
@@ -404,8 +410,9 @@ class LandingPad(Instruction):
 
 @dataclass(eq=False, slots=True)
 class ExceptionPad(Instruction):
-    """`catchpad within %p [args]` and `cleanuppad within %p [args]`: operands = [within, args…]; ``opcode`` the
-    keyword.
+    """`catchpad within %p [args]` and `cleanuppad within %p [args]`.
+
+    Operands = [within, args…]; ``opcode`` the keyword.
     """
 
     opcode: str = "cleanuppad"

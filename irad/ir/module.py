@@ -167,5 +167,3 @@ class Module:
     def defined_functions(self) -> list[Function]:
         """Functions with a body."""
         return [f for f in self.functions.values() if not f.is_declaration]
-
-

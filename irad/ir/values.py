@@ -92,8 +92,9 @@ class Poison(Constant):
 
 @dataclass(eq=False, slots=True)
 class ConstantAggregate(Constant):
-    """A struct, array or vector constant element by element, or a vector `splat (T v)` (then one element,
-    ``splat``).
+    """A struct, array or vector constant element by element.
+
+    A vector `splat (T v)` has one element and ``splat``.
     """
 
     elements: tuple[Value, ...] = ()

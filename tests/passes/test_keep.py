@@ -17,10 +17,13 @@ declare double @exp(double)
 
 def kept(body: str, *, results_change: bool = False, result: str = "i32 0") -> set[str]:
     type_ = result.split()[0]
-    text = f"{DECLARE}\ndefine {type_} @f(ptr noalias %r, i64 %n) {{\n{body}\n  ret {result}\n}}\n" + """
+    text = (
+        f"{DECLARE}\ndefine {type_} @f(ptr noalias %r, i64 %n) {{\n{body}\n  ret {result}\n}}\n"
+        + """
     define void @g(ptr %p) {
       ret void
     }"""
+    )
     function, points_to = points_to_of(text)
     mask = keepable(function, points_to, registry(), results_change=results_change)
     return {str(item) for item in points_to.members(mask)}
@@ -111,7 +114,7 @@ def calls_of(pair) -> list[tuple[str, str | None]]:
     found = []
     for inst in pair.augmented.instructions():
         if isinstance(inst, Call) and inst.callee.name in ("NRT_decref", "irad.arena_defer"):
-            found.append((inst.callee.name, inst.operands[-2 if inst.callee.name == "NRT_decref" else -2].name))
+            found.append((inst.callee.name, inst.operands[-2].name))
     return found
 
 

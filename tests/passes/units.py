@@ -18,6 +18,7 @@ from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.derivative import GeneratedPair, analyse, generate
 from irad.passes.effects import Effects, find_effects
+from irad.passes.exhaustion import EXHAUSTED
 from irad.passes.objects import PointsTo, find_objects
 from irad.passes.prepare import prepare
 from irad.passes.program import Program
@@ -205,3 +206,30 @@ def doubles(*values: float) -> Any:
 def pointer(array: Any) -> ctypes.c_void_p:
     """The address of a C array."""
     return ctypes.c_void_p(ctypes.addressof(array))
+
+
+def gradient(text: str, point: Sequence[float], *integers: int, limit: int = 1 << 30, **options: Any) -> list[float]:
+    """The gradient of `i32 (ptr result, ptr exception, ptr a, i64…)` by a; the sizes of memory are the caller's business.
+
+    Raises:
+        MemoryError: the tape is larger than the limit.
+        ArithmeticError: another status than 0.
+    """
+    kinds = "scs" + "c" * len(integers)
+    memory = [DOUBLES, POINTERS, DOUBLES, *(None for _ in integers)]
+    made = running(text, kinds, memory, limit=limit, **options)
+    result, seed, a, shadow = doubles(0.0), doubles(0.0), doubles(*point), doubles(*(0.0 for _ in point))
+    numbers = [ctypes.c_int64(i) for i in integers]
+    try:
+        status = made.augmented(
+            pointer(result), ctypes.c_void_p(0), pointer(a), *numbers, pointer(seed), pointer(shadow)
+        )
+        if status == EXHAUSTED:
+            raise MemoryError
+        if status:
+            raise ArithmeticError(status)
+        seed[0] = 1.0
+        made.reverse()
+    finally:
+        made.close()
+    return list(shadow)

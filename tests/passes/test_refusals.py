@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import pytest
+
+from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
+from tests.passes.units import DOUBLES, POINTERS, unit_of
+
+DECLARE = """
+declare double @mystery(double)
+declare ptr @find(ptr)
+define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a, ptr %b, i1 %c, double %k) {
+"""
+
+
+def refusal(body: str, kinds: str = "scsccc", memory=(DOUBLES, POINTERS, DOUBLES, DOUBLES, None, None)) -> IradError:
+    with pytest.raises(IradError) as caught:
+        unit_of(DECLARE + body + "\n  ret i32 0\n}", kinds, list(memory))
+    return caught.value
+
+
+def accepted(body: str, kinds: str = "scsccc", memory=(DOUBLES, POINTERS, DOUBLES, DOUBLES, None, None)) -> None:
+    unit_of(DECLARE + body + "\n  ret i32 0\n}", kinds, list(memory))
+
+
+UNKNOWN_CALL = """
+  %x = load double, ptr %a
+  %y = call double @mystery(double %x)
+  store double %y, ptr %r
+"""
+
+
+def test_a_call_without_rule():
+    error = refusal(UNKNOWN_CALL)
+    assert isinstance(error, NoRuleError)
+    assert "no derivative rule for a call of mystery" in str(error)
+    assert "inactive" in error.remedy
+    assert error.instruction is not None
+
+
+def test_an_unknown_call_of_constants_is_fine():
+    accepted("  %y = call double @mystery(double %k)\n  store double %y, ptr %r")
+
+
+def test_an_unknown_call_on_an_error_path_is_fine():
+    text = """
+    declare void @mystery(double)
+    define i32 @f(ptr noalias %r, double %x) {
+    entry:
+      %bad = fcmp olt double %x, 0.0
+      br i1 %bad, label %raise, label %fine
+    raise:
+      call void @mystery(double %x)
+      br label %end
+    fine:
+      store double %x, ptr %r
+      br label %end
+    end:
+      %status = phi i32 [ 1, %raise ], [ 0, %fine ]
+      ret i32 %status
+    }"""
+    unit_of(text, "sa")
+    with pytest.raises(NoRuleError):
+        unit_of(text.replace("[ 1, %raise ]", "[ 0, %raise ]"), "sa")
+
+
+def test_memory_of_unknown_origin():
+    error = refusal("  %p = call ptr @find(ptr %b)\n  %x = load double, ptr %a\n  store double %x, ptr %p\n"
+                    "  %y = load double, ptr %p\n  store double %y, ptr %r")  # fmt: skip
+    assert isinstance(error, UnsupportedError)
+    assert "whose origin irad cannot follow" in str(error)
+
+
+def test_constant_memory_as_scratch():
+    body = """
+      %x = load double, ptr %a
+      store double %x, ptr %b
+      %y = load double, ptr %b
+      store double %y, ptr %r
+    """
+    error = refusal(body)
+    assert isinstance(error, ActivityError)
+    assert "passed as constant" in str(error)
+    assert "Duplicated" in error.remedy
+
+
+@pytest.mark.parametrize(
+    "update", ["%o = atomicrmw fadd ptr %a, double 1.0 seq_cst", "%o = atomicrmw xchg ptr %a, double %k seq_cst"]
+)
+def test_atomic_updates_of_active_memory(update):
+    assert "atomic update" in str(refusal(update))
+    accepted(update.replace("%a", "%b"))
+
+
+def test_several_at_once():
+    error = refusal(UNKNOWN_CALL + "%o = atomicrmw fadd ptr %a, double 1.0 seq_cst")
+    assert isinstance(error, UnsupportedProgram)
+    assert [type(e) for e in error.errors] == [NoRuleError, UnsupportedError]
+    assert "(2)" in str(error)
+
+
+def test_an_irreducible_loop():
+    text = """
+    define i32 @f(ptr noalias %r, double %x, i1 %c) {
+    entry:
+      br i1 %c, label %one, label %two
+    one:
+      br i1 %c, label %two, label %end
+    two:
+      br label %one
+    end:
+      store double %x, ptr %r
+      ret i32 0
+    }"""
+    with pytest.raises(UnsupportedError, match="entered at several places"):
+        unit_of(text, "sac")
+
+
+def test_a_switch_does_not_belong_to_the_normal_form():
+    text = """
+    define i32 @f(ptr noalias %r, double %x, i32 %n) {
+    entry:
+      switch i32 %n, label %end [ i32 1, label %one ]
+    one:
+      br label %end
+    end:
+      store double %x, ptr %r
+      ret i32 0
+    }"""
+    with pytest.raises(UnsupportedError, match="kind of branch"):
+        unit_of(text, "sac")
+
+
+def test_a_store_to_what_nobody_reads_again_is_fine():
+    accepted("  %x = load double, ptr %a\n  store double %x, ptr %b\n  store double %x, ptr %r")
