@@ -8,7 +8,7 @@ from irad.errors import PlanError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
-from irad.ir.instructions import Alloca, Instruction, Load, replace_uses
+from irad.ir.instructions import Alloca, Binary, CallSite, FCmp, Instruction, Load, Select, Unary, replace_uses
 from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.types import PointerType
@@ -187,6 +187,10 @@ class Materialiser:
             build.store(build.load(types.PTR, build.load(types.PTR, slot), align=8), slot)
 
 
+# Fast-math words that make infinities and nans undefined: the adjoint has to stay right where the primal overflows.
+_NOT_IN_ADJOINTS = ("fast", "nnan", "ninf")
+
+
 @dataclass(eq=False, slots=True)
 class _Head:
     """Produces values at the head of one adjoint block, in front of ``anchor``, each once."""
@@ -244,6 +248,8 @@ class _Head:
         copy = clone_instruction(value, mapped)
         if isinstance(value, Load):
             self.load_again(value, copy)
+        elif isinstance(copy, Binary | Unary | Select | FCmp | CallSite):
+            copy.flags = tuple(word for word in copy.flags if word not in _NOT_IN_ADJOINTS)
         self.build.insert(copy)
         return copy
 

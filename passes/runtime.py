@@ -12,7 +12,6 @@ ARENA_ALLOC = "irad.arena_alloc"
 ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
 ARENA_DEFER = "irad.arena_defer"
 ARENA_FAILED = "irad.arena_failed"
-COPY_ADJOINT = {"double": "irad.copy_adjoint_f64", "float": "irad.copy_adjoint_f32"}
 
 _TYPES: Mapping[str, FunctionType] = {
     ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),

@@ -1,8 +1,8 @@
-"""LLVM's optimiser, twice: for the text that irad reads, and for the code that runs.
+"""LLVM's optimiser, for the text that irad reads.
 
 `scalarise` makes the normal form that the passes of irad start from: scalar code, inlined and simplified, with every
-loop in canonical form (preheader, one latch, dedicated exits, LCSSA) and one return. `optimise` is the full pipeline
-with vectorising for what irad generated.
+loop in canonical form (preheader, one latch, dedicated exits, LCSSA) and one return. What irad generates is optimised
+by Numba, as its own code is.
 
 Reference counts stay calls. Numba's runtime defines them in LLVM IR; here they are declarations, so that the optimiser
 can pair and remove them but not look inside, and the runtime's library gives them their bodies again when a program is
@@ -40,32 +40,13 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
     """
     module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
     _internalise(module, frozenset(keep), frozenset(noinline))
-    builder = _pass_builder(level=2, vectorise=False)
+    builder = _scalar_pass_builder()
     _rotate_loops(module, builder)
     _run_pipeline(module, builder)
     if _inline_rest(module, frozenset(keep) | frozenset(noinline)):
         _run_pipeline(module, builder)
     _normal_form(module, builder)
     return _DEBUG_RECORD.sub("", str(module))
-
-
-def optimise(module_or_text: Any, level: int = 3, *, vectorise: bool = True) -> Any:
-    """Runs LLVM's whole pipeline on a module.
-
-    Args:
-        module_or_text: an llvmlite module, which is changed, or LLVM text.
-        level: 0 to 3.
-        vectorise: loop and straight-line vectorising, unrolling and interleaving.
-
-    Returns:
-        The llvmlite module.
-    """
-    module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
-    builder = _pass_builder(level=level, vectorise=vectorise)
-    pipeline = builder.getModulePassManager()
-    pipeline.add_refprune_pass()
-    pipeline.run(module, builder)
-    return module
 
 
 def _run_pipeline(module: Any, builder: Any) -> None:
@@ -128,14 +109,13 @@ def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) ->
             function.add_function_attribute("noinline")
 
 
-def _pass_builder(level: int, vectorise: bool) -> Any:
-    options = llvm.create_pipeline_tuning_options(level)
-    options.loop_vectorization = vectorise
-    if not vectorise:
-        options.inlining_threshold = 2_000
-    options.slp_vectorization = vectorise
-    options.loop_unrolling = vectorise
-    options.loop_interleaving = vectorise
+def _scalar_pass_builder() -> Any:
+    options = llvm.create_pipeline_tuning_options(2)
+    options.inlining_threshold = 2_000
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    options.loop_interleaving = False
     return llvm.create_pass_builder(numba_private.target_machine(), options)
 
 

@@ -23,8 +23,7 @@ from irad.driver import MemoryType
 from irad.frontend.numba_types import types
 
 RETURN_INDEX = 0
-EXCEPTION_INDEX = 1
-FIRST_ARGUMENT_INDEX = 2
+FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
 
 FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
 

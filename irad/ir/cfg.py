@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from irad.ir import types
-from irad.ir.instructions import Br, Instruction, Phi
+from irad.ir.instructions import Instruction, Phi
 from irad.ir.module import Block, Function
 
 
@@ -70,18 +69,6 @@ def _postorder(entry: Block, successors: dict[Block, tuple[Block, ...]]) -> Iter
             yield block
 
 
-def reachable_from(cfg: ControlFlow, block: Block) -> frozenset[Block]:
-    """The blocks that ``block`` reaches by at least one edge (itself only if it lies on a cycle)."""
-    found: set[Block] = set()
-    pending = list(cfg.successors[block])
-    while pending:
-        current = pending.pop()
-        if current not in found:
-            found.add(current)
-            pending.extend(cfg.successors[current])
-    return frozenset(found)
-
-
 def remove_unreachable_blocks(function: Function) -> None:
     """Deletes the blocks that the entry does not reach, and what phis of the others receive from them."""
     reachable = dict.fromkeys(control_flow(function).order)
@@ -116,33 +103,11 @@ def _detach(inst: Instruction) -> None:
         inst.blocks = []
 
 
-def split_edge(pred: Block, succ: Block, name: str | None = None) -> Block:
-    """Puts a new block on the edge from ``pred`` to ``succ`` (on all of them, if a switch has several).
-
-    The phis of ``succ`` then receive one value from the new block.
-    """
-    function = pred.function
-    assert function is not None, "the block is in no function"
-    assert succ in pred.terminator.targets, "there is no such edge"
-    middle = function.add_block(name, after=pred)
-    middle.append(Br(types.VOID, targets=[succ]))
-    terminator = pred.terminator
-    terminator.targets = [middle if target is succ else target for target in terminator.targets]
-    for phi in succ.phis():
-        rename_incoming(phi, pred, middle)
-    return middle
-
-
 def rename_incoming(phi: Phi, old: Block, new: Block) -> None:
     """Lets ``phi`` receive once from ``new`` what it received (once or more) from ``old``."""
     first = phi.blocks.index(old)
     _keep_incoming(phi, [block is not old or index == first for index, block in enumerate(phi.blocks)])
     phi.blocks[first] = new
-
-
-def remove_incoming(phi: Phi, pred: Block) -> None:
-    """Drops all that ``phi`` receives from ``pred``."""
-    _keep_incoming(phi, [block is not pred for block in phi.blocks])
 
 
 def _keep_incoming(phi: Phi, keep: list[bool]) -> None:

@@ -45,10 +45,6 @@ class DominatorTree:
         outer = self._enter.get(a)
         return outer is not None and outer <= inner <= self._leave[a]
 
-    def strictly_dominates(self, a: Block, b: Block) -> bool:
-        """Whether ``a`` dominates ``b`` and is another block."""
-        return a is not b and self.dominates(a, b)
-
     def value_dominates(self, value: Value, at: Instruction) -> bool:
         """Whether ``value`` is available just before ``at`` (of a dominator tree, not a post-dominator tree).
 

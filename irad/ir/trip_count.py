@@ -82,10 +82,6 @@ class TripCount:
     compares_next: bool
     speculative: bool
 
-    def is_only_exit(self, loop: Loop) -> bool:
-        """Whether the loop has no exit edge but this one."""
-        return all(exiting is self.exiting for exiting, _ in loop.exits)
-
     def emit(self, builder: Builder) -> Value:
         """Emits the count as an i64, to be read as unsigned; ``builder`` stands in the preheader or behind it."""
         start, bound = self.start, self.bound

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from irad.errors import RuleError
-from irad.ruleset.expr import Expr, Symbol, expression, symbols_of
+from irad.ruleset.expr import Expr, Symbol, expression
 from irad.ruleset.interface import Domain, Effects, Elementwise, Inactive
 
 Partial: TypeAlias = "Expr | float | None"
@@ -69,9 +69,3 @@ def inactive(symbols: str | Iterable[str], why: str, effects: Effects | None = N
     """
     words = symbols.split() if isinstance(symbols, str) else tuple(symbols)
     return Inactive(tuple(words), why, Effects() if effects is None else effects)
-
-
-def reads_of(rule: Elementwise, argument: int) -> frozenset[str]:
-    """The primal values that the partial by one argument needs."""
-    partial = rule.partials[argument]
-    return frozenset() if partial is None else symbols_of(partial)

@@ -193,7 +193,7 @@ class Control:
         sweep.build.cond_br(is_first, self.edge(loop.preheader, block, active), back)
         sweep.build = Builder(back)
         sweep.build.store(sweep.build.sub(number, const_int(types.I64, 1), ("nuw",)), state.iteration)
-        state.back = Place(back, loop.latch, at_end=True)
+        state.back = Place(back, loop.latch)
         sweep.build.br(self.edge(loop.latch, block, active))
 
     def edge(self, source: Block, block: Block, active: Mapping[Phi, Value]) -> Block:
@@ -204,7 +204,7 @@ class Control:
         sweep.build = Builder(made)
         for phi, cotangent in active.items():
             sweep.accumulate(phi.value_from(source), cotangent)
-        place = Place(made, source, at_end=True)
+        place = Place(made, source)
         for loop in self.loops_around(source):
             if not loop.contains(block):
                 self.enter(loop, block, place)

@@ -30,12 +30,10 @@ class Place:
     Attributes:
         block: the block of the reverse sweep.
         primal: the primal block whose iteration is current there.
-        at_end: code goes before the terminator instead of at the head.
     """
 
     block: Block
     primal: Block
-    at_end: bool = False
     head: Instruction | None = None
     made: dict[Value, Value] = field(default_factory=dict)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba import njit, typeof
 
-from irad.backend.optimise import optimise, scalarise
+from irad.backend.optimise import scalarise
 from irad.frontend.numba_cpu import load_program
 
 A = np.ones(4)
@@ -407,16 +407,6 @@ done:
   ret void
 }
 """
-
-
-def test_optimise_vectorises() -> None:
-    assert re.search(r"<\d+ x double>", str(optimise(LOOP)))
-
-
-def test_optimise_without_vectorising() -> None:
-    text = str(optimise(LOOP, vectorise=False))
-    assert not re.search(r"<\d+ x double>", text)
-    assert text.count("fmul double") == 1
 
 
 SHARED_EXIT = LOOP.replace("label %done", "label %exit").replace("done:", "exit:\n  br label %done\ndone:")

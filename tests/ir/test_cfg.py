@@ -2,7 +2,7 @@ import pytest
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.cfg import control_flow, reachable_from, remove_unreachable_blocks, split_edge
+from irad.ir.cfg import control_flow, remove_unreachable_blocks
 from irad.ir.values import const_int
 from irad.ir.verifier import verify
 from tests.ir.graphs import block, graph, names
@@ -41,12 +41,6 @@ def test_a_very_deep_graph_needs_no_recursion():
     assert len(cfg.order) == 5001
 
 
-@pytest.mark.parametrize(("start", "found"), [("a", "bcdx"), ("b", "bcx"), ("c", "bcx"), ("d", "x"), ("x", "")])
-def test_reachable_from_takes_at_least_one_edge(start, found):
-    function = graph("a:bd b:cx c:b d:x x:")
-    assert {b.name for b in reachable_from(control_flow(function), block(function, start))} == set(found)
-
-
 def _phi(function, place, **incoming):
     values = [(const_int(types.I64, value), block(function, name)) for name, value in incoming.items()]
     return Builder(block(function, place)).phi(types.I64, values)
@@ -71,31 +65,3 @@ def test_unreachable_cycle_of_phis_is_removed():
     first.set_operand(0, second)
     remove_unreachable_blocks(function)
     assert names(function.blocks) == "a"
-
-
-def test_splitting_an_edge_moves_the_phi():
-    function = graph("a:bc b:c c:")
-    phi = _phi(function, "c", a=1, b=2)
-    middle = split_edge(block(function, "a"), block(function, "c"), "m")
-    assert names(function.blocks) == "ambc"
-    assert names(block(function, "a").successors) == "bm"
-    assert names(middle.successors) == "c"
-    assert [(v.value, b.name) for v, b in phi.incoming()] == [(1, "m"), (2, "b")]
-    verify(function)
-
-
-def test_splitting_a_repeated_edge_leaves_one_incoming_value():
-    function = graph("a:bcbb b:c c:")
-    source, target = block(function, "a"), block(function, "b")
-    phi = Builder(target).phi(types.I64, [(const_int(types.I64, 7), source)] * 3)
-    middle = split_edge(source, target, "m")
-    assert [(v.value, b.name) for v, b in phi.incoming()] == [(7, "m")]
-    assert names(source.terminator.targets) == "mcmm"
-    assert middle.function is function
-    verify(function)
-
-
-def test_splitting_what_is_no_edge_is_refused():
-    function = graph("a:b b:")
-    with pytest.raises(AssertionError, match="no such edge"):
-        split_edge(block(function, "b"), block(function, "a"), "m")

@@ -370,7 +370,6 @@ def test_the_counted_exit_need_not_be_the_first_nor_the_only_one():
     count = trip_count(loop, cfg, dom)
     assert count.exiting.name == "latch"
     assert count.speculative
-    assert not count.is_only_exit(loop)
     header, latch = loop.order
     assert trip_count(loop, cfg, dom, header) is None
     assert trip_count(loop, cfg, dom, latch) == count
@@ -378,11 +377,6 @@ def test_the_counted_exit_need_not_be_the_first_nor_the_only_one():
     count.emit(builder)
     verify(function)
     assert "freeze i64 %n" in print_module(function.module)
-
-
-def test_an_only_exit_is_known_as_such():
-    _, loop, cfg, dom = analysed(Shape(64, "slt", 1).text())
-    assert trip_count(loop, cfg, dom).is_only_exit(loop)
 
 
 def test_a_bound_that_changes_in_the_loop_is_not_counted():
