@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import linecache
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
-from irad.ir.debug_info import source_location
+from irad.ir.debug_info import inline_chain
 from irad.ir.instructions import Instruction
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
@@ -23,6 +24,7 @@ from irad.ruleset.registry import Registry
 
 __all__ = ["Derivative", "MemoryType", "Observer", "ParameterKind", "Request", "derive"]
 
+_NUMBA = f"{os.sep}numba{os.sep}"
 Observer = Callable[[str, Module, tuple[GeneratedPair, ...]], None]
 
 
@@ -130,8 +132,14 @@ def locate(error: IradError, module: Module) -> None:
     """Gives an error, and those it lists, the place in the user's source."""
     for item in (error, *(error.errors if isinstance(error, UnsupportedProgram) else ())):
         if item.location is None and isinstance(item.instruction, Instruction):
-            item.location = source_location(module, item.instruction)
+            item.location = _user_location(module, item.instruction)
             item.detail = item.detail or _source_line(item.location)
+
+
+def _user_location(module: Module, inst: Instruction) -> SourceLocation | None:
+    """The place in the user's code: of library code that was inlined there, the place where it is called."""
+    chain = inline_chain(module, inst)
+    return next((place for place in chain if _NUMBA not in place.file), chain[0] if chain else None)
 
 
 def _source_line(location: SourceLocation | None) -> str | None:

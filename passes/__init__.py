@@ -1,0 +1,25 @@
+"""The passes, in the order of work: a table of contents. `derivative` does the work, `README.md` explains."""
+
+from __future__ import annotations
+
+from typing import Final
+
+PIPELINE: Final[tuple[tuple[str, str], ...]] = (
+    ("prepare", "Drops promises (attributes, metadata) that hold for the primal but not for its derivative."),
+    ("objects", "Finds the memory objects and which of them each pointer may point to."),
+    ("memory_types", "Finds what the bytes of each object hold."),
+    ("retype", "Gives floats and pointers that are moved as integers their type back."),
+    ("keep", "Finds allocations that may stay alive until the reverse sweep has ended; later defers their frees."),
+    ("effects", "Finds which memory may have changed when the reverse sweep comes back to a load."),
+    ("activity", "Finds which values carry a derivative and which objects have a shadow."),
+    ("liveness", "Finds the blocks that the reverse sweep visits: those from which the function returns well."),
+    ("bits", "Finds derivatives that would get lost in integer arithmetic."),
+    ("refusals", "Raises all that cannot be differentiated, before any code is generated."),
+    ("forward", "Builds the augmented primal: a copy with shadow pointers beside the pointers."),
+    ("reverse.generate", "Builds the reverse sweep, with a placeholder for each primal value it needs."),
+    ("plan", "Chooses by a minimum cut which needed values are saved and which are recomputed."),
+    ("materialise", "Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse."),
+    ("alias_scopes", "Tells LLVM which accesses never touch the same bytes."),
+    ("exhaustion", "Checks every tape allocation and leaves the forward sweep when one failed."),
+)
+"""(module of `irad.passes`, purpose) in the order in which `derivative.generate` uses them."""

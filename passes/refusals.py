@@ -13,6 +13,7 @@ from irad.passes.callees import Unknown, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
+from irad.ruleset.python_names import python_name
 
 
 def check_unit(unit: Unit) -> None:
@@ -60,8 +61,10 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
     match inst:
         case Load() if inst in activity.active:
             return _access_error(unit, inst, inst.operands[0])
-        case Store(operands=[value, pointer]) if value in activity.active:
-            return _access_error(unit, inst, pointer)
+        case Store(operands=[value, pointer]) if value in activity.active or value in activity.varied:
+            return _scratch_error(unit, inst) or (
+                _access_error(unit, inst, pointer) if value in activity.active else None
+            )
         case CallSite():
             return _call_error(unit, inst)
         case AtomicRMW() | CmpXchg() if activity.has_shadow(inst.operands[0]) and is_differentiable(inst.type):
@@ -85,11 +88,6 @@ def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | 
     for item in unit.points_to.of(target):
         if not unit.activity.shadowed >> item.index & 1 and not (has_shadow and _is_header(unit, item)):
             return _no_shadow(item)
-        if isinstance(inst, Store) and _is_constant_memory(unit, item):
-            return ActivityError(
-                f"an active value is stored in {_describe(item)}, which was passed as constant, and read back",
-                "(a) differentiate with respect to that argument too, or (b) pass Duplicated(array, shadow) for it",
-            )
     if not unit.points_to.mask(target) and not unit.everything:
         return UnsupportedError("a pointer of unknown origin is used to access active memory", "report it")
     return None
@@ -109,12 +107,26 @@ def _is_header(unit: Unit, item: MemoryObject) -> bool:
     return unit.variant.memory[unit.function.params.index(item.value)] is None
 
 
+def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
+    """Active values stored in memory that the caller declared constant: what is read back would have no derivative."""
+    for item in unit.points_to.of(inst.operands[1]):
+        if not unit.everything and _is_constant_memory(unit, item):
+            return ActivityError(
+                f"an active value is stored in {_describe(item)}, which was passed as constant",
+                "(a) differentiate with respect to that argument too, or (b) pass Duplicated(array, shadow) for it",
+            )
+    return None
+
+
 def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
-    if unit.everything or not unit.activity.active_objects >> item.index & 1:
+    """Whether memory is the caller's and has no derivative there."""
+    if item.kind is ObjectKind.GLOBAL:
+        return isinstance(item.value, GlobalVariable) and bool(unit.activity.active_objects >> item.index & 1)
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or _is_header(unit, item):
         return False
-    if item.kind in (ObjectKind.ARGUMENT, ObjectKind.REACHABLE) and isinstance(item.value, Parameter):
-        return unit.kind(item.value) is ParameterKind.CONST
-    return item.kind is ObjectKind.GLOBAL and isinstance(item.value, GlobalVariable)
+    if unit.kind(item.value) is not ParameterKind.CONST:
+        return False
+    return unit.variant.is_entry or bool(unit.activity.active_objects >> item.index & 1)
 
 
 def _no_shadow(item: MemoryObject) -> IradError:
@@ -139,6 +151,6 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if not active:
         return None
     return NoRuleError(
-        f"no derivative rule for a call of {callee.name}",
+        f"no derivative rule for a call of {python_name(callee.name)}",
         "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",
     )

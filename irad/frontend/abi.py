@@ -17,10 +17,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core.datamodel.packer import ArgPacker
-from numba.core.registry import cpu_target
 
 from irad.driver import MemoryType
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import cpu_target, types
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception

@@ -18,7 +18,7 @@ from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory_checks import MemoryChecks, Tracked
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import (
     MEMINFO_TYPE,
     Extent,

@@ -22,7 +22,7 @@ from irad.frontend.linkable import fill_environments
 from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_private import shadow
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 from irad.frontend.signature import check_destination
 
 _call = CPUDispatcher.__call__

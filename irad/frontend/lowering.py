@@ -20,7 +20,7 @@ from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed
 from irad.frontend.argument_memory import ArgumentMemory, array_at
 from irad.frontend.derivation import Derivation
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 from irad.passes.exhaustion import EXHAUSTED
 
 _VOID_POINTER = cgutils.voidptr_t

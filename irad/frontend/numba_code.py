@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import compiler, dispatcher, funcdesc, types, utils
+from numba.core import compiler, funcdesc, types, utils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment
-from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 from irad.frontend.numba_raw import RawLibrary
+from irad.frontend.numba_untyped import cpu_target, dispatcher
 
 
 def new_library(name: str) -> Any:

@@ -18,18 +18,18 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numba.core import compiler, dispatcher, errors, lowering, sigutils, types, typing
+from numba.core import compiler, errors, lowering, sigutils, types, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
-from numba.core.registry import CPUTarget, cpu_target
+from numba.core.registry import CPUTarget
 from numba.core.runtime import rtsys
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
-from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
 from irad.frontend.numba_raw import Entry, RawContext, real_context
+from irad.frontend.numba_untyped import GUFunc, cpu_target, dispatcher
 
 
 class _Redirect:

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import cgutils, codegen, cpu, debuginfo, types
-from numba.core.registry import cpu_target
+from numba.core import cgutils, codegen, debuginfo, types
 from numba.np.ufunc import dufunc
-from numba.np.ufunc.gufunc import GUFunc
 
 from irad.frontend import fixups
+from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
 UNRESOLVED_PREFIX = ".numba.unresolved$"

@@ -25,7 +25,7 @@ from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_
 from irad.frontend.linkable import resident
 from irad.frontend.lowering import Extras, Sweeps, structured
 from irad.frontend.numba_cpu import location_of
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, allocate_zeroed, extent_of
 from irad.frontend.signature import may_have_derivative
 from irad.options import Options

@@ -11,7 +11,7 @@ from numba.core import cgutils
 from irad.errors import SignatureError
 from irad.frontend import abi
 from irad.frontend.abi import Leaf, LeafKind
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 
 _DATA_FIELD = 4
 

@@ -16,7 +16,7 @@ from numba.core import cgutils
 
 from irad.frontend import abi
 from irad.frontend.abi import Leaf
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 
 ALIGNMENT = 64
 MEMINFO_TYPE = types.MemInfoPointer(types.voidptr)

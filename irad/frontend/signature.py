@@ -9,7 +9,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.numba_cpu import location_of
-from irad.frontend.numba_types import types
+from irad.frontend.numba_untyped import types
 
 
 def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from irad.testing.check_gradient import check_gradient, compiled, reference
+from irad.testing.check_gradient import check_gradient
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -37,13 +37,8 @@ class Case:
         """Compare irad with finite differences."""
         check_gradient(self.function, *self.args, **self.options)
 
-    def check_point(self) -> None:
-        """Check the case itself: the plain function runs and is smooth at its point."""
-        options = {key: self.options[key] for key in ("argnums", "rtol") if key in self.options}
-        reference(compiled(self.function), self.args, **options)
 
-
-class Catalogue:
+class Catalogue(Collection[Case]):
     """The cases of one file, in the order of their definition."""
 
     def __init__(self) -> None:
@@ -51,6 +46,12 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Case]:
         return iter(self._cases)
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __contains__(self, case: object) -> bool:
+        return any(case is known for known in self._cases)
 
     def at(self, *args: Any, **options: Any) -> Callable[[Function], Function]:
         """Decorator: check the function at ``args``. May be repeated; the lowest is the first."""

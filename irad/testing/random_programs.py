@@ -68,7 +68,7 @@ class Program:
     def arguments(self, bases: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments as views of ``bases``."""
         made = [tuple(view_of(bases[number], view) for number, view in entries) for entries in self.views]
-        return tuple(entries if len(entries) > 1 else entries[0] for entries in made)
+        return tuple(entries[0] if len(entries) == 1 else entries for entries in made)
 
     def __str__(self) -> str:
         """A script that defines the function and ``args``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from irad.errors import IradError
 from irad.ir.builder import Builder
 from irad.ir.cfg import remove_unreachable_blocks
-from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Store
+from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Ret, Store
 from irad.ir.module import Block
 from irad.ir.values import Value
 from irad.passes.callees import resolve
@@ -98,11 +98,11 @@ def _finish(sweep: Sweep, order: list[Block]) -> None:
     """Enters the sweep at the adjoint of the return, and hands out the cotangents of active parameters at its end."""
     unit = sweep.forward.unit
     start = Builder(sweep.allocas)
-    if order:
-        start.br(sweep.places[order[0]].block)
-    build = (
-        sweep.build if order else start
-    )  # the entry block's adjoint is the last one emitted, and has no terminator yet
+    returns = [block for block in order if isinstance(block.terminator, Ret)]
+    assert len(returns) <= 1, "the normal form has one return"
+    if returns:
+        start.br(sweep.places[returns[0]].block)
+    build = sweep.build if order else start  # the entry block's adjoint is emitted last and has no terminator yet
     first_out = 2 + unit.variant.result_active
     for index, out in zip(_active_parameters(unit), sweep.function.params[first_out:], strict=True):
         param = unit.function.params[index]

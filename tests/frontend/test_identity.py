@@ -20,13 +20,13 @@ from numba import (
     njit,
     objmode,
     prange,
-    stencil,
     typed,
     types,
     vectorize,
 )
 from numba.experimental import jitclass
 from numba.extending import overload, register_jitable
+from numba.stencils.stencil import stencil
 
 from irad.errors import BackendError
 from irad.frontend.identity import identity
@@ -812,11 +812,7 @@ def other_options(a):
     return a[0] + a[-1]
 
 
-class Raised(tuple[Any, ...]):
-    """The type and the arguments of an exception."""
-
-
-Outcome = tuple[Any, Any]
+Outcome = tuple[str, Any, tuple[Any, ...]]
 
 
 def outcome(function: Any, arguments: tuple[Any, ...]) -> Outcome:
@@ -916,9 +912,10 @@ def test_identity_is_inlined_in_njit_code() -> None:
 
 
 def test_ufuncs_called_from_python_stay_as_they_are() -> None:
-    @vectorize
-    def dynamic(x, y):
+    def product(x, y):
         return x * y
+
+    dynamic: Any = vectorize(product)
 
     @guvectorize("(n),()->(n)")
     def generalized(x, y, r):

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 from numba import float64, njit, typeof
-from numba.core import callconv, codegen, compiler, cpu, debuginfo, dispatcher, lowering, types, typing
+from numba.core import callconv, codegen, compiler, cpu, debuginfo, lowering, types, typing
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
 from numba.np.ufunc.gufunc import GUFunc
-from numba.stencils.stencil import StencilFunc
+from numba.stencils.stencil import StencilFunc, stencil
 
 import irad.frontend
 from irad.frontend import numba_code, numba_private, numba_raw
+from irad.frontend.numba_untyped import dispatcher
 
 PRIVATE_METHODS = [
     (dispatcher._DispatcherBase, "get_call_template"),
@@ -75,6 +76,7 @@ def make_function() -> Any:
 
 def test_attributes_that_are_redirected_are_instance_attributes() -> None:
     function = make_function()
+    elementwise: Any = dufunc.DUFunc(lambda x: x)
     instances = {
         (dispatcher._DispatcherBase, "overloads"): function,
         (dispatcher._FunctionCompiler, "_failed_cache"): function._compiler,
@@ -82,7 +84,7 @@ def test_attributes_that_are_redirected_are_instance_attributes() -> None:
             typing.make_concrete_template("function", "key", [])
         ),
         (ufuncbuilder.UFuncDispatcher, "overloads"): ufuncbuilder.UFuncDispatcher(lambda x: x),
-        (ufunc_base.UfuncLowererBase, "libs"): dufunc.DUFunc(lambda x: x)._lower_me,
+        (ufunc_base.UfuncLowererBase, "libs"): elementwise._lower_me,
         (StencilFunc, "_type_cache"): None,
         (StencilFunc, "_targetctx"): None,
     }
@@ -96,8 +98,6 @@ def test_attributes_that_are_redirected_are_instance_attributes() -> None:
 
 
 def test_stencil_attributes() -> None:
-    from numba import stencil
-
     kernel = stencil(lambda a: a[0])
     assert {"_type_cache", "_targetctx"} <= vars(kernel).keys()
 

@@ -1,5 +1,3 @@
-import pytest
-
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.cfg import control_flow, remove_unreachable_blocks

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from irad.ir.instructions import Load
+from irad.ir.values import Value
 from irad.passes.effects import Effects, find_effects
 from irad.passes.keep import keepable
 from tests.passes.units import DOUBLES, POINTERS, effects_without_kept, registry, unit_of, value
@@ -35,12 +37,17 @@ end:
 """
 
 
+def is_overwritten(effects: Effects, load: Value) -> bool:
+    assert isinstance(load, Load)
+    return effects.is_overwritten(load.operands[0], load)
+
+
 def overwritten(**places: str) -> str:
     """The names of the loads that cannot be repeated, with stores put at places."""
     text = PLACES.format(**{key: places.get(key, "") for key in ("before", "after", "branch", "latch", "end")})
     unit = unit_of(text, "ccccc")
-    loads = [value(unit.function, n) for n in "xyz"]
-    return "".join(load.name for load in loads if unit.effects.is_overwritten(load.operands[0], load))
+    loads = {n: value(unit.function, n) for n in "xyz"}
+    return "".join(n for n, load in loads.items() if is_overwritten(unit.effects, load))
 
 
 WRITE = "store double 1.0, ptr %a"
@@ -108,6 +115,7 @@ define i32 @f(ptr noalias %r, ptr %a) {
 
 def explain(effects: Effects, unit, name: str) -> str:
     load = value(unit.function, name)
+    assert isinstance(load, Load)
     return effects.explain(load.operands[0], load)
 
 

@@ -25,7 +25,7 @@ end:
 
 def live(text: str, is_entry: bool = True) -> str:
     _, function = parsed(text)
-    return " ".join(sorted(b.name for b in live_blocks(control_flow(function), is_entry)))
+    return " ".join(sorted(str(b.name) for b in live_blocks(control_flow(function), is_entry)))
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,7 @@ def objects(points_to: PointsTo, pointer: Value) -> set[str]:
 
 _SUPPORT = """
 define void @NRT_decref(ptr %p) {{ ret void }}
+define void @NRT_incref(ptr %p) {{ ret void }}
 define ptr @malloc(i64 %size) {{
   %big = icmp ugt i64 %size, {limit}
   br i1 %big, label %none, label %some

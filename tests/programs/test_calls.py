@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from numba import float64, int64, njit, stencil, types, vectorize
+from numba import float64, int64, njit, types, vectorize
 from numba.extending import overload, overload_method, register_jitable
+from numba.stencils.stencil import stencil
 
 from irad.testing.catalogue import Case, Catalogue, floats
 

@@ -1,0 +1,18 @@
+"""Names of Numba without their types.
+
+Numba declares itself typed, but its stubs, and what a checker infers from its sources, lack members that exist.
+"""
+
+from typing import Any
+
+from numba.core import cpu as _cpu
+from numba.core import dispatcher as _dispatcher
+from numba.core import registry as _registry
+from numba.core import types as _types
+from numba.np.ufunc import gufunc as _gufunc
+
+cpu: Any = _cpu
+dispatcher: Any = _dispatcher
+types: Any = _types
+cpu_target: Any = _registry.cpu_target
+GUFunc: Any = _gufunc.GUFunc

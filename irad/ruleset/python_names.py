@@ -1,0 +1,36 @@
+"""What LLVM symbols stand for in Python, for messages about calls that have no rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_EXACT: Final[Mapping[str, str]] = {
+    "numba_xgesv": "np.linalg.solve",
+    "numba_xxgetrf": "an LU factorisation (np.linalg.inv, np.linalg.det, np.linalg.slogdet)",
+    "numba_ez_xxgetri": "np.linalg.inv",
+    "numba_xxpotrf": "np.linalg.cholesky",
+    "numba_ez_rgeev": "np.linalg.eig",
+    "numba_ez_cgeev": "np.linalg.eig",
+    "numba_ez_xxxevd": "np.linalg.eigh",
+    "numba_ez_gesdd": "np.linalg.svd",
+    "numba_ez_geqrf": "np.linalg.qr",
+    "numba_ez_xxgqr": "np.linalg.qr",
+    "numba_ez_gelsd": "np.linalg.lstsq",
+    "numba_parallel_for": "a parallel loop (parallel=True)",
+    "numba_unpickle": "Python code (objmode)",
+    "PyObject_CallFunctionObjArgs": "Python code (objmode)",
+}
+_PREFIXES: Final[Mapping[str, str]] = {
+    "numba_list_": "numba.typed.List",
+    "numba_dict_": "numba.typed.Dict",
+    "Py": "Python's own functions",
+}
+
+
+def python_name(symbol: str) -> str:
+    """The symbol in Python terms, with the symbol itself; just the symbol when nothing is known of it."""
+    known = _EXACT.get(symbol)
+    if known is None:
+        known = next((text for prefix, text in _PREFIXES.items() if symbol.startswith(prefix)), None)
+    return symbol if known is None else f"{known} ({symbol})"

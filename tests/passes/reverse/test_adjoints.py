@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from tests.passes.units import generated, gradient
+
+
+def straight(body: str) -> str:
+    """A function of two numbers %x and %y whose result is %z."""
+    return f"""
+    declare double @exp(double)
+    define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {{
+      %b = getelementptr double, ptr %a, i64 1
+      %x = load double, ptr %a
+      %y = load double, ptr %b
+      {body}
+      store double %z, ptr %r
+      ret i32 0
+    }}"""
+
+
+CASES = {
+    "fadd": ("%z = fadd double %x, %y", (1.0, 1.0)),
+    "fsub": ("%z = fsub double %x, %y", (1.0, -1.0)),
+    "fmul": ("%z = fmul double %x, %y", (5.0, 3.0)),
+    "square": ("%z = fmul double %x, %x", (6.0, 0.0)),
+    "fdiv": ("%z = fdiv double %x, %y", (0.2, -3.0 / 25.0)),
+    "frem": ("%z = frem double %y, %x", (-1.0, 1.0)),  # 5 = 1·3 + 2
+    "fneg": ("%z = fneg double %x", (-1.0, 0.0)),
+    "select": ("%c = fcmp olt double %x, %y\n%z = select i1 %c, double %y, double %x", (0.0, 1.0)),
+    "freeze": ("%z = freeze double %x", (1.0, 0.0)),
+    "fptrunc and fpext": ("%s = fptrunc double %x to float\n%z = fpext float %s to double", (1.0, 0.0)),
+    "from an integer": ("%n = fptosi double %x to i64\n%z = sitofp i64 %n to double", (0.0, 0.0)),
+    "aggregate": (
+        "%g = insertvalue { double, double } zeroinitializer, double %x, 0\n"
+        "%h = insertvalue { double, double } %g, double %y, 1\n"
+        "%u = extractvalue { double, double } %h, 0\n%v = extractvalue { double, double } %h, 1\n"
+        "%z = fmul double %u, %v",
+        (5.0, 3.0),
+    ),
+    "overwritten in an aggregate": (
+        "%g = insertvalue { double, double } zeroinitializer, double %x, 0\n"
+        "%h = insertvalue { double, double } %g, double %y, 0\n%z = extractvalue { double, double } %h, 0",
+        (0.0, 1.0),
+    ),
+    "vector": (
+        "%g = insertelement <2 x double> zeroinitializer, double %x, i32 0\n"
+        "%h = insertelement <2 x double> %g, double %y, i32 1\n"
+        "%m = fmul <2 x double> %h, %h\n"
+        "%u = extractelement <2 x double> %m, i32 0\n%v = extractelement <2 x double> %m, i32 1\n"
+        "%z = fadd double %u, %v",
+        (6.0, 10.0),
+    ),
+    "memory": (
+        "%l = alloca double\nstore double %x, ptr %l\n%u = load double, ptr %l\n"
+        "store double %y, ptr %l\n%v = load double, ptr %l\n%z = fmul double %u, %v",
+        (5.0, 3.0),
+    ),
+    "a constant overwrites": (
+        "%l = alloca double\nstore double %x, ptr %l\nstore double 7.0, ptr %l\n"
+        "%u = load double, ptr %l\n%z = fmul double %u, %y",
+        (0.0, 7.0),
+    ),
+    "swap in place": (
+        "store double %y, ptr %a\nstore double %x, ptr %b\n%u = load double, ptr %a\n"
+        "%z = fmul double %u, %u",
+        (0.0, 10.0),
+    ),
+    "elementwise rule": ("%z = call double @exp(double %x)", (math.exp(3.0), 0.0)),
+}
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+@pytest.mark.parametrize("name", CASES)
+def test_adjoint(name, plan):
+    body, expected = CASES[name]
+    assert gradient(straight(body), [3.0, 5.0], plan=plan) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("body", "point", "expected"),
+    [
+        # The untaken way of a select has partial 1/0.
+        ("%d = fdiv double 1.0, %x\n%c = fcmp one double %x, 0.0\n%z = select i1 %c, double %d, double %y", (0.0, 2.0),
+         (0.0, 1.0)),
+        # 0·x with an infinite x: the cotangent of %x is zero times nothing, that of the product is not zero.
+        ("%m = fmul double %x, 0.0\n%q = fmul double %m, 0.0\n%z = fadd double %q, %y", (math.inf, 1.0), (0.0, 1.0)),
+        # exp overflows on the way not taken.
+        ("%d = call double @exp(double %x)\n%m = fmul double %d, %d\n%c = fcmp olt double %x, 100.0\n"
+         "%z = select i1 %c, double %m, double %y", (800.0, 1.0), (0.0, 1.0)),
+    ],
+)  # fmt: skip
+def test_zero_times_anything_is_zero(body, point, expected):
+    assert gradient(straight(body), list(point)) == list(expected)
+
+
+def test_sums_may_be_reordered_unless_strict():
+    def flags(**options) -> set[tuple[str, ...]]:
+        body = "%u = fmul double %x, %x\n%v = fmul double %x, %y\n%z = fadd double %u, %v"
+        (made,) = generated(straight(body), "scs", **options)
+        return {i.flags for i in made.pair.reverse.instructions() if getattr(i, "opcode", "") == "fadd"}
+
+    assert flags() == {("reassoc",)}
+    assert flags(strict=True) == {()}
+
+
+def test_flags_of_the_primal_are_not_carried_over():
+    (made,) = generated(straight("%z = fmul nnan ninf double %x, %y"), "scs")
+    products = [i for i in made.pair.reverse.instructions() if getattr(i, "opcode", "") == "fmul"]
+    assert products
+    assert all(i.flags == () for i in products)

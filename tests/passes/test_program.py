@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import dataclasses
+
+from irad.ir import types
+from irad.ir.values import GlobalVariable
+from irad.passes.program import Program
+from irad.passes.request import ParameterKind
+from irad.passes.unit import Variant, augmented_type, reverse_type
+from tests.passes.units import DOUBLES, generated, parsed, registry, request_of
+
+TEXT = """
+@table = internal global [3 x double] zeroinitializer
+define double @f(double %x, ptr %a) {
+  %y = load double, ptr @table
+  ret double %x
+}
+"""
+
+
+def program() -> tuple[Program, Variant]:
+    module, function = parsed(TEXT)
+    request = request_of(function, "as")
+    variant = Variant(function, request.kinds, request.memory, True, False)
+    return Program(module, registry(), request), variant
+
+
+def test_a_variant_is_declared_once_and_queued():
+    state, variant = program()
+    pair = state.pair(variant)
+    assert state.pair(dataclasses.replace(variant)) is pair
+    assert state.pending == [pair]
+    other = state.pair(dataclasses.replace(variant, kinds=(ParameterKind.CONST, ParameterKind.SHADOW)))
+    assert other is not pair
+    assert pair.augmented.name == "f.irad0.augmented"
+    assert other.reverse.name == "f.irad1.reverse"
+
+
+def test_shadows_are_those_of_the_kind_or_as_stated():
+    state, variant = program()
+    assert state.pair(variant).shadows == (1,)
+    state, variant = program()
+    assert state.pair(variant, ()).shadows == ()
+
+
+def test_only_the_entry_is_visible():
+    state, variant = program()
+    assert state.pair(variant).augmented.prefix == ("internal",)
+    assert state.pair(dataclasses.replace(variant, is_entry=True)).augmented.prefix == ()
+
+
+def test_signatures():
+    _, variant = program()
+    ptr, double = types.PTR, types.DOUBLE
+    assert augmented_type(variant, (1,)) is types.function_type(double, [ptr, ptr, double, ptr, ptr])
+    assert reverse_type(variant) is types.function_type(types.VOID, [ptr, ptr, double, ptr])
+    quiet = dataclasses.replace(variant, result_active=False, kinds=(ParameterKind.CONST, ParameterKind.CONST))
+    assert reverse_type(quiet) is types.function_type(types.VOID, [ptr, ptr])
+    returning = dataclasses.replace(variant, result_has_shadow=True)
+    assert augmented_type(returning, ()).result is types.struct_type([double, ptr])
+
+
+def test_the_shadow_of_a_global_is_made_once():
+    state, _ = program()
+    table = state.module.globals["table"]
+    assert isinstance(table, GlobalVariable)
+    shadow = state.shadow_global(table)
+    assert state.shadow_global(table) is shadow
+    assert types.size_of(shadow.value_type) == 24
+    assert state.module.globals["table.shadow"] is shadow
+
+
+RECURSIVE = """
+define i32 @f(ptr noalias %r, double %x, i64 %n) {
+  %y = call double @power(double %x, i64 %n)
+  store double %y, ptr %r
+  ret i32 0
+}
+define internal double @power(double %x, i64 %n) {
+entry:
+  %stop = icmp sle i64 %n, 0
+  br i1 %stop, label %end, label %more
+more:
+  %m = sub i64 %n, 1
+  %rest = call double @power(double %x, i64 %m)
+  %y = fmul double %x, %rest
+  br label %end
+end:
+  %z = phi double [ 1.0, %entry ], [ %y, %more ]
+  ret double %z
+}
+"""
+
+
+def test_recursion_finds_the_declared_pair():
+    made = generated(RECURSIVE, "sac", [DOUBLES, None, None])
+    assert [g.pair.augmented.name for g in made] == ["f.irad0.augmented", "power.irad1.augmented"]
+
+
+def test_one_function_in_two_variants():
+    text = RECURSIVE.replace("double @power(double %x, i64 %m)", "double @power(double 2.0, i64 %m)")
+    made = generated(text, "sac", [DOUBLES, None, None])
+    assert len(made) == 2  # the inner call has constant arguments: it stays the plain function
