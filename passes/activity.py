@@ -237,7 +237,8 @@ class _Solver:
                 if any(p is not None and v in self.varied for v, p in pairs):
                     self.mark_varied(call)
             case Inactive():
-                pass
+                if any(v in self.varied for v in call.arguments):
+                    self.vary_objects(self.points_to.mask(call))  # a Python object made of it
             case CallRule(effects=effects):
                 read = self.pointees(call, effects.reads)
                 if read & self.varied_objects or any(v in self.varied for v in call.arguments):

@@ -340,6 +340,7 @@ class _Solver:
             return
         effects = effects_of(callee)
         if effects is None:
+            self.grow_content(self.reached(_union(self.mask(a) for a in call.arguments)), self.unknown)
             self.grow(call, self.unknown if _may_hold_pointer(call.type) else 0)
             return
         self.visit_effects(call, effects)
@@ -347,14 +348,18 @@ class _Solver:
     def visit_body_call(self, call: CallSite) -> None:
         """A callee with a body may store any pointer it can reach, or makes, into anything it can reach."""
         own = 1 << next(o.index for o in self.objects if o.value is call)
-        reached = own | _union(self.mask(a) for a in call.arguments)
-        previous = 0
-        while reached != previous:
-            previous = reached
-            reached |= self.content(reached)
+        reached = self.reached(own | _union(self.mask(a) for a in call.arguments))
         self.grow_content(reached, reached)
         if _may_hold_pointer(call.type):
             self.grow(call, reached)
+
+    def reached(self, mask: int) -> int:
+        """A set closed under following stored pointers."""
+        previous = 0
+        while mask != previous:
+            previous = mask
+            mask |= self.content(mask)
+        return mask
 
     def visit_effects(self, call: CallSite, effects: Effects) -> None:
         arguments = call.arguments

@@ -124,8 +124,8 @@ def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
         return isinstance(item.value, GlobalVariable) and bool(unit.activity.active_objects >> item.index & 1)
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or _is_header(unit, item):
         return False
-    if unit.kind(item.value) is not ParameterKind.CONST:
-        return False
+    if unit.kind(item.value) is not ParameterKind.CONST or "noalias" in item.value.attributes:
+        return False  # the slot of a result that nobody has a cotangent for is no array of the caller's
     return unit.variant.is_entry or bool(unit.activity.active_objects >> item.index & 1)
 
 

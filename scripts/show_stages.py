@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints what becomes of a small function on its way to its derivative, stage by stage; docs/architecture.md quotes it.
 
-    scripts/show_stages.py [save_all]
+scripts/show_stages.py [save_all]
 """
 
 from __future__ import annotations

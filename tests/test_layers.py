@@ -118,10 +118,11 @@ def test_imports_go_downwards():
 
 
 def test_import_of_irad_itself_is_for_the_top_layer():
+    modules = all_modules()
     low = [
         str(found)
-        for module, path in all_modules().items()
-        for found in imports_of(module, path.read_text(), frozenset(all_modules()))
+        for module, path in modules.items()
+        for found in imports_of(module, path.read_text(), frozenset(modules))
         if found.target == "irad" and LAYER_OF.get(unit_of(module), 9) < LAYER_OF["irad.api"]
     ]
     assert low == [], "the public names of irad come from above"

@@ -98,7 +98,7 @@ def test_attributes_that_are_redirected_are_instance_attributes() -> None:
 
 
 def test_stencil_attributes() -> None:
-    kernel = stencil(lambda a: a[0])
+    kernel = stencil("constant")(lambda a: a[0])
     assert {"_type_cache", "_targetctx"} <= vars(kernel).keys()
 
 

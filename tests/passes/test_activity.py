@@ -56,7 +56,7 @@ def test_active_is_varied_and_useful():
 
 
 def test_without_a_seed_nothing_is_active():
-    unit = unit_of(STRAIGHT, "caac")
+    unit = unit_of(STRAIGHT, "cccc")
     assert not unit.activity.active
     assert not unit.activity.shadowed
 
@@ -148,7 +148,7 @@ def test_constant_memory_as_scratch_is_refused():
     assert "y" in active(text, "sss")
 
 
-def test_constant_memory_that_is_only_written_is_fine():
+def test_constant_memory_that_is_only_written_is_refused_too():
     text = """
     define i32 @f(ptr noalias %r, ptr %a, ptr %log) {
       %x = load double, ptr %a
@@ -156,7 +156,9 @@ def test_constant_memory_that_is_only_written_is_fine():
       store double %x, ptr %r
       ret i32 0
     }"""
-    assert shadowed(text, "ssc") == {"argument r", "argument a"}
+    with pytest.raises(ActivityError, match="passed as constant"):
+        unit_of(text, "ssc")
+    assert shadowed(text, "sss") == {"argument r", "argument a", "argument log"}
 
 
 def test_a_descriptor_in_memory_has_a_shadow_because_it_holds_an_active_pointer():

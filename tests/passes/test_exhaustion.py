@@ -8,11 +8,11 @@ import pytest
 
 import irad
 from irad.ir.builder import Builder
+from irad.ir.cfg import control_flow
 from irad.ir.instructions import Call, Ret
 from irad.ir.printer import print_module
 from irad.passes.exhaustion import EXHAUSTED, split_after
 from irad.passes.liveness import live_blocks
-from irad.ir.cfg import control_flow
 from tests.passes.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.units import block, canonical, generated, gradient, parsed, value
 

@@ -5,7 +5,6 @@ from tests.passes.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.units import generated
 
 
-
 def pair_of(text: str, kinds: str = "scsc", **options):
     return generated(text, kinds, **options)[0].pair
 

@@ -9,7 +9,6 @@ from tests.passes.units import DOUBLES, INTEGERS, POINTERS, points_to_of, regist
 
 RECORD = MemoryType(16, ((0, "i64"), (8, "double")))
 
-NOT_YET = pytest.mark.xfail(reason="accesses are noted by scalar type and exact offset only")
 COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
 
 
@@ -99,7 +98,6 @@ def test_where_pointers_are():
     assert [found.is_pointer_at(p) for p in (d, at)] == [False, True]
 
 
-@NOT_YET
 @pytest.mark.parametrize("held", ["<2 x double>", "[2 x double]", "{ double, double }"])
 def test_vectors_and_aggregates_count_as_their_elements(held):
     text = f"""
@@ -116,7 +114,6 @@ def test_vectors_and_aggregates_count_as_their_elements(held):
     assert found.is_float_at(second, types.DOUBLE)
 
 
-@NOT_YET
 def test_a_copy_of_a_float_is_a_float():
     text = (
         COPY

@@ -305,3 +305,16 @@ def test_every_global_in_use_is_an_object():
     function, points_to = points_to_of(text)
     pointers = [inst.operands[-1] for inst in function.instructions() if inst.operands]
     assert [objects(points_to, p) for p in pointers] == [{"global state"}, {"global table"}]
+
+
+def test_an_unknown_callee_may_store_unknown_pointers():
+    text = """
+    define void @f(ptr %a) {
+      %slot = alloca ptr
+      %holder = alloca ptr
+      store ptr %slot, ptr %holder
+      %u = call ptr @mystery(ptr %holder)
+      %x = load ptr, ptr %slot
+      ret void
+    }"""
+    assert points(text, "x") == [{"unknown"}]

@@ -130,5 +130,46 @@ def test_a_switch_does_not_belong_to_the_normal_form():
         unit_of(text, "sac")
 
 
-def test_a_store_to_what_nobody_reads_again_is_fine():
-    accepted("  %x = load double, ptr %a\n  store double %x, ptr %b\n  store double %x, ptr %r")
+def test_a_store_to_local_memory_that_nobody_reads_again_is_fine():
+    accepted("  %x = load double, ptr %a\n  %l = alloca double\n  store double %x, ptr %l\n  store double %x, ptr %r")
+
+
+def test_a_container_of_unknown_make():
+    """A typed list: numbers go in and come out through slots, the list itself is a pointer out of a slot."""
+    text = """
+    declare i32 @list_new(ptr)
+    declare i32 @list_append(ptr, ptr)
+    declare i32 @list_get(ptr, ptr)
+    define i32 @f(ptr noalias %r, double %x) {
+      %list = alloca ptr
+      %item = alloca double
+      %out = alloca double
+      %s1 = call i32 @list_new(ptr %list)
+      %l = load ptr, ptr %list
+      store double %x, ptr %item
+      %s2 = call i32 @list_append(ptr %l, ptr %item)
+      %m = load ptr, ptr %list
+      %s3 = call i32 @list_get(ptr %m, ptr %out)
+      %y = load double, ptr %out
+      store double %y, ptr %r
+      ret i32 0
+    }"""
+    with pytest.raises(UnsupportedError, match="no derivative rule for a call of list_append"):
+        unit_of(text, "sa")
+    unit_of(text, "sc")
+    unit_of(text.replace("store double %y, ptr %r", "store double %x, ptr %r"), "sa")
+
+
+def test_a_number_that_comes_back_as_a_python_object():
+    text = """
+    declare ptr @PyFloat_FromDouble(double)
+    declare double @PyFloat_AsDouble(ptr)
+    define i32 @f(ptr noalias %r, double %x) {
+      %o = call ptr @PyFloat_FromDouble(double %x)
+      %y = call double @PyFloat_AsDouble(ptr %o)
+      store double %y, ptr %r
+      ret i32 0
+    }"""
+    with pytest.raises(NoRuleError, match="PyFloat_AsDouble"):
+        unit_of(text, "sa")
+    unit_of(text.replace("store double %y, ptr %r", "store double %x, ptr %r"), "sa")

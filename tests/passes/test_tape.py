@@ -156,9 +156,7 @@ def ragged(a: list[float], n: int) -> float:
 def slopes(f, a: list[float]) -> list[float]:
     """Central differences."""
     h = 1e-6
-    return [
-        (f([*a[:i], a[i] + h, *a[i + 1 :]]) - f([*a[:i], a[i] - h, *a[i + 1 :]])) / (2 * h) for i in range(len(a))
-    ]
+    return [(f([*a[:i], a[i] + h, *a[i + 1 :]]) - f([*a[:i], a[i] - h, *a[i + 1 :]])) / (2 * h) for i in range(len(a))]
 
 
 @pytest.mark.parametrize("plan", ["default", "save_all"])
@@ -204,7 +202,7 @@ def test_a_while_loop_keeps_records(plan):
         if not s < 10.0:
             break
     assert gradient(WHILE, [1.0], plan=plan) == pytest.approx([factor], rel=1e-12)
-    assert [c.arguments[1].value for c in allocations(WHILE, "irad.arena_alloc", plan=plan)][0] >= 16
+    assert next(c.arguments[1].value for c in allocations(WHILE, "irad.arena_alloc", plan=plan)) >= 16
     assert not list(allocations(WHILE, "irad.arena_alloc_product", plan=plan))
 
 

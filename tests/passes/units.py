@@ -210,7 +210,7 @@ def pointer(array: Any) -> ctypes.c_void_p:
 
 
 def gradient(text: str, point: Sequence[float], *integers: int, limit: int = 1 << 30, **options: Any) -> list[float]:
-    """The gradient of `i32 (ptr result, ptr exception, ptr a, i64…)` by a; the sizes of memory are the caller's business.
+    """The gradient of `i32 (ptr result, ptr exception, ptr a, i64…)` by a; the sizes of memory are the caller's.
 
     Raises:
         MemoryError: the tape is larger than the limit.

@@ -414,7 +414,7 @@ def vectorized_function(x, k):
     return np.sum(smooth_step(x, k)) * smooth_step(x[0], 3.0)
 
 
-@stencil
+@stencil("constant")
 def laplacian(u):
     return u[-1] - 2 * u[0] + u[1]
 

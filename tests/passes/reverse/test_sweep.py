@@ -40,7 +40,10 @@ def test_needs_are_what_the_adjoint_asked_for_once_for_each_place():
 
 
 def test_a_linear_function_needs_no_number():
-    sweep = swept(STRAIGHT.replace("fmul double %x, %y", "fsub double %x, %y").replace("fmul double %m, %m", "fneg double %m"), "saa")
+    sweep = swept(
+        STRAIGHT.replace("fmul double %x, %y", "fsub double %x, %y").replace("fmul double %m, %m", "fneg double %m"),
+        "saa",
+    )
     assert [need.value.name for need in sweep.needs] == ["r.shadow"]
 
 
