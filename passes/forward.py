@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irad.errors import InternalError, UnsupportedError
+from irad.errors import InternalError, IradError, UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_function_body
@@ -144,7 +144,11 @@ def build_forward(program: Program, unit: Unit, pair: Pair) -> Forward:
         forward.shadows[phi] = Builder.before(twin).phi(types.PTR, name=_shadow_name(phi))
     for block in unit.cfg.order:
         for inst in block.instructions:
-            _Visitor(forward, inst).visit()
+            try:
+                _Visitor(forward, inst).visit()
+            except IradError as error:
+                error.instruction = error.instruction or inst
+                raise
     for phi in _shadowed_phis(unit):
         shadow = forward.shadows[phi]
         assert isinstance(shadow, Phi)

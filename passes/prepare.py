@@ -6,7 +6,7 @@ the primal but not for its derivative: there, argument memory is read again late
 
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
-`noinline`, `alwaysinline`, calling conventions, line numbers.
+`noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallSite, Instruction
 from irad.ir.module import Function, Module
+from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
 _KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline")
@@ -28,6 +29,7 @@ def prepare(module: Module) -> None:
 def prepare_function(function: Function, module: Module) -> None:
     """Prepares one function."""
     remove_unreachable_blocks(function)
+    split_aggregates(function)
     words = _expand(function.attributes, module)
     function.attributes = tuple(w for w in _KEPT_FUNCTION_ATTRIBUTES if w in words)
     function.result_attributes = ()

@@ -4,7 +4,7 @@ import pytest
 
 from irad.ir.types import I64
 from irad.ir.values import const_int
-from irad.passes.plan import Plan
+from irad.passes.plan import LoopMode, Plan
 from irad.passes.request import MemoryType
 from irad.passes.tape import size_in_memory
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, generated
@@ -174,3 +174,13 @@ def test_bytes_per_iteration():
                    "%v = select i1 %c, double %e1, double %x")  # fmt: skip
     inside = [v for v in plan.saved if plan.explain(v).endswith("1 loops around")]
     assert sum(size_in_memory(v.type) for v in inside) == 8
+
+
+def test_loop_modes():
+    counted = plan_of("%v = fmul double %x, %x")
+    assert list(counted.modes.values()) == [LoopMode.COUNTED]
+    text = LOOP.format(body="", y="[ %x, %loop ]", sum="fadd double %s, %y", after="").replace(
+        "%more = icmp slt i64 %next, %n", "%more = fcmp olt double %t, 10.0"
+    )
+    (made,) = generated(text, "scscc", MEMORY)
+    assert list(made.plan.modes.values()) == [LoopMode.RECORDED]

@@ -211,3 +211,30 @@ def test_phis_that_swap(plan):
     assert gradient(text, [2.0, 3.0], 1, plan=plan) == [1.0, 0.0]
     assert gradient(text, [2.0, 3.0], 2, plan=plan) == [0.0, 1.0]
     assert gradient(text, [2.0, 3.0], 7, plan=plan) == [1.0, 0.0]
+
+
+@PLANS
+def test_the_return_need_not_be_the_last_block_in_any_order(plan):
+    """The header's exit comes first among its targets, so in reverse postorder the body comes after the return."""
+    text = """
+    define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a, i64 %n) {
+    entry:
+      br label %header
+    header:
+      %i = phi i64 [ 0, %entry ], [ %next, %body ]
+      %s = phi double [ 1.0, %entry ], [ %t, %body ]
+      %done = icmp sge i64 %i, %n
+      br i1 %done, label %exit, label %body
+    exit:
+      %z = phi double [ %s, %header ]
+      store double %z, ptr %r
+      ret i32 0
+    body:
+      %p = getelementptr double, ptr %a, i64 %i
+      %x = load double, ptr %p
+      %t = fmul double %s, %x
+      %next = add i64 %i, 1
+      br label %header
+    }"""
+    assert gradient(text, [2.0, 3.0, 5.0], 3, plan=plan) == [15.0, 10.0, 6.0]
+    assert gradient(text, [2.0, 3.0, 5.0], 0, plan=plan) == [0.0, 0.0, 0.0]

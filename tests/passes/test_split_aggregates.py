@@ -1,0 +1,58 @@
+"""Phis and selects of descriptors become phis and selects of their parts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from irad.ir.instructions import ExtractValue, InsertValue, Phi, Select
+from irad.ir.verifier import verify
+from irad.testing.check_gradient import check_gradient
+from tests.passes.units import parsed
+
+MERGE = """define double @f(i1 %c, ptr %a, ptr %b) {
+entry:
+  %x = insertvalue { ptr, i64 } poison, ptr %a, 0
+  %x2 = insertvalue { ptr, i64 } %x, i64 3, 1
+  br i1 %c, label %left, label %end
+left:
+  %y = insertvalue { ptr, i64 } poison, ptr %b, 0
+  %y2 = insertvalue { ptr, i64 } %y, i64 4, 1
+  br label %end
+end:
+  %d = phi { ptr, i64 } [ %x2, %entry ], [ %y2, %left ]
+  %p = extractvalue { ptr, i64 } %d, 0
+  %v = load double, ptr %p
+  ret double %v
+}"""
+
+
+def test_a_phi_of_a_descriptor_becomes_phis_of_its_parts():
+    module, function = parsed(MERGE)
+    verify(module)
+    phis = [i for i in function.instructions() if isinstance(i, Phi)]
+    assert [str(p.type) for p in phis] == ["ptr", "i64"]
+    assert [v.name for v in phis[0].operands] == ["a", "b"]
+    assert not any(isinstance(i, ExtractValue | InsertValue) for i in function.instructions())
+
+
+def test_a_select_of_a_descriptor_becomes_selects_of_its_parts():
+    text = MERGE.replace("br i1 %c, label %left, label %end", "br label %left")
+    text = text.replace(
+        "%d = phi { ptr, i64 } [ %x2, %entry ], [ %y2, %left ]", "%d = select i1 %c, { ptr, i64 } %x2, { ptr, i64 } %y2"
+    )
+    module, function = parsed(text)
+    verify(module)
+    selects = [i for i in function.instructions() if isinstance(i, Select)]
+    assert [str(s.type) for s in selects] == ["ptr", "i64"]
+
+
+@njit
+def other_layout(m):
+    x = np.ascontiguousarray(m[1:, ::-1])
+    x[0, 0] = m[0, 0]
+    return (x * x).sum()
+
+
+def test_arrays_of_another_layout():
+    check_gradient(other_layout, np.arange(24.0).reshape(4, 6))
