@@ -6,6 +6,7 @@ from typing import Final
 
 PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("prepare", "Drops promises (attributes, metadata) that hold for the primal but not for its derivative."),
+    ("split_aggregates", "Splits phis and selects of array descriptors, so that each pointer in them is told apart."),
     ("objects", "Finds the memory objects and which of them each pointer may point to."),
     ("memory_types", "Finds what the bytes of each object hold."),
     ("retype", "Gives floats and pointers that are moved as integers their type back."),

@@ -10,7 +10,7 @@ from irad.ir.instructions import Alloca, GetElementPtr, Phi, Select
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type
 from irad.ir.values import ConstantInt, GlobalVariable, Parameter, Value
 
-_DEPTH = 32
+_MOST_STEPS = 100  # ways through nests of phis multiply
 
 
 def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = ()) -> int | None:
@@ -20,29 +20,31 @@ def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = 
     whole records agrees with its start. ``bases`` are values known to point to the start of an object, beside
     parameters and local variables.
     """
-    return _Offsets(stride, bases).of(pointer, _DEPTH, frozenset())
+    return _Offsets(stride, bases, _MOST_STEPS).of(pointer, frozenset())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Offsets:
     stride: int | None
     bases: Container[Value]
+    steps_left: int
 
-    def of(self, pointer: Value, depth: int, open_phis: frozenset[Value]) -> int | None:
+    def of(self, pointer: Value, open_phis: frozenset[Value]) -> int | None:
         stride = self.stride
-        if depth == 0:
+        self.steps_left -= 1
+        if self.steps_left < 0:
             return None
         match pointer:
             case GetElementPtr(operands=[base, *_]):
                 step = _advance(pointer, stride)
-                start = self.of(base, depth - 1, open_phis)
+                start = self.of(base, open_phis)
                 return None if step is None or start is None else _reduced(start + step, stride)
             case Phi() | Select():
                 if pointer in open_phis:
                     return None
                 values = pointer.operands[1:] if isinstance(pointer, Select) else pointer.operands
                 found = {
-                    self.of(v, depth - 1, open_phis | {pointer})
+                    self.of(v, open_phis | {pointer})
                     for v in values
                     if not _advances_by_whole_records(v, pointer, stride)
                 }

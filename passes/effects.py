@@ -30,8 +30,9 @@ class Effects:
     writers: Mapping[int, tuple[Instruction, ...]]
     lost: int
     kept: int
-    reach: Mapping[Block, frozenset[Block]]
+    reach: Mapping[Block, int]
     position: Mapping[Instruction, int]
+    blocks: Mapping[Block, int]
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
         """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
@@ -60,7 +61,7 @@ class Effects:
         assert at.block is not None
         if writer.block is at.block and self.position[writer] > self.position[at]:
             return True
-        return writer.block in self.reach[at.block]
+        return bool(self.reach[at.block] >> self.blocks[writer.block] & 1)
 
 
 def find_effects(
@@ -86,7 +87,7 @@ def find_effects(
     for item in points_to.objects:
         if _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
-    return Effects(points_to, {k: tuple(v) for k, v in writers.items()}, lost, kept, _reach(cfg), position)
+    return Effects(points_to, {k: tuple(v) for k, v in writers.items()}, lost, kept, _reach(cfg), position, cfg.position)
 
 
 def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
@@ -120,8 +121,8 @@ def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
             return not (isinstance(item.value, GlobalVariable) and item.value.constant)
 
 
-def _reach(cfg: ControlFlow) -> dict[Block, frozenset[Block]]:
-    """For each block the blocks that can run after it, itself if it is in a cycle."""
+def _reach(cfg: ControlFlow) -> dict[Block, int]:
+    """For each block the blocks that can run after it (itself if it is in a cycle), as a mask of positions."""
     index = cfg.position
     masks = dict.fromkeys(cfg.order, 0)
     changed = True
@@ -134,4 +135,4 @@ def _reach(cfg: ControlFlow) -> dict[Block, frozenset[Block]]:
             if mask != masks[block]:
                 masks[block] = mask
                 changed = True
-    return {block: frozenset(b for b in cfg.order if mask >> index[b] & 1) for block, mask in masks.items()}
+    return masks

@@ -76,13 +76,9 @@ class Materialiser:
 
     def loop_of(self, value: Value) -> Loop | None:
         """The innermost primal loop around a value of the forward sweep."""
-        if not isinstance(value, Instruction):
+        if not isinstance(value, Instruction) or value.block is None:
             return None
-        found: Loop | None = None
-        for primal, twin in self.loops.twins.items():
-            if value.block in twin.blocks and (found is None or primal.depth > found.depth):
-                found = primal
-        return found
+        return self.loops.innermost.get(value.block)
 
     def store_loop(self, loop: Loop, mode: LoopMode) -> None:
         """Makes the storage of a loop for the values saved in it, and the saves."""

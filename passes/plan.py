@@ -186,10 +186,8 @@ def _cost(value: Value, recipes: Recipes) -> float:
 
 def depth_of(value: Instruction, recipes: Recipes) -> int:
     """How many loops are around a value of the forward sweep."""
-    depth = 0
-    for twin in recipes.loops.twins.values():
-        depth += value.block in twin.blocks
-    return depth
+    loop = recipes.loops.innermost.get(value.block) if value.block is not None else None
+    return loop.depth if loop is not None else 0
 
 
 def _reasons(recipes: Recipes, seen: Iterable[Value], saved: Set[Value]) -> dict[Value, str]:

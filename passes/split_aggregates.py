@@ -2,8 +2,9 @@
 
 Input   a function in normal form.
 Output  none; the function is rewritten. No phi or select has an aggregate type any more.
-Why     LLVM merges whole array descriptors (`{ ptr, ptr, i64, i64, ptr, … }`) where branches give different arrays. Split, the
-        pointer to the data has a shadow like any other pointer, and is not confused with the other pointers beside it.
+Why     LLVM merges whole array descriptors (`{ ptr, ptr, i64, i64, ptr, … }`) where branches give different arrays.
+        Split, the pointer to the data has a shadow like any other pointer, and is not confused with the other
+        pointers beside it.
 
     %a = phi {ptr, i64} [ %x, %l ], [ %y, %r ]        %a.0 = phi ptr [ x.0, %l ], [ y.0, %r ]
     %p = extractvalue {ptr, i64} %a, 0                (uses of %p use %a.0)

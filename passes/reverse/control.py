@@ -40,6 +40,7 @@ class ForwardLoops:
         trips: backward-jump counts of loops left through one live exit, as values available at the preheader.
         counters: iteration counters, header phis.
         exit_counts: the number of the last iteration, by loop and exit block.
+        innermost: block of the forward sweep → the innermost primal loop around it.
     """
 
     forward: Forward
@@ -47,6 +48,7 @@ class ForwardLoops:
     trips: dict[Loop, Value | None] = field(default_factory=dict)
     counters: dict[Loop, Phi] = field(default_factory=dict)
     exit_counts: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
+    innermost: dict[Block, Loop] = field(default_factory=dict)
     cfg: ControlFlow = field(init=False)
     dominators: DominatorTree = field(init=False)
 
@@ -55,8 +57,10 @@ class ForwardLoops:
         self.dominators = dominators(self.cfg)
         nest = loop_nest(self.cfg, self.dominators)
         by_header = {loop.header: loop for loop in nest.loops}
-        for loop in self.forward.unit.loops.loops:
-            self.twins[loop] = by_header[self.forward.block(loop.header)]
+        for loop in self.forward.unit.loops.loops:  # outer loops first
+            twin = by_header[self.forward.block(loop.header)]
+            self.twins[loop] = twin
+            self.innermost.update(dict.fromkeys(twin.order, loop))
 
     def live_exits(self, loop: Loop) -> list[tuple[Block, Block]]:
         """The exit edges after which the reverse sweep may run."""

@@ -1,4 +1,7 @@
-"""What the plain function raises, the derivative raises: type, arguments; memory is as the plain call leaves it."""
+"""What the plain function raises, the derivative raises: type, arguments; memory is as the plain call leaves it.
+
+PYTEST_DONT_REWRITE: Numba cannot compile what pytest makes of an assert statement.
+"""
 
 from __future__ import annotations
 

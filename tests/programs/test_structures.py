@@ -329,9 +329,10 @@ def record_in_a_record(p):
     return s
 
 
-@PROGRAMS.at(particles(3)[1])
+@PROGRAMS.at(particles(3))
 @njit
-def record_scalar(r):
+def record_scalar(p):
+    r = p[1]
     return r.m**2 * r.v[1] + r.k
 
 
