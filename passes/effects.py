@@ -87,7 +87,9 @@ def find_effects(
     for item in points_to.objects:
         if _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
-    return Effects(points_to, {k: tuple(v) for k, v in writers.items()}, lost, kept, _reach(cfg), position, cfg.position)
+    return Effects(
+        points_to, {k: tuple(v) for k, v in writers.items()}, lost, kept, _reach(cfg), position, cfg.position
+    )
 
 
 def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
