@@ -94,6 +94,19 @@ class MemoryTypes:
                 return True
         return False
 
+    def explain(self, pointer: Value) -> str:
+        """In words: what the memory behind a pointer holds."""
+        mask = self.points_to.mask(pointer)
+        layout = self.layout(mask)
+        if layout is not None:
+            fields = ", ".join(f"{text} at {offset}" for offset, text in layout.fields)
+            return f"records of {layout.stride} bytes: {fields}" if fields else "no numbers that carry a derivative"
+        found = sorted({str(kind) for item in self.points_to.members(mask) for kind in self.floats[item.index]})
+        beside = " beside pointers" if mask & self.holds_pointers else ""
+        if found:
+            return f"{' and '.join(found)}{beside}, where is not known"
+        return "what callees put there" if mask & self.opaque else f"no floats{beside}"
+
     def _lone(self, index: int) -> MemoryType | None:
         kinds = self.floats[index]
         if len(kinds) != 1 or self.holds_pointers >> index & 1:

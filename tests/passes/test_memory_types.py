@@ -26,6 +26,7 @@ def test_an_argument_has_the_layout_of_the_request():
     assert found.holds_floats(points_to.mask(a))
     assert not found.holds_floats(points_to.mask(b))
     assert found.layout(points_to.mask(a) | points_to.mask(b)) is None
+    assert found.explain(a) == "records of 16 bytes: i64 at 0, double at 8"
 
 
 def test_a_place_in_a_record():
