@@ -1,37 +1,53 @@
-"""Splits phis and selects of aggregates into phis and selects of their leaves.
+"""Splits what merges or moves whole aggregates into what merges or moves their leaves.
 
 Input   a function in normal form.
-Output  none; the function is rewritten. No phi or select has an aggregate type any more.
+Output  none; the function is rewritten. No phi, select, load or store has an aggregate type any more.
 Why     LLVM merges whole array descriptors (`{ ptr, ptr, i64, i64, ptr, … }`) where branches give different arrays.
         Split, the pointer to the data has a shadow like any other pointer, and is not confused with the other
         pointers beside it.
 
     %a = phi {ptr, i64} [ %x, %l ], [ %y, %r ]        %a.0 = phi ptr [ x.0, %l ], [ y.0, %r ]
     %p = extractvalue {ptr, i64} %a, 0                (uses of %p use %a.0)
+    store {ptr, i64} %a, ptr %q                       store ptr %a.0, ptr %q; store i64 %a.1, ptr (%q + 8)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 from irad.ir.builder import Builder
-from irad.ir.instructions import ExtractValue, InsertValue, Instruction, Phi, Select, replace_uses
+from irad.ir.instructions import ExtractValue, InsertValue, Instruction, Load, Phi, Select, Store, replace_uses
 from irad.ir.module import Function
-from irad.ir.types import ArrayType, NamedStructType, StructType, Type, element_types
-from irad.ir.values import Poison, Value
+from irad.ir.types import ArrayType, NamedStructType, StructType, Type, element_types, field_offsets, size_of
+from irad.ir.values import ConstantZero, Poison, Undef, Value, zero
 
 Path = tuple[int, ...]
 
 
 def split_aggregates(function: Function) -> None:
     """Rewrites all of them."""
-    merges = [i for i in function.instructions() if isinstance(i, Phi | Select) and _is_aggregate(i.type)]
-    for phi in [i for i in merges if isinstance(i, Phi)]:
-        _split_phi(phi)
-    for select in [i for i in merges if isinstance(i, Select)]:
-        _split_select(select)
-    if merges:
+    moved = [i for i in function.instructions() if _moves_aggregate(i)]
+    for inst in moved:
+        match inst:
+            case Phi():
+                _split_phi(inst)
+            case Select():
+                _split_select(inst)
+            case Load():
+                _split_load(inst)
+            case Store():
+                _split_store(inst)
+            case _:
+                pass
+    if moved:
         _fold_extracts(function)
+
+
+def _moves_aggregate(inst: Instruction) -> bool:
+    if isinstance(inst, Store):
+        return _is_aggregate(inst.operands[0].type)
+    return isinstance(inst, Phi | Select | Load) and _is_aggregate(inst.type)
 
 
 def _is_aggregate(type_: Type) -> bool:
@@ -69,6 +85,45 @@ def _split_select(select: Select) -> None:
     _replace(select, parts, build)
 
 
+def _split_load(load: Load) -> None:
+    build = Builder.before(load)
+    build.metadata = load.metadata
+    pointer = load.operands[0]
+    parts: dict[Path, Value] = {}
+    for path, type_ in leaves(load.type):
+        offset = _offset(load.type, path)
+        parts[path] = build.load(type_, build.byte_offset(pointer, offset), align=_align(load.align, offset))
+    _replace(load, parts, build)
+
+
+def _split_store(store: Store) -> None:
+    build = Builder.before(store)
+    build.metadata = store.metadata
+    value, pointer = store.operands
+    for path, _ in leaves(value.type):
+        offset = _offset(value.type, path)
+        part = build.extract_value(value, path)
+        build.store(part, build.byte_offset(pointer, offset), align=_align(store.align, offset))
+    store.erase()
+
+
+def _offset(type_: Type, path: Path) -> int:
+    """Byte offset of a leaf."""
+    total = 0
+    for index in path:
+        if isinstance(type_, ArrayType):
+            total += index * size_of(type_.element)
+        else:
+            total += field_offsets(type_)[index]
+        type_ = element_types(type_)[index]
+    return total
+
+
+def _align(whole: int | None, offset: int) -> int:
+    """The largest alignment that a place in a value of known alignment surely has."""
+    return gcd(whole or 1, offset) if offset else whole or 1
+
+
 def _replace(whole: Instruction, parts: dict[Path, Value], build: Builder) -> None:
     """Puts the parts together again; what takes them apart is folded later."""
     packed: Value = Poison(whole.type)
@@ -85,7 +140,7 @@ def _fold_extracts(function: Function) -> None:
         changed = False
         for inst in list(function.instructions()):
             if isinstance(inst, ExtractValue):
-                known = _put_in(inst.operands[0], inst.indices)
+                known = _put_in(inst.operands[0], inst.indices, inst.type)
                 if known is not None:
                     replace_uses(inst, known)
                     inst.erase()
@@ -95,12 +150,21 @@ def _fold_extracts(function: Function) -> None:
                 changed = True
 
 
-def _put_in(aggregate: Value, path: Path) -> Value | None:
-    """What a chain of insertvalue put at a path; None when it does not say."""
+def _put_in(aggregate: Value, path: Path, type_: Type) -> Value | None:
+    """What a chain of insertvalue put at a path, a leaf of that type; None when it does not say."""
     while isinstance(aggregate, InsertValue):
-        if aggregate.indices == path:
-            return aggregate.operands[1]
-        if aggregate.indices[: len(path)] == path or path[: len(aggregate.indices)] == aggregate.indices:
+        inserted, at = aggregate.operands[1], aggregate.indices
+        if at == path:
+            return inserted
+        if path[: len(at)] == at:
+            return _put_in(inserted, path[len(at) :], type_)
+        if at[: len(path)] == path:
             return None
         aggregate = aggregate.operands[0]
-    return None
+    match aggregate:
+        case Poison() | Undef():
+            return type(aggregate)(type_)
+        case ConstantZero():
+            return zero(type_)
+        case _:
+            return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from irad.ir.instructions import ExtractValue, InsertValue, Phi, Select
+from irad.ir.instructions import ExtractValue, InsertValue, Load, Phi, Select, Store
 from irad.ir.verifier import verify
 from irad.testing.check_gradient import check_gradient
 from tests.passes.units import parsed
@@ -45,6 +45,29 @@ def test_a_select_of_a_descriptor_becomes_selects_of_its_parts():
     verify(module)
     selects = [i for i in function.instructions() if isinstance(i, Select)]
     assert [str(s.type) for s in selects] == ["ptr", "i64"]
+
+
+def test_loads_and_stores_of_aggregates_move_their_leaves():
+    text = """define void @f(ptr %a, ptr %b) {
+  %v = load { double, i8, ptr }, ptr %a, align 8
+  store { double, i8, ptr } %v, ptr %b, align 8
+  ret void
+}"""
+    module, function = parsed(text)
+    verify(module)
+    loads = [i for i in function.instructions() if isinstance(i, Load)]
+    stores = [i for i in function.instructions() if isinstance(i, Store)]
+    assert [(str(i.type), i.align) for i in loads] == [("double", 8), ("i8", 8), ("ptr", 8)]
+    assert [s.operands[0] for s in stores] == loads
+
+
+@njit
+def bool_beside_array(x, y):
+    return x * y, 3, True, np.array([x, y * y])
+
+
+def test_a_result_with_padding_is_stored_whole():
+    check_gradient(bool_beside_array, 1.5, 2.5)
 
 
 @njit

@@ -1,4 +1,4 @@
-"""Gradients of programs that mix what the other files test one by one: solvers, dynamic programs, containers, models."""
+"""Programs that mix what the other files test one by one: solvers, dynamic programs, containers, models."""
 
 from __future__ import annotations
 

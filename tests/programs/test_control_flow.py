@@ -1,4 +1,7 @@
-"""Branches, loops of every kind, early ways out."""
+"""Branches, loops of every kind, early ways out.
+
+PYTEST_DONT_REWRITE: Numba cannot compile what pytest makes of an assert statement.
+"""
 
 from __future__ import annotations
 
