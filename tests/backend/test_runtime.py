@@ -291,7 +291,7 @@ def test_calls_of_different_shape_settle(lib: Library):
 
 
 THREADS_BALANCE = """
-import ctypes, threading
+import ctypes, os, threading, time
 import llvmlite.binding as ll
 from irad.backend import runtime
 
@@ -319,6 +319,8 @@ def work():
 def run(n):
     for _ in range(n):
         t = threading.Thread(target=work); t.start(); t.join()
+        while len(os.listdir("/proc/self/task")) > 1:  # join returns before the destructors of the thread have run
+            time.sleep(0.001)
 
 run(5)
 before = libc.mallinfo2()
