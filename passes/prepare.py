@@ -7,13 +7,20 @@ the primal but not for its derivative: there, argument memory is read again late
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
 `noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split.
+
+LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
+would put the kink of the absolute value behind a root of infinite slope; a sum with zero has the same value, no kink.
+
+    %r = call double @llvm.fabs.f64(double %root)        %r = fadd double %root, 0.0
 """
 
 from __future__ import annotations
 
+from irad.ir.builder import Builder
 from irad.ir.cfg import remove_unreachable_blocks
-from irad.ir.instructions import Call, CallSite, Instruction
+from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
+from irad.ir.values import Value, zero
 from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
@@ -35,8 +42,12 @@ def prepare_function(function: Function, module: Module) -> None:
     function.result_attributes = ()
     for param in function.params:
         param.attributes = ("noalias",) if "noalias" in param.attributes else ()
-    for inst in function.instructions():
+    for inst in list(function.instructions()):
         _prepare_instruction(inst)
+        if _is_call(inst, "llvm.fabs.") and _is_call(inst.operands[0], "llvm.sqrt."):
+            total = Builder.before(inst).fadd(inst.operands[0], zero(inst.type))
+            replace_uses(inst, total)
+            inst.erase()
 
 
 def _prepare_instruction(inst: Instruction) -> None:
@@ -49,6 +60,10 @@ def _prepare_instruction(inst: Instruction) -> None:
         inst.argument_attributes = ()
         if isinstance(inst, Call):
             inst.tail = None
+
+
+def _is_call(value: Value, prefix: str) -> bool:
+    return isinstance(value, Call) and (value.callee.name or "").startswith(prefix)
 
 
 def _expand(attributes: tuple[str, ...], module: Module) -> frozenset[str]:

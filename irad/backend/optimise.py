@@ -6,7 +6,7 @@ by Numba, as its own code is.
 
 Reference counts stay calls. Numba's runtime defines them in LLVM IR; here they are declarations, so that the optimiser
 can pair and remove them but not look inside, and the runtime's library gives them their bodies again when a program is
-linked.
+linked. Comparisons for equality are hidden from LLVM meanwhile, see `irad.backend.equality`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from irad.backend import equality
 from irad.frontend import numba_private
 
 _INLINE_BUDGET = 40_000
@@ -45,8 +46,20 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
     _run_pipeline(module, builder)
     if _inline_rest(module, frozenset(keep) | frozenset(noinline)):
         _run_pipeline(module, builder)
+    module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
-    return _DEBUG_RECORD.sub("", str(module))
+    return equality.reveal(_DEBUG_RECORD.sub("", str(module)))
+
+
+def _decide_comparisons(module: Any, builder: Any) -> Any:
+    """Folds the hidden comparisons of numbers that inlining has made known."""
+    while equality.has_hidden([function.name for function in module.functions]):
+        text = equality.reveal_decided(str(module))
+        if text is None:
+            break
+        module = llvm.parse_assembly(text)
+        _run_pipeline(module, builder)
+    return module
 
 
 def _run_pipeline(module: Any, builder: Any) -> None:

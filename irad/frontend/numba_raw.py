@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from numba.core import cgutils, codegen, debuginfo, types
 from numba.np.ufunc import dufunc
 
+from irad.backend import equality
 from irad.frontend import fixups
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target
 
@@ -39,7 +40,8 @@ class RawLibrary(codegen.JITCodeLibrary):
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""
-        module = llvm.parse_assembly(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        text = equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        module = llvm.parse_assembly(text)
         module.name = ir_module.name
         self.add_llvm_module(module)
 

@@ -63,3 +63,18 @@ def test_line_numbers_stay():
     """
     _, f = parsed(text)
     assert list(f.blocks[0].instructions[0].metadata) == ["dbg"]
+
+
+def test_the_absolute_value_of_a_root_becomes_a_sum():
+    _, f = parsed("""
+    declare double @llvm.sqrt.f64(double)
+    declare double @llvm.fabs.f64(double)
+    define double @f(double %x) {
+      %r = call double @llvm.sqrt.f64(double %x)
+      %a = call double @llvm.fabs.f64(double %r)
+      %b = call double @llvm.fabs.f64(double %x)
+      %s = fadd double %a, %b
+      ret double %s
+    }
+    """)
+    assert [getattr(i, "opcode", i.name) for i in f.instructions()][1:3] == ["fadd", "b"]
