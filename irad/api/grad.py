@@ -1,7 +1,7 @@
 """`grad`, `value_and_grad` and `value_and_grad_into`: gradients of functions that return a float.
 
 The results are Numba dispatchers: they specialise lazily by argument types, can be called from Python and from compiled
-code, and are inlined there.
+code, and are inlined there. ``irad.grad(f)`` may itself stand in compiled code (`irad.api.nopython`).
 """
 
 from __future__ import annotations

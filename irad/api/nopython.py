@@ -1,0 +1,68 @@
+"""``irad.grad(f)`` written inside compiled code, where ``f`` is a function that Numba knows at compile time.
+
+Numba types the call as the derivative's dispatcher; nothing is left of it at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.extending import overload
+
+from irad.api.grad import grad, value_and_grad, value_and_grad_into
+from irad.errors import SignatureError
+from irad.frontend.numba_untyped import cpu_target, types
+
+
+def _literal(value: Any, name: str) -> Any:
+    """The constant behind an argument of the call: Numba's type of a literal, or the default itself.
+
+    Raises:
+        SignatureError: it is not known when Numba compiles.
+    """
+    if isinstance(value, types.Omitted):
+        return value.value
+    if isinstance(value, types.Literal):
+        return value.literal_value
+    if isinstance(value, types.BaseTuple):
+        return tuple(_literal(item, name) for item in value.types)
+    if isinstance(value, types.Type):
+        raise SignatureError(
+            f"{name} of a derivative inside compiled code is a {value}, known only when it runs",
+            f"(a) write {name} as a literal or (b) make the derivative outside: df = irad.grad(f, …)",
+        )
+    return value
+
+
+def _function(f: Any) -> Any:
+    """The Python object behind the type of a function."""
+    if isinstance(f, types.Dispatcher):
+        return f.dispatcher
+    raise SignatureError(
+        f"a derivative inside compiled code is asked of a {f}",
+        "give it a function decorated with irad.jit or numba.njit",
+    )
+
+
+def _grad(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
+    derivative = grad(_function(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
+    return lambda f, argnums=0, has_aux=False: derivative
+
+
+def _value_and_grad(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
+    derivative = value_and_grad(_function(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
+    return lambda f, argnums=0, has_aux=False: derivative
+
+
+def _value_and_grad_into(f: Any, argnums: Any = 0) -> Callable[..., Any]:
+    derivative = value_and_grad_into(_function(f), _literal(argnums, "argnums"))
+    return lambda f, argnums=0: derivative
+
+
+for function, typed in ((grad, _grad), (value_and_grad, _value_and_grad), (value_and_grad_into, _value_and_grad_into)):
+    overload(function, prefer_literal=True, strict=False)(typed)
+
+# The first use of irad may be inside a function that Numba is typing at this moment.
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()
