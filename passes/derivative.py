@@ -19,7 +19,7 @@ from irad.ir.types import I64, PointerType
 from irad.ir.values import const_int
 from irad.passes.activity import everything, find_activity
 from irad.passes.effects import find_effects
-from irad.passes.exhaustion import check_allocations
+from irad.passes.exhaustion import check_allocations, check_stack
 from irad.passes.forward import build_forward
 from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
@@ -112,6 +112,7 @@ def generate_pair(program: Program, unit: Unit, pair: Pair) -> Plan:
     forward.scopes.declare(pair.augmented)
     sweep.scopes.declare(pair.reverse)
     check_allocations(forward)
+    check_stack(forward)
     size = -(-max(forward.frame.size, 1) // 64) * 64
     pair.frame_size.initializer = const_int(I64, size)
     return plan

@@ -1,8 +1,12 @@
-"""Checks for exhausted tape memory.
+"""Checks for exhausted memory, of the tape and of the machine's stack.
 
 Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
 in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
 MemoryError.
+
+A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
+how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of
+the entry looks at the flag.
 """
 
 from __future__ import annotations
@@ -10,11 +14,11 @@ from __future__ import annotations
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.cfg import rename_incoming
-from irad.ir.instructions import Call, Instruction
+from irad.ir.instructions import Alloca, Call, Instruction
 from irad.ir.module import Block, Function
 from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.forward import Forward
-from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, ARENA_FAILED, runtime_function
+from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, ARENA_FAILED, STACK_FULL, runtime_function
 
 EXHAUSTED = -4
 
@@ -55,13 +59,35 @@ def _leave(forward: Forward) -> Block:
     return block
 
 
+def check_stack(forward: Forward) -> None:
+    """Inserts the checks for stack into a callee's pair; the entry's frame is the caller's concern."""
+    pair = forward.pair
+    if pair.variant.is_entry:
+        return
+    for function in (pair.augmented, pair.reverse):
+        entry = function.blocks[0]
+        rest = split_before(next(i for i in entry.instructions if not isinstance(i, Alloca)))
+        leave = function.add_block("stack.full")
+        result = function.function_type.result
+        Builder(leave).ret(None if result is types.VOID else zero(result))
+        build = Builder(entry)
+        full = build.call(runtime_function(forward.program.module, STACK_FULL), [function.params[1]])
+        build.cond_br(full, leave, rest)
+
+
 def split_after(inst: Instruction) -> Block:
     """Moves what follows an instruction to a new block, which takes over the successors; the old one is left open."""
+    assert inst.block is not None
+    return split_before(inst.block.instructions[inst.block.instructions.index(inst) + 1])
+
+
+def split_before(inst: Instruction) -> Block:
+    """The same from an instruction on."""
     block = inst.block
     assert block is not None
     assert block.function is not None
     rest = block.function.add_block(f"{block.name}.rest", after=block)
-    index = block.instructions.index(inst) + 1
+    index = block.instructions.index(inst)
     moved = block.instructions[index:]
     del block.instructions[index:]
     for item in moved:

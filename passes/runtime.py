@@ -12,12 +12,14 @@ ARENA_ALLOC = "irad.arena_alloc"
 ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
 ARENA_DEFER = "irad.arena_defer"
 ARENA_FAILED = "irad.arena_failed"
+STACK_FULL = "irad.stack_full"
 
 _TYPES: Mapping[str, FunctionType] = {
     ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),
     ARENA_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
     ARENA_DEFER: function_type(VOID, [PTR, PTR]),
     ARENA_FAILED: function_type(types.I1, [PTR]),
+    STACK_FULL: function_type(types.I1, [PTR]),
 }
 
 

@@ -1,8 +1,8 @@
 """Run-time support of derivatives: LLVM text that is linked into each of them, and what it needs of the process.
 
 The text is in ``runtime_arena`` (life of an arena, and how arenas work), ``runtime_allocate`` (allocation, deferred
-decrefs) and ``runtime_kernels`` (loops over shadow memory). All of it is ``linkonce_odr``: modules that were linked
-with it link together.
+decrefs), ``runtime_stack`` (room for recursion) and ``runtime_kernels`` (loops over shadow memory). All of it is
+``linkonce_odr``: modules that were linked with it link together.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import llvmlite.binding as ll
 from irad.backend.runtime_allocate import ALLOCATE, DEFER
 from irad.backend.runtime_arena import LIFE, RELEASE, TYPES
 from irad.backend.runtime_kernels import kernels_text
+from irad.backend.runtime_stack import STACK
 from irad.errors import BackendError
 
 # Byte offsets of the fields of %irad.arena that generated code may touch.
@@ -42,10 +43,11 @@ def runtime_text() -> str:
         ptr  irad.arena_alloc_product(ptr, i64, i64)
         void irad.arena_defer(ptr, ptr)         decref at the close
         i1   irad.arena_failed(ptr)             whether an allocation failed since the open
+        i1   irad.stack_full(ptr)               whether little stack is left; sets the flag as well
         void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
         void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
     """
-    return "\n".join((TYPES, RELEASE, LIFE, ALLOCATE, DEFER, kernels_text()))
+    return "\n".join((TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, kernels_text()))
 
 
 class _Process:

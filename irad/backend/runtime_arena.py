@@ -28,8 +28,9 @@ from typing import Final
 
 TYPES: Final = """\
 ; top, end, failed, current chunk, innermost mark, bytes in the chunks up to the current one, number of outermost
-; closes, bytes in all chunks, root mark, head of the first chunk
-%irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk }
+; closes, bytes in all chunks, root mark, head of the first chunk, lowest byte of the thread's stack, bytes of stack to
+; leave free
+%irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64 }
 ; previous mark, then the arena's top, chunk, bytes in chunks, then first and last deferred decref, then failed before
 %irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32 }
 ; next, end of its bytes (a multiple of 64), size with this head, number of outermost closes when last taken
@@ -78,7 +79,7 @@ entry:
   %none = icmp eq ptr %arena, null
   br i1 %none, label %done, label %fill
 fill:
-  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 152, i1 false)
+  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 168, i1 false)
   %base = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 9
   call void @irad.chunk_init(ptr %base, ptr %arena, i64 %size)
   %base.end = getelementptr inbounds %irad.chunk, ptr %base, i32 0, i32 1
@@ -115,28 +116,41 @@ define linkonce_odr void @irad.chunk_init(ptr %head, ptr %block, i64 %size) noun
   ret void
 }
 
-; The thread's arena with a new mark; null when out of memory.
-define linkonce_odr ptr @irad.arena_open() nounwind noinline {
+; The thread's arena; null when out of memory.
+define linkonce_odr ptr @irad.thread_arena() nounwind noinline {
 entry:
   %key = load i32, ptr @irad.tls_key
   %found = call ptr @pthread_getspecific(i32 %key)
   %none = icmp eq ptr %found, null
-  br i1 %none, label %make, label %push
+  br i1 %none, label %make, label %done
 make:
   %made = call ptr @irad.arena_create(i64 65536)
   %empty = icmp eq ptr %made, null
-  br i1 %empty, label %fail, label %keep
+  br i1 %empty, label %done, label %keep
 keep:
   %status = call i32 @pthread_setspecific(i32 %key, ptr %made)
   %kept = icmp eq i32 %status, 0
-  br i1 %kept, label %push, label %drop
+  br i1 %kept, label %measure, label %drop
+measure:
+  call void @irad.measure_stack(ptr %made)
+  br label %done
 drop:
   call void @irad.arena_release(ptr %made)
-  br label %fail
+  br label %done
+done:
+  %arena = phi ptr [ %found, %entry ], [ null, %make ], [ %made, %measure ], [ null, %drop ]
+  ret ptr %arena
+}
+
+; The thread's arena with a new mark; null when out of memory.
+define linkonce_odr ptr @irad.arena_open() nounwind noinline {
+entry:
+  %arena = call ptr @irad.thread_arena()
+  %none = icmp eq ptr %arena, null
+  br i1 %none, label %fail, label %push
 fail:
   ret ptr null
 push:
-  %arena = phi ptr [ %found, %entry ], [ %made, %keep ]
   %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
   %chunk.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 3
   %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4

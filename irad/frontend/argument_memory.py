@@ -21,6 +21,7 @@ from irad.frontend.memory_checks import MemoryChecks, Tracked
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import (
     MEMINFO_TYPE,
+    NO_MEMORY,
     Extent,
     allocate_zeroed,
     extent_of,
@@ -160,7 +161,7 @@ class ArgumentMemory:
         meminfo = allocate_zeroed(self.context, self.builder, size)
         with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
             self.release()
-            self.context.call_conv.return_user_exc(self.builder, MemoryError, ("no memory for a derivative",))
+            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
         self.builder.store(meminfo, slot)
         return meminfo
 

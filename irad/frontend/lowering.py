@@ -21,6 +21,7 @@ from irad.frontend.annotations import Returns, Role, Seed
 from irad.frontend.argument_memory import ArgumentMemory, array_at
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba_untyped import types
+from irad.frontend.shadows import NO_MEMORY
 from irad.passes.exhaustion import EXHAUSTED
 
 _VOID_POINTER = cgutils.voidptr_t
@@ -107,7 +108,7 @@ class Sweeps:
 
     def raise_out_of_memory(self) -> None:
         """Ends the function with a MemoryError."""
-        self.context.call_conv.return_user_exc(self.builder, MemoryError, ("no memory for a derivative",))
+        self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
 
     def run_augmented(self, frame: Any, arena: Any) -> Any:
         """Calls the augmented primal; the result is Numba's status."""
@@ -130,6 +131,11 @@ class Sweeps:
         values = [frame, arena, *(self.cotangents[index] for index in sorted(self.cotangents))]
         callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
         self.builder.call(callee, values)
+
+    def is_complete(self, arena: Any) -> Any:
+        """Whether the reverse sweep came to its end; a deep recursion may run out of stack."""
+        failed = self.declare("irad.arena_failed", ir.IntType(1), [_VOID_POINTER])
+        return self.builder.not_(self.builder.call(failed, [arena]))
 
     @contextmanager
     def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
@@ -180,8 +186,13 @@ def emit_call(
     with sweeps.succeeded(status, arena, "irad.arena_close"):
         good = _seed(sweeps, extras)
         sweeps.run_reverse(frame, arena)
+        complete = sweeps.is_complete(arena)
         sweeps.close_arena("irad.arena_close", arena)
         _raise_on_bad_seed(sweeps, good)
+        with builder.if_then(builder.not_(complete), likely=False):
+            sweeps.drop_value()
+            sweeps.memory.release()
+            sweeps.raise_out_of_memory()
         sweeps.memory.copy_out()
         _store_scalars(sweeps, extras)
         builder.store(_result(sweeps, extras), result)

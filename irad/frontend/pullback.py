@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
+from irad.backend.runtime import FAILED
 from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
@@ -26,7 +27,7 @@ from irad.frontend.linkable import resident
 from irad.frontend.lowering import Extras, Sweeps, structured
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
-from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, allocate_zeroed, extent_of
+from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, allocate_zeroed, extent_of
 from irad.frontend.signature import may_have_derivative
 from irad.options import Options
 
@@ -177,7 +178,7 @@ def emit_forward(
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, state)):
         for value, numba_type in held:
             context.nrt.decref(builder, numba_type, value)
-        context.call_conv.return_user_exc(builder, MemoryError, ("no memory for a derivative",))
+        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
     block = context.nrt.meminfo_data(builder, state)
     places = _places(builder, derivation, block, layout)
     extras = Extras({}, held=(*held, (state, MEMINFO_TYPE)), places=places)
@@ -239,7 +240,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
     for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
         seeding.add_seed(context, builder, return_shadow, value, seed, leaf, part)
-    cotangents = _run_reverse(context, builder, derivation, block, layout)
+    cotangents = _run_reverse(context, builder, derivation, block, layout, zip(values, signature.args, strict=True))
     remaining = iter(zip(arrays, shadows_type.types, strict=True))
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
@@ -300,9 +301,21 @@ def _check_shapes(
         context.call_conv.return_user_exc(builder, SignatureError, seeding.SHAPE_MISFIT)
 
 
-def _run_reverse(context: Any, builder: Any, derivation: Derivation, block: Any, layout: Layout) -> dict[int, Any]:
-    """Calls the reverse sweep; the result holds the places of the cotangents of floats by LLVM parameter."""
+def _run_reverse(
+    context: Any,
+    builder: Any,
+    derivation: Derivation,
+    block: Any,
+    layout: Layout,
+    held: Iterable[tuple[Any, Any]],
+) -> dict[int, Any]:
+    """Calls the reverse sweep; the result holds the places of the cotangents of floats by LLVM parameter.
+
+    The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
+    """
     arena = builder.load(_at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
+    failed = _at(builder, arena, FAILED, ir.IntType(32).as_pointer())
+    builder.store(ir.IntType(32)(0), failed)
     cotangents: dict[int, Any] = {}
     for _, leaf in derivation.active_leaves(LeafKind.FLOAT):
         cotangents[leaf.index] = cgutils.alloca_once(builder, context.get_value_type(leaf.type))
@@ -310,6 +323,10 @@ def _run_reverse(context: Any, builder: Any, derivation: Derivation, block: Any,
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
     symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
+    with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, builder.load(failed))):
+        for value, numba_type in held:
+            context.nrt.decref(builder, numba_type, value)
+        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
     return cotangents
 
 

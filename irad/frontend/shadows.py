@@ -19,6 +19,7 @@ from irad.frontend.abi import Leaf
 from irad.frontend.numba_untyped import types
 
 ALIGNMENT = 64
+NO_MEMORY = ("no memory for a derivative: neither heap nor, if it recurs deeply, stack",)
 MEMINFO_TYPE = types.MemInfoPointer(types.voidptr)
 
 _INTP = cgutils.intp_t

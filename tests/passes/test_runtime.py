@@ -8,7 +8,13 @@ from irad.ir.parser import parse_module
 from irad.passes import runtime
 from tests.passes.units import canonical
 
-NAMES = (runtime.ARENA_ALLOC, runtime.ARENA_ALLOC_PRODUCT, runtime.ARENA_DEFER, runtime.ARENA_FAILED)
+NAMES = (
+    runtime.ARENA_ALLOC,
+    runtime.ARENA_ALLOC_PRODUCT,
+    runtime.ARENA_DEFER,
+    runtime.ARENA_FAILED,
+    runtime.STACK_FULL,
+)
 
 
 def test_the_declared_types_are_those_of_the_support_library():

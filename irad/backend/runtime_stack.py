@@ -1,0 +1,66 @@
+"""How much of the machine's stack is left, in LLVM text: derivatives of deep recursions ask, to end with an error.
+
+The bounds of a thread's stack are looked up once and kept in the thread's arena. What is to stay free, a quarter of the
+stack and at most 256 KiB, is for what recursions call that does not ask. A stack without known bounds is never full.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STACK: Final = """\
+declare i64 @pthread_self()
+declare i32 @pthread_getattr_np(i64, ptr)
+declare i32 @pthread_attr_getstack(ptr, ptr, ptr)
+declare i32 @pthread_attr_destroy(ptr)
+declare ptr @llvm.frameaddress.p0(i32)
+
+define linkonce_odr void @irad.measure_stack(ptr %arena) nounwind noinline {
+entry:
+  %attributes = alloca [128 x i8], align 16
+  %size.slot = alloca i64
+  %low.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 10
+  %spare.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 11
+  %thread = call i64 @pthread_self()
+  %status = call i32 @pthread_getattr_np(i64 %thread, ptr %attributes)
+  %known = icmp eq i32 %status, 0
+  br i1 %known, label %read, label %done
+read:
+  %unread = call i32 @pthread_attr_getstack(ptr %attributes, ptr %low.slot, ptr %size.slot)
+  %destroyed = call i32 @pthread_attr_destroy(ptr %attributes)
+  %good = icmp eq i32 %unread, 0
+  br i1 %good, label %keep, label %done
+keep:
+  %size = load i64, ptr %size.slot
+  %quarter = lshr i64 %size, 2
+  %spare = call i64 @llvm.umin.i64(i64 %quarter, i64 262144)
+  store i64 %spare, ptr %spare.slot
+  br label %done
+done:
+  ret void
+}
+
+; Whether the stack is nearly full; then the flag of %arena, which need not be the thread's, is set.
+define linkonce_odr i1 @irad.stack_full(ptr %arena) nounwind noinline {
+entry:
+  %own = call ptr @irad.thread_arena()
+  %none = icmp eq ptr %own, null
+  br i1 %none, label %full, label %look
+look:
+  %low.slot = getelementptr inbounds %irad.arena, ptr %own, i32 0, i32 10
+  %spare.slot = getelementptr inbounds %irad.arena, ptr %own, i32 0, i32 11
+  %low = load i64, ptr %low.slot
+  %spare = load i64, ptr %spare.slot
+  %here = call ptr @llvm.frameaddress.p0(i32 0)
+  %address = ptrtoint ptr %here to i64
+  %left = sub i64 %address, %low
+  %little = icmp ult i64 %left, %spare
+  br i1 %little, label %full, label %fine
+full:
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
+  store i32 1, ptr %failed.slot
+  ret i1 true
+fine:
+  ret i1 false
+}
+"""
