@@ -15,6 +15,7 @@ from irad.ir.instructions import Instruction
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
+from irad.ir.reducible import make_reducible
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.derivative import GeneratedPair, generate
@@ -49,7 +50,13 @@ class Derivative:
 
 
 def derive(
-    program_text: str, request: Request, registry: Registry, *, check: bool = False, observer: Observer | None = None
+    program_text: str,
+    request: Request,
+    registry: Registry,
+    *,
+    check: bool = False,
+    observer: Observer | None = None,
+    canonical_loops: Callable[[str], str] | None = None,
 ) -> Derivative:
     """Differentiates the entry function of a program.
 
@@ -59,12 +66,14 @@ def derive(
         registry: the rules.
         check: verify the module before and after.
         observer: is shown the module after each step.
+        canonical_loops: gives the loops of a program the normal form; without it, a program whose cycles can be entered
+            at several places is refused.
 
     Raises:
         IradError: the program cannot be differentiated; with the place in the user's source.
     """
     with _collection_paused():
-        module = parse_module(program_text)
+        module = _parse(program_text, canonical_loops)
         prepare(module)
         if observer is not None:
             observer("prepared", module, ())
@@ -87,6 +96,15 @@ def derive(
         assert entry.reverse.name is not None
         text = print_module(module)
     return Derivative(text, entry.augmented.name, entry.reverse.name, size.value, entry.shadows)
+
+
+def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> Module:
+    """The program with no cycles but loops in normal form."""
+    module = parse_module(program_text)
+    if canonical_loops is None:
+        return module
+    changed = [make_reducible(function) for function in module.defined_functions()]
+    return parse_module(canonical_loops(print_module(module))) if any(changed) else module
 
 
 @contextmanager

@@ -147,7 +147,20 @@ def _normal_form(module: Any, builder: Any) -> None:
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_lower_switch_pass()
     pipeline.add_unify_function_exit_nodes_pass()
-    pipeline.add_loop_simplify_pass()
-    pipeline.add_lcssa_pass()
+    _add_loop_passes(pipeline)
     pipeline.add_strip_dead_prototype_pass()
     pipeline.run(module, builder)
+
+
+def _add_loop_passes(pipeline: Any) -> None:
+    pipeline.add_loop_simplify_pass()
+    pipeline.add_lcssa_pass()
+
+
+def canonical_loops(text: str) -> str:
+    """The text with loops in canonical form; nothing else changes."""
+    module = llvm.parse_assembly(text)
+    pipeline = llvm.create_new_module_pass_manager()
+    _add_loop_passes(pipeline)
+    pipeline.run(module, _scalar_pass_builder())
+    return str(module)

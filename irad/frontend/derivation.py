@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from irad.backend.optimise import canonical_loops
 from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
@@ -159,7 +160,9 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
         if pairs:
             written.update(written_parameters(pairs[0].unit))
 
-    derivative = derive(program.text, request, _registry(), check=verify, observer=observe)
+    derivative = derive(
+        program.text, request, _registry(), check=verify, observer=observe, canonical_loops=canonical_loops
+    )
     exports = (derivative.augmented, derivative.reverse)
     library = Linkable(derivative.text, exports, program.environments, program.alive)
     return Compiled(program, derivative, library, frozenset(written))

@@ -7,7 +7,7 @@ loops are disjoint or nested. A cycle that can be entered at more than one block
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from irad.ir.cfg import ControlFlow
@@ -92,7 +92,7 @@ def loop_nest(cfg: ControlFlow, dominators: DominatorTree) -> LoopNest:
             loop = _loop(cfg, header, latches, innermost.get(header))
             loops.append(loop)
             innermost.update(dict.fromkeys(loop.order, loop))
-    entries = _irreducible_entries(cfg, dominators) if irreducible else ()
+    entries = _irreducible_entries(cfg) if irreducible else ()
     return LoopNest(tuple(loops), entries, innermost)
 
 
@@ -123,19 +123,27 @@ def _loop(cfg: ControlFlow, header: Block, latches: tuple[Block, ...], parent: L
     return loop
 
 
-def _irreducible_entries(cfg: ControlFlow, dominators: DominatorTree) -> tuple[Block, ...]:
-    """Entries of the cycles that are left without the back edges of natural loops, inner cycles included."""
-    edges = {block: [s for s in cfg.successors[block] if not dominators.dominates(s, block)] for block in cfg.order}
-    entries: dict[Block, None] = {}
+def cycles(cfg: ControlFlow) -> Iterator[tuple[tuple[Block, ...], tuple[Block, ...]]]:
+    """The strongly connected regions, each with its heads, the blocks at which it is entered; outer before inner.
+
+    Inner regions are those that are left without the heads of the outer one. One head: a natural loop; several: an
+    irreducible cycle.
+    """
+    edges = {block: list(cfg.successors[block]) for block in cfg.order}
     pending: list[tuple[Block, ...]] = [cfg.order]
     while pending:
         for component in _components(pending.pop(), edges):
             inside = frozenset(component)
-            heads = [b for b in component if any(p not in inside for p in cfg.predecessors[b])]
-            entries.update(dict.fromkeys(heads))
-            for block in component:  # cycles that pass no entry of this one are inner cycles
+            heads = tuple(b for b in component if any(p not in inside for p in cfg.predecessors[b]))
+            yield component, heads
+            for block in component:
                 edges[block] = [s for s in edges[block] if s in inside and s not in heads]
             pending.append(component)
+
+
+def _irreducible_entries(cfg: ControlFlow) -> tuple[Block, ...]:
+    """The heads of irreducible cycles."""
+    entries = {head for _, heads in cycles(cfg) if len(heads) > 1 for head in heads}
     return tuple(sorted(entries, key=cfg.position.__getitem__))
 
 
