@@ -1,9 +1,10 @@
-"""Where in its object a pointer points: its offset from the base, plain or modulo the stride of a record."""
+"""Where in its object a pointer points: its offset from the base, plain or modulo a stride; what strides it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import dataclass
+from math import gcd
 
 from irad.ir import types
 from irad.ir.instructions import Alloca, GetElementPtr, Phi, Select
@@ -11,6 +12,7 @@ from irad.ir.types import ArrayType, NamedStructType, StructType, Type
 from irad.ir.values import ConstantInt, GlobalVariable, Parameter, Value
 
 _MOST_STEPS = 100  # ways through nests of phis multiply
+_MOST_NESTED_PHIS = 4
 
 
 def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = ()) -> int | None:
@@ -82,6 +84,54 @@ def _advance(gep: GetElementPtr, stride: int | None) -> int | None:
         elif stride is None or size % stride:
             return None
     return _reduced(total, stride)
+
+
+def stride_of(pointer: Value) -> int:
+    """The largest number of bytes of which every step by an index that varies is a multiple; 0 without such steps."""
+    return _stride_of(pointer, frozenset())
+
+
+def _stride_of(pointer: Value, open_phis: frozenset[Value]) -> int:
+    match pointer:
+        case GetElementPtr(operands=[base, *_]):
+            return gcd(_varying_step(pointer), _stride_of(base, open_phis))
+        case Phi() | Select() if len(open_phis) < _MOST_NESTED_PHIS:
+            if pointer in open_phis:
+                return 0
+            values = pointer.operands[1:] if isinstance(pointer, Select) else pointer.operands
+            stride = 0
+            for value in values:
+                stride = gcd(stride, _stride_of(value, open_phis | {pointer}), _own_step(value, pointer))
+            return stride
+        case Phi() | Select():
+            return 1
+        case _:
+            return 0
+
+
+def _varying_step(gep: GetElementPtr) -> int:
+    """Like `stride_of`, of one instruction."""
+    found = 0
+    type_: Type = gep.source_type
+    for position, index in enumerate(gep.operands[1:]):
+        if position > 0:
+            if isinstance(type_, StructType | NamedStructType):
+                assert isinstance(index, ConstantInt), "LLVM selects fields by constants"
+                type_ = types.struct_body(type_).elements[index.value]
+                continue
+            if not isinstance(type_, ArrayType):
+                return 1
+            type_ = type_.element
+        if not isinstance(index, ConstantInt):
+            found = gcd(found, types.size_of(type_))
+    return found
+
+
+def _own_step(value: Value, phi: Value) -> int:
+    """Bytes by which a loop advances a pointer, if that is what ``value`` is."""
+    if not isinstance(value, GetElementPtr) or value.operands[0] is not phi:
+        return 0
+    return _advance(value, None) or 0
 
 
 def _reduced(offset: int, stride: int | None) -> int:

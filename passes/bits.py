@@ -3,8 +3,10 @@
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
-        from a tainted one. It is lost when it is cast to an active float or stored where active floats are.
-Limit   integers read from a place that cannot be told from a float's count as floats.
+        from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
+        is cast to an active float or stored where active floats are.
+Limit   integers read from a place that cannot be told from a float's count as floats. A single byte at a distance from
+        the others that is a multiple of a number's size counts as a field of a record, unless the request says better.
 """
 
 from __future__ import annotations
@@ -33,21 +35,27 @@ def lost_bits(unit: Unit) -> list[Instruction]:
     if unit.everything:
         return []
     tainted: set[Value] = set()
+    objects, scratch = unit.points_to.objects, 0
+    floats = sum(1 << item.index for item in objects if unit.memory_types.has_floats(item.index))
     instructions = [i for block in unit.cfg.order for i in block.instructions]
     changed = True
     while changed:
-        changed = False
+        before = len(tainted), scratch
         for inst in instructions:
-            if inst not in tainted and _is_tainted(unit, inst, tainted):
+            if inst not in tainted and _is_tainted(unit, inst, tainted, scratch):
                 tainted.add(inst)
-                changed = True
+            if isinstance(inst, Store) and inst.operands[0] in tainted:
+                scratch |= unit.points_to.mask(inst.operands[1]) & ~floats
+        changed = before != (len(tainted), scratch)
     return [i for i in instructions if i.block in unit.live and _loses(unit, i, tainted)]
 
 
-def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
+def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: int) -> bool:
     match inst:
         case Load(operands=[pointer]) if isinstance(inst.type, IntType):
-            return inst.type.bits >= 16 and _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
+            if unit.points_to.mask(pointer) & scratch:
+                return True
+            return _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
         case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
@@ -71,5 +79,7 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
 def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bool:
     if not unit.points_to.mask(pointer) & objects:
         return False
+    if type_.bits < 32:
+        return unit.memory_types.is_inside_float(pointer)
     kinds = (types.DOUBLE, types.FLOAT) if type_.bits == 64 else (types.FLOAT, types.DOUBLE)
     return any(unit.memory_types.is_float_at(pointer, kind) for kind in kinds)

@@ -20,6 +20,7 @@ from irad.ir.values import Parameter, Value
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import ObjectKind, PointsTo, reached_by
+from irad.passes.record_layouts import FloatAccess, record_layout
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
 
@@ -37,6 +38,7 @@ class MemoryTypes:
         accesses: the types with which (object index, byte offset) is accessed, where offsets are constant.
         vague: objects accessed as floats at offsets that are not constant, as a mask.
         opaque: objects that callees read or write, as a mask: what they hold there is not known.
+        skewed: objects without layout whose numbers are not aligned as in an array of them, as a mask.
         prefixes: bytes at the start of an object that hold integers only, where there are any.
     """
 
@@ -48,6 +50,7 @@ class MemoryTypes:
     prefixes: Mapping[int, int]
     vague: int
     opaque: int
+    skewed: int
 
     def layout(self, mask: int) -> MemoryType | None:
         """The one pattern that all objects of a set have; a set of lone float type is an array of it.
@@ -77,6 +80,28 @@ class MemoryTypes:
             return True
         return bool(self.vague >> index & 1) and offset >= self.prefixes.get(index, 0)
 
+    def is_inside_float(self, pointer: Value) -> bool:
+        """Whether the byte that a pointer points to is a part of a float, as far as it can be told."""
+        return any(self._is_inside(item.index, pointer) for item in self.points_to.of(pointer))
+
+    def _is_inside(self, index: int, pointer: Value) -> bool:
+        layout = self.layouts[index]
+        if layout is not None and layout.floats():
+            offset = offset_modulo(pointer, layout.stride)
+            return offset is None or any(
+                start <= offset < start + _BY_TEXT[text].bits // 8 for start, text in layout.fields if text in _BY_TEXT
+            )
+        offset = offset_modulo(pointer, None, self.points_to.bases)
+        if offset is None:  # a step of single bytes goes through numbers; one of a record's size finds its flag
+            is_described = layout is not None or self.points_to.objects[index].kind is not ObjectKind.ARGUMENT
+            kinds = self.floats[index] or (frozenset() if is_described else {types.FLOAT})
+            return any(offset_modulo(pointer, kind.bits // 8) is None for kind in kinds)
+        return any(
+            kind in self.accesses.get((index, start), frozenset())
+            for kind in self.floats[index]
+            for start in range(offset - kind.bits // 8 + 1, offset + 1)
+        )
+
     def is_pointer_at(self, pointer: Value) -> bool:
         """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
         offset = offset_modulo(pointer, None, self.points_to.bases)
@@ -88,11 +113,12 @@ class MemoryTypes:
         """Whether any object of a set is read or written as floats, or stated to hold some."""
         if mask & self.opaque:
             return True
-        for item in self.points_to.members(mask):
-            layout = self.layouts[item.index]
-            if self.floats[item.index] or (layout is not None and layout.floats()):
-                return True
-        return False
+        return any(self.has_floats(item.index) for item in self.points_to.members(mask))
+
+    def has_floats(self, index: int) -> bool:
+        """Whether an object is read or written as floats, or stated to hold some."""
+        layout = self.layouts[index]
+        return bool(self.floats[index]) or (layout is not None and bool(layout.floats()))
 
     def explain(self, pointer: Value) -> str:
         """In words: what the memory behind a pointer holds."""
@@ -109,7 +135,7 @@ class MemoryTypes:
 
     def _lone(self, index: int) -> MemoryType | None:
         kinds = self.floats[index]
-        if len(kinds) != 1 or self.holds_pointers >> index & 1:
+        if len(kinds) != 1 or (self.holds_pointers | self.skewed) >> index & 1:
             return None
         (kind,) = kinds
         return MemoryType(kind.bits // 8, ((0, str(kind)),))
@@ -123,6 +149,7 @@ def find_memory_types(
     collector.seed(memory)
     for inst in function.instructions():
         collector.visit(inst)
+    collector.find_records()
     collector.spread()
     return collector.result()
 
@@ -136,8 +163,10 @@ class _Collector:
     accesses: dict[tuple[int, int], set[Type]] = field(default_factory=dict)
     prefixes: dict[int, int] = field(default_factory=dict)
     copies: list[tuple[int, int]] = field(default_factory=list)
+    numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
     vague: int = 0
     opaque: int = 0
+    skewed: int = 0
 
     def __post_init__(self) -> None:
         count = len(self.points_to.objects)
@@ -160,9 +189,9 @@ class _Collector:
         """Notes what one instruction tells."""
         match inst:
             case Load():
-                self.note_access(inst.operands[0], inst.type)
+                self.note_access(inst.operands[0], inst.type, inst.align)
             case Store():
-                self.note_access(inst.operands[1], inst.operands[0].type)
+                self.note_access(inst.operands[1], inst.operands[0].type, inst.align)
             case CallSite():
                 self.visit_call(inst)
             case _:
@@ -181,7 +210,7 @@ class _Collector:
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])
 
-    def note_access(self, pointer: Value, accessed: Type) -> None:
+    def note_access(self, pointer: Value, accessed: Type, align: int | None) -> None:
         """Notes each scalar of an accessed type, at its offset if that is constant."""
         offset = offset_modulo(pointer, None, self.points_to.bases)
         items = self.points_to.of(pointer)
@@ -189,9 +218,19 @@ class _Collector:
             for item in items:
                 if scalar in (types.FLOAT, types.DOUBLE) and isinstance(scalar, FloatType):
                     self.floats[item.index].add(scalar)
+                    access = FloatAccess(pointer, inner, scalar, align or scalar.bits // 8)
+                    self.numbers.setdefault(item.index, []).append(access)
                     self.vague |= (offset is None) << item.index
                 if offset is not None:
                     self.accesses.setdefault((item.index, offset + inner), set()).add(scalar)
+
+    def find_records(self) -> None:
+        """Layouts of what is no array of one type of numbers, by its own accesses."""
+        for index, accesses in self.numbers.items():
+            skewed = any(access.is_skewed() for access in accesses)
+            if self.layouts[index] is None and (skewed or len(self.floats[index]) > 1):
+                self.layouts[index] = record_layout(accesses)
+                self.skewed |= skewed << index
 
     def spread(self) -> None:
         """Objects copied into each other hold the same."""
@@ -210,6 +249,9 @@ class _Collector:
                 if not self.floats[a.index] <= self.floats[b.index]:
                     self.floats[b.index] |= self.floats[a.index]
                     self.vague |= 1 << b.index
+                    changed = True
+                if (self.skewed >> a.index & 1) > (self.skewed >> b.index & 1):
+                    self.skewed |= 1 << b.index
                     changed = True
                 if self.layouts[b.index] is None and self.layouts[a.index] is not None:
                     self.layouts[b.index] = self.layouts[a.index]
@@ -230,6 +272,7 @@ class _Collector:
             self.prefixes,
             self.vague,
             self.opaque,
+            self.skewed,
         )
 
 

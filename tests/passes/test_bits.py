@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from irad.errors import UnsupportedError
+from irad.passes.request import MemoryType
 from tests.passes.units import DOUBLES, INTEGERS, unit_of
 
 REFUSAL = "the bits of an active number are computed with as an integer"
@@ -152,3 +153,53 @@ def test_bits_that_come_back_through_local_memory():
       store double %y, ptr %r
     """
     assert not accepted(body)
+
+
+BYTES = """
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %j, %loop ]
+  %from = getelementptr i8, ptr %a, i64 %i
+  %to = getelementptr i8, ptr %r, i64 %i
+  %n = load i8, ptr %from
+  store i8 %n, ptr %to
+  %j = add i64 %i, 1
+  %c = icmp eq i64 %j, 64
+  br i1 %c, label %end, label %loop
+end:
+"""
+
+
+def test_numbers_copied_byte_by_byte():
+    assert not accepted(BYTES)
+    assert not accepted(BYTES, memory=(DOUBLES, None))
+    assert accepted(BYTES, kinds="sc")
+    assert accepted(BYTES, memory=(INTEGERS, INTEGERS))
+
+
+def test_a_flag_beside_numbers_is_no_number():
+    body = """
+      %flag = getelementptr i8, ptr %a, i64 8
+      %copy = getelementptr i8, ptr %r, i64 8
+      %n = load i8, ptr %flag
+      store i8 %n, ptr %copy
+      %x = load double, ptr %a
+      store double %x, ptr %r
+    """
+    record = MemoryType(16, ((0, "double"), (8, "i8")))
+    assert accepted(body, memory=(record, record))
+    assert not accepted(body.replace("i64 8", "i64 7"), memory=(record, record))
+
+
+def test_bits_that_go_through_memory_without_numbers():
+    body = """
+      %l = alloca i64
+      %n = load i64, ptr %a
+      %m = xor i64 %n, -9223372036854775808
+      store i64 %m, ptr %l
+      %k = load i64, ptr %l
+      store i64 %k, ptr %r
+    """
+    assert not accepted(body)
+    assert accepted(body.replace("store i64 %k, ptr %r", ""))

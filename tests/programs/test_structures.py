@@ -412,6 +412,52 @@ def arrays_chosen_from_a_tuple(x, y):
     return s
 
 
+MISALIGNED = np.dtype([("flag", np.bool_), ("x", np.float64)])
+FLAGGED = np.dtype([("x", np.float64), ("flag", np.int8)], align=True)
+TWO_PRECISIONS = np.dtype([("a", np.float32), ("b", np.float64), ("c", np.float32)], align=True)
+
+
+@PROGRAMS.at(floats(9))
+@njit
+def local_records_without_alignment(x):
+    source, copy = np.zeros(x.size, MISALIGNED), np.zeros(x.size, MISALIGNED)
+    for i in range(x.size):
+        source[i].x = x[i]
+        source[i].flag = i % 2 == 0
+        copy[i].flag = source[i].flag
+        copy[i].x = source[i].x * source[i].x
+    copy[0] = source[1]
+    copy[2:4] = source[3:5]
+    total = 0.0
+    for i in range(x.size):
+        if copy[i].flag:
+            total += copy[i].x
+    return total
+
+
+@PROGRAMS.at(floats(9))
+@njit
+def local_records_with_flags(x):
+    source, copy = np.zeros(x.size, FLAGGED), np.zeros(x.size, FLAGGED)
+    for i in range(x.size):
+        source[i].x = x[i] * x[i]
+        source[i].flag = i % 3
+    copy[:] = source
+    copy[1] = source[0]
+    return (copy.x * copy.flag).sum()
+
+
+@PROGRAMS.at(floats(9))
+@njit
+def local_records_of_two_precisions(x):
+    source, copy = np.zeros(x.size, TWO_PRECISIONS), np.zeros(x.size, TWO_PRECISIONS)
+    for i in range(x.size):
+        source[i].b = x[i] * x[i]
+    copy[1:] = source[:-1]
+    copy[0] = source[3]
+    return (copy.b * x).sum()
+
+
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
     case.check()
