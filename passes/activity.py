@@ -245,6 +245,9 @@ class _Solver:
                     self.mark_varied(call)
                     if not effects.writes_no_floats:
                         self.vary_objects(self.pointees(call, effects.writes) | self.points_to.mask(call))
+                for to, origin in effects.moves:
+                    if self.points_to.place(call, origin) & self.varied_objects:
+                        self.vary_objects(self.points_to.place(call, to))
             case _:
                 reached = reached_by(call, self.points_to)
                 if reached & self.varied_objects or any(v in self.varied for v in call.arguments):
@@ -303,6 +306,9 @@ class _Solver:
                 if call in self.useful or (written & self.useful_objects and not effects.writes_no_floats):
                     self.use_arguments(call)
                     self.use_objects(self.pointees(call, effects.reads))
+                for to, origin in effects.moves:
+                    if self.points_to.place(call, to) & self.useful_objects:
+                        self.use_objects(self.points_to.place(call, origin))
             case _:
                 reached = reached_by(call, self.points_to)
                 if call in self.useful or reached & self.useful_objects:

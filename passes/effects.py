@@ -106,6 +106,10 @@ def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> in
             mask = 0
             for index in effects.writes:
                 mask |= points_to.mask(inst.arguments[index])
+            for place in (*effects.alters, *(to for to, _ in effects.moves)):
+                mask |= points_to.place(inst, place)
+            for index, _ in (*effects.links, *effects.makes):
+                mask |= points_to.mask(inst.arguments[index])
             return mask
         case _:
             return 0

@@ -54,7 +54,7 @@ from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.runtime import ARENA_ALLOC, runtime_function
 from irad.passes.tape import FrameLayout
 from irad.passes.unit import Unit, Variant
-from irad.ruleset.interface import CallRule
+from irad.ruleset.interface import CallRule, Inactive
 
 _NULL = ConstantNull(types.PTR)
 
@@ -244,11 +244,17 @@ class _Visitor:
                 return build.freeze(shadow(value), name=name)
             case Cast(operands=[value]) if isinstance(value.type, PointerType):
                 return build.cast(inst.opcode, shadow(value), inst.type, inst.flags, name=name)
+            case Cast(opcode="inttoptr", operands=[CallSite() as call]) if self.is_inactive(call):
+                return _NULL  # an address that a callee without derivative tells: of a size, say
             case _:
                 raise UnsupportedError(
                     "irad cannot follow a pointer to active memory through this operation",
                     "keep the array in a variable instead of an integer address or a packed value",
                 )
+
+    def is_inactive(self, call: CallSite) -> bool:
+        """Whether a callee carries no derivative."""
+        return isinstance(resolve(call, self.forward.unit.registry), Inactive)
 
     def shadow_of_alloca(self, inst: Alloca) -> Value:
         """Allocas of fixed size live in the frame: their shadow must outlive the forward sweep."""
@@ -351,17 +357,17 @@ class _Visitor:
     def allocate(self, size: Value) -> Value:
         return self.before.call(self.runtime(ARENA_ALLOC), [self.forward.arena, size], name="kept")
 
-    def layout(self, pointer: Value) -> MemoryType | None:
+    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         unit = self.forward.unit
-        return unit.memory_types.layout(unit.points_to.mask(pointer))
+        return unit.memory_types.layout(unit.points_to.behind(pointer, path))
 
-    def holds_floats(self, pointer: Value) -> bool:
+    def holds_floats(self, pointer: Value, *path: int) -> bool:
         unit = self.forward.unit
-        return unit.memory_types.holds_floats(unit.points_to.mask(pointer))
+        return unit.memory_types.holds_floats(unit.points_to.behind(pointer, path))
 
-    def holds_pointers(self, pointer: Value) -> bool:
+    def holds_pointers(self, pointer: Value, *path: int) -> bool:
         unit = self.forward.unit
-        return bool(unit.memory_types.holds_pointers & unit.points_to.mask(pointer))
+        return bool(unit.memory_types.holds_pointers & unit.points_to.behind(pointer, path))
 
     def overwritten(self, pointer: Value) -> bool:
         unit = self.forward.unit

@@ -206,6 +206,8 @@ class _Collector:
         arguments = call.arguments
         for into, source in effects.copies:
             self.copies.append((self.points_to.mask(arguments[into]), self.points_to.mask(arguments[source])))
+        for to, origin in effects.moves:
+            self.copies.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
         if not effects.raw and not effects.writes_no_floats:
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])

@@ -16,7 +16,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irad.ir import types
@@ -51,7 +51,7 @@ from irad.ir.values import (
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import effects_of, resolve
 from irad.passes.request import MemoryType
-from irad.ruleset.interface import Effects, Origin
+from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
 
 
@@ -87,7 +87,8 @@ _SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
-    ``bases`` are pointers to the start of an object.
+    ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
+    ``parts`` the same by the byte offset where they are stored.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -96,6 +97,7 @@ class PointsTo:
     globals: Mapping[Value, int]
     overlaps: tuple[int, ...]
     bases: frozenset[Value]
+    parts: tuple[Mapping[int | None, int], ...] = ()
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
@@ -105,6 +107,14 @@ class PointsTo:
     def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
         """The same as objects."""
         return tuple(self.members(self.mask(pointer)))
+
+    def place(self, call: CallSite, place: Place) -> int:
+        """The objects that a place of a callee may be."""
+        return self.behind(call.arguments[place[0]], place[1:])
+
+    def behind(self, pointer: Value, path: Iterable[int]) -> int:
+        """The objects reached from a pointer by following those stored at the offsets of a path."""
+        return _follow(self.parts, self.mask(pointer), path)
 
     def members(self, mask: int) -> Iterator[MemoryObject]:
         """The objects of a set, in order."""
@@ -160,6 +170,18 @@ def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
             return 0
 
 
+def _follow(parts: Sequence[Mapping[int | None, int]], mask: int, path: Iterable[int | None]) -> int:
+    """What pointers stored in a set of objects may point to, step by step; offset None is anywhere."""
+    for offset in path:
+        mask = _union(
+            stored
+            for index in _indices(mask)
+            for place, stored in parts[index].items()
+            if place is None or offset is None or place == offset
+        )
+    return mask
+
+
 def _union(masks: Iterator[int]) -> int:
     result = 0
     for mask in masks:
@@ -178,6 +200,7 @@ class _Solver:
     offsets: dict[Value, int | None] = field(default_factory=dict)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
+    made: dict[CallSite, list[int]] = field(default_factory=dict)
     unknown: int = 0
     changed: bool = True
 
@@ -253,6 +276,15 @@ class _Solver:
                 data = self.pointees[call]
                 self.pointees[call] = self.new_object(ObjectKind.HEADER, call)
                 self.set_content(self.pointees[call], data, effects.header)
+        if effects is not None and effects.makes:
+            self.made[call] = [self.new_container(call, parts) for _, parts in effects.makes]
+
+    def new_container(self, call: CallSite, parts: Iterable[int]) -> int:
+        """An object that a callee makes, with the memory its parts point to."""
+        container = self.new_object(ObjectKind.HEADER, call)
+        for offset in parts:
+            self.set_content(container, self.new_object(ObjectKind.ALLOCATION, call), offset)
+        return container
 
     # -------------------------------------------------------------------------------------------- reading
 
@@ -284,12 +316,11 @@ class _Solver:
 
     def content(self, mask: int, offset: int | None = None) -> int:
         """What pointers stored in a set of objects may point to: at an offset, or anywhere."""
-        result = 0
-        for index in _indices(mask):
-            for place, stored in self.contents[index].items():
-                if place is None or offset is None or place == offset:
-                    result |= stored
-        return result
+        return _follow(self.contents, mask, (offset,))
+
+    def place(self, call: CallSite, place: Place) -> int:
+        """The objects that a place of a callee may be."""
+        return _follow(self.contents, self.mask(call.arguments[place[0]]), place[1:])
 
     # -------------------------------------------------------------------------------------------- transfer
 
@@ -370,14 +401,20 @@ class _Solver:
             self.grow_content(self.mask(arguments[i]), captured)
         for into, source in effects.copies:
             self.copy_content(arguments[into], arguments[source])
-        if not isinstance(call.type, PointerType):
+        for (i, _), made in zip(effects.makes, self.made.get(call, ()), strict=True):
+            self.grow_content(self.mask(arguments[i]), made, self.offset(arguments[i]))
+        for i, place in effects.links:
+            self.grow_content(self.mask(arguments[i]), self.place(call, place), self.offset(arguments[i]))
+        for target, origin in effects.moves:
+            self.move_content(call, target, origin)
+        if not _may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
             return
         match effects.result:
             case Origin.ARGUMENT:
                 mask = self.mask(arguments[effects.result_argument])
                 self.grow(call, mask if effects.header is None else self.content(mask, effects.header))
             case Origin.UNKNOWN:
-                self.grow(call, self.unknown)
+                self.grow(call, self.unknown if isinstance(call.type, PointerType) else 0)
             case Origin.FRESH:
                 pass
 
@@ -389,12 +426,19 @@ class _Solver:
                 moved = None if place is None or start is None or target is None else place - start + target
                 self.grow_content(self.mask(into), stored, moved)
 
+    def move_content(self, call: CallSite, into: Place, source: Place) -> None:
+        """Elements of containers: what they point to moves along, to the same offset if there is one element only."""
+        single = len(into) == len(source) == 1
+        for index in _indices(self.place(call, source)):
+            for place, stored in list(self.contents[index].items()):
+                self.grow_content(self.place(call, into), stored, place if single else None)
+
     # -------------------------------------------------------------------------------------------- result
 
     def result(self) -> PointsTo:
         overlaps = tuple(self.overlaps_of(item) for item in self.objects)
         contents = tuple(_union(iter(places.values())) for places in self.contents)
-        return PointsTo(tuple(self.objects), self.pointees, contents, self.globals, overlaps, self.all_bases())
+        return PointsTo(tuple(self.objects), self.pointees, contents, self.globals, overlaps, self.all_bases(), tuple(self.contents))
 
     def all_bases(self) -> frozenset[Value]:
         """Results of allocations, and the data pointers read from their headers."""

@@ -13,6 +13,7 @@ from irad.passes.callees import Unknown, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
+from irad.ruleset.interface import CallRule, Effects
 from irad.ruleset.python_names import python_name
 
 
@@ -118,6 +119,36 @@ def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
     return None
 
 
+def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
+    """As `_scratch_error` and `_access_error`, for the elements of containers."""
+    if not effects.moves:
+        return None
+    activity, points_to = unit.activity, unit.points_to
+    for to, origin in effects.moves:
+        if not points_to.place(call, origin) & activity.varied_objects:
+            continue
+        for item in points_to.members(points_to.place(call, to)):
+            if _is_constant_container(unit, item):
+                return ActivityError(
+                    f"an active value is stored in {_describe(item)}, which was passed as constant",
+                    "differentiate with respect to that argument too",
+                )
+            if (activity.useful_objects & ~activity.shadowed) >> item.index & 1:
+                return _no_shadow(item)
+    for argument in call.arguments:
+        for item in points_to.of(argument) if activity.has_shadow(argument) else ():
+            if not activity.shadowed >> item.index & 1:
+                return _no_shadow(item)
+    return None
+
+
+def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:
+    """Whether elements are those of a container that the caller passed as constant."""
+    if item.kind is not ObjectKind.REACHABLE or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
+        return False
+    return unit.kind(item.value) is ParameterKind.CONST
+
+
 def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
     """Whether memory is the caller's and has no derivative there."""
     if item.kind is ObjectKind.GLOBAL:
@@ -145,6 +176,8 @@ def _describe(item: MemoryObject) -> str:
 
 def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     callee = resolve(call, unit.registry)
+    if isinstance(callee, CallRule):
+        return None if unit.everything else _move_error(unit, call, callee.effects)
     if not isinstance(callee, Unknown):
         return None
     active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)

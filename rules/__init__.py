@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.rules import blas, elementwise, inactive, memory, numba_runtime, scalar_calls
+from irad.rules import blas, elementwise, inactive, memory, numba_runtime, scalar_calls, typed_dict, typed_list
 from irad.ruleset.interface import Rule
 
 ALL: Final[tuple[Rule, ...]] = (
@@ -14,4 +14,6 @@ ALL: Final[tuple[Rule, ...]] = (
     *blas.RULES,
     *memory.RULES,
     *numba_runtime.RULES,
+    *typed_list.RULES,
+    *typed_dict.RULES,
 )

@@ -155,6 +155,11 @@ _NUMBA: Final = (
         "the size of a container",
         _memory(reads=(0,), other=False),
     ),
+    inactive(
+        "numba_list_set_method_table numba_dict_set_method_table",
+        "how references to the elements of a container are counted",
+        _memory(reads=(0, 1), writes=(0,)),
+    ),
     inactive("numba_list_set_is_mutable", "a flag of a container", _memory(writes=(0,))),
     inactive(
         "numba_list_size_address",

@@ -59,8 +59,15 @@ def _copy_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     if not context.is_active(source):
         fill(build, into_shadow, bytes_)
         return
-    source_shadow = context.shadow(source)
-    layout = context.layout(into) or context.layout(source)
+    move_cotangents(build, into_shadow, context.shadow(source), bytes_, context.layout(into) or context.layout(source))
+
+
+def move_cotangents(build: Builder, into: Value, source: Value, size: Value, layout: MemoryType | None) -> None:
+    """Emits the adjoint of a copy of ``size`` bytes, on the shadows: the source's grows by the destination's, which is cleared.
+
+    Raises:
+        UnsupportedError: the layout is not known.
+    """
     if layout is None:
         raise UnsupportedError(
             "memory of unclear type is copied: irad cannot tell numbers from other bytes in it",
@@ -68,10 +75,10 @@ def _copy_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
         )
     kind = layout.lone_float()
     if kind is not None:
-        helper = context.declare(_COPY_ADJOINT[kind], function_type(VOID, [PTR, PTR, types.I64]))
-        build.call(helper, [into_shadow, source_shadow, bytes_])
+        helper = build.module.declare(_COPY_ADJOINT[kind], function_type(VOID, [PTR, PTR, types.I64]))
+        build.call(helper, [into, source, size])
     elif layout.floats():
-        build.call(_record_helper(build, layout), [into_shadow, source_shadow, bytes_])
+        build.call(_record_helper(build, layout), [into, source, size])
 
 
 def _record_helper(build: Builder, layout: MemoryType) -> Function:

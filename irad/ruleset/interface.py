@@ -26,6 +26,11 @@ from irad.ruleset.expr import Expr
 from irad.ruleset.memory_type import MemoryType
 
 
+# Memory that a callee reaches: what an argument points to, or, for each byte offset that follows, what the pointer stored
+# there points to. For a callee that is opaque, offsets are names of its parts.
+Place: TypeAlias = tuple[int, ...]
+
+
 class Origin(enum.Enum):
     """Where a pointer that a callee returns points to."""
 
@@ -44,6 +49,11 @@ class Effects:
         captures: arguments whose pointer it may store in ``captures_into``'s pointees.
         captures_into: see ``captures``.
         copies: pairs (to, from): the pointers stored in from's pointee may end up in to's.
+        makes: pairs (argument, parts): the address of a new object is stored where the argument points to; the object
+        has a pointer to further new memory at each byte of ``parts``.
+        moves: pairs (to, from) of places: bytes are copied, with the numbers and pointers in them.
+        alters: places where bytes are moved or cleared. links: pairs (argument, place): the address of the place is
+        stored where the argument points to.
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
         header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at
             this byte of it; for Origin.ARGUMENT: the result is what is stored there.
@@ -60,6 +70,10 @@ class Effects:
     captures: frozenset[int] = frozenset()
     captures_into: frozenset[int] = frozenset()
     copies: tuple[tuple[int, int], ...] = ()
+    makes: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    moves: tuple[tuple[Place, Place], ...] = ()
+    alters: tuple[Place, ...] = ()
+    links: tuple[tuple[int, Place], ...] = ()
     result: Origin = Origin.UNKNOWN
     result_argument: int = 0
     header: int | None = None
@@ -148,15 +162,15 @@ class ForwardContext(Protocol):
         """
         ...
 
-    def layout(self, pointer: Value) -> MemoryType | None:
-        """What the memory behind a pointer holds, or None when that is not known."""
+    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
+        """What the memory behind a pointer holds, or None when that is not known; ``path`` as in `Place`."""
         ...
 
-    def holds_floats(self, pointer: Value) -> bool:
+    def holds_floats(self, pointer: Value, *path: int) -> bool:
         """Whether the memory behind a pointer may hold floating-point numbers."""
         ...
 
-    def holds_pointers(self, pointer: Value) -> bool:
+    def holds_pointers(self, pointer: Value, *path: int) -> bool:
         """Whether pointers are stored in the memory behind a pointer."""
         ...
 
@@ -189,11 +203,11 @@ class ReverseContext(Protocol):
         """The shadow of an active pointer argument."""
         ...
 
-    def layout(self, pointer: Value) -> MemoryType | None:
+    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         """As in the forward sweep."""
         ...
 
-    def holds_floats(self, pointer: Value) -> bool:
+    def holds_floats(self, pointer: Value, *path: int) -> bool:
         """As in the forward sweep."""
         ...
 

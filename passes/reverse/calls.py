@@ -91,13 +91,13 @@ class _RuleContext:
     def shadow(self, pointer: Value) -> Value:
         return self.sweep.shadow(pointer)
 
-    def layout(self, pointer: Value) -> MemoryType | None:
+    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         unit = self.sweep.forward.unit
-        return unit.memory_types.layout(unit.points_to.mask(pointer))
+        return unit.memory_types.layout(unit.points_to.behind(pointer, path))
 
-    def holds_floats(self, pointer: Value) -> bool:
+    def holds_floats(self, pointer: Value, *path: int) -> bool:
         unit = self.sweep.forward.unit
-        return unit.memory_types.holds_floats(unit.points_to.mask(pointer))
+        return unit.memory_types.holds_floats(unit.points_to.behind(pointer, path))
 
     def cotangent(self, result: Value) -> Value:
         return self.sweep.take(result) or zero_of(result.type)

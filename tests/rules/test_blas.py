@@ -59,13 +59,13 @@ class Sweep:
         malloc = self.declare("malloc", types.function_type(types.PTR, [types.I64]))
         return self.before.call(malloc, [size])
 
-    def layout(self, pointer: Value) -> MemoryType | None:
+    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         return None
 
-    def holds_floats(self, pointer: Value) -> bool:
+    def holds_floats(self, pointer: Value, *path: int) -> bool:
         return True
 
-    def holds_pointers(self, pointer: Value) -> bool:
+    def holds_pointers(self, pointer: Value, *path: int) -> bool:
         return False
 
     def overwritten(self, pointer: Value) -> bool:

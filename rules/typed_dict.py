@@ -1,0 +1,278 @@
+"""Numba's typed dictionaries (numba/cext/dictobject.c), beside which a shadow dictionary lives in the arena.
+
+The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime_containers.py): a table of cells, one for each
+entry. A lookup hands on what is in a cell, an insertion writes it; so adjoints are those of loads and stores, and only the
+cell's address must be known in the reverse sweep. No cell is read after its entry was deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite
+from irad.ir.types import I64, PTR, VOID, function_type
+from irad.ir.values import ConstantNull, Value, const_int
+from irad.rules.memory import fill, move, move_cotangents
+from irad.rules.typed_list import call_helper
+from irad.ruleset.interface import CallRule, Effects, ForwardContext, Place, ReverseContext, Rule
+
+# In the shadow struct: bytes of a key, where the value is in a cell, bytes of a value; bytes of the struct.
+_KEY_BYTES, _VALUE_AT, _VALUE_BYTES, _STRUCT_BYTES = 24, 32, 40, 48
+_KEYS, _VALUES = 0, 8  # the parts of a dictionary
+_NULL: Final = ConstantNull(PTR)
+_ZERO: Final = const_int(I64, 0)
+_LOOKUP: Final = function_type(I64, [PTR, PTR, I64, PTR])
+
+
+def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """An empty shadow dictionary."""
+    slot, _, key_size, value_size = call.arguments
+    if not context.is_active(slot):
+        return ()
+    struct = context.allocate(const_int(I64, _STRUCT_BYTES))
+    build = context.before
+    fill(build, struct, const_int(I64, _KEY_BYTES))
+    size = context.value(key_size)
+    raised = build.and_(build.add(size, const_int(I64, 7)), const_int(I64, -8))
+    for offset, value in ((_KEY_BYTES, size), (_VALUE_AT, raised), (_VALUE_BYTES, context.value(value_size))):
+        build.store(value, build.byte_offset(struct, offset), align=8)
+    context.after.store(struct, context.shadow(slot), align=8)
+    return ()
+
+
+def _insert_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """The cell of the entry, with the shadows of pointers in key and value. Returns it, and its key's if it is new."""
+    container, key, hash_, value, old = call.arguments
+    if not context.is_active(container):
+        return ()
+    build = context.before
+    shadow = context.shadow(container)
+    primal, primal_key, primal_hash = (context.value(v) for v in (container, key, hash_))
+    lookup = context.declare("numba_dict_lookup", _LOOKUP)
+    before = build.call(lookup, [primal, primal_key, primal_hash, context.value(old)])
+    memory = context.allocate(call_helper(build, "irad.dict_room", I64, [shadow, before]))
+    build = context.after
+    given = [shadow, memory, before, context.value(call), lookup, primal, primal_key, primal_hash]
+    cell = call_helper(build, "irad.dict_insert", PTR, given)
+    is_new = build.icmp("slt", before, _ZERO)
+    new = build.select(is_new, cell, _NULL)
+    _hand_out(context, _replaced(build, shadow, cell, new), (container, _VALUES), old, _VALUE_BYTES)
+    _hand_on(context, new, (container, _KEYS), key, _KEY_BYTES)
+    _hand_on(context, _value_in(build, shadow, cell), (container, _VALUES), value, _VALUE_BYTES)
+    return cell, new
+
+
+def _insert_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    if not saved:
+        return
+    container, key, _, value, old = call.arguments
+    build = context.builder
+    cell, new = (context.value(v) for v in saved)
+    shadow = context.shadow(container)
+    _take_back(context, _value_in(build, shadow, cell), (container, _VALUES), value, _VALUE_BYTES)
+    _give_back(context, _replaced(build, shadow, cell, new), (container, _VALUES), old, _VALUE_BYTES)
+    _take_back(context, new, (container, _KEYS), key, _KEY_BYTES)
+
+
+def _replaced(build: Builder, shadow: Value, cell: Value, new: Value) -> Value:
+    """Where the value was that an insertion replaced; null if it replaced none."""
+    return build.select(build.icmp("eq", cell, new), _NULL, _value_in(build, shadow, cell))
+
+
+def _hand_on(context: ForwardContext, part: Value, place: tuple[Value, int], source: Value, size_at: int) -> None:
+    """The shadows of pointers in a key or value that was inserted go to its part of a cell, if there is one."""
+    container, name = place
+    if not context.holds_pointers(container, name):
+        return
+    build = context.after
+    size = _size(build, context.shadow(container), part, size_at)
+    if context.is_active(source):
+        move(build, part, context.shadow(source), size)
+    else:
+        fill(build, part, size)
+
+
+def _take_back(context: ReverseContext, part: Value, place: tuple[Value, int], source: Value, size_at: int) -> None:
+    """The key or value that was inserted gets the cotangent of its part of a cell, which is cleared."""
+    container, name = place
+    if not context.holds_floats(container, name):
+        return
+    build = context.builder
+    size = _size(build, context.shadow(container), part, size_at)
+    if context.is_active(source) and context.holds_floats(source):
+        layout = context.layout(source) or context.layout(container, name)
+        move_cotangents(build, part, context.shadow(source), size, layout)
+    fill(build, part, size)
+
+
+def _size(build: Builder, shadow: Value, part: Value, size_at: int) -> Value:
+    """Bytes of a part of a cell; 0 where it is null."""
+    size = build.load(I64, build.byte_offset(shadow, size_at), align=8)
+    return build.select(build.icmp("eq", part, _NULL), _ZERO, size)
+
+
+def _value_in(build: Builder, shadow: Value, cell: Value) -> Value:
+    """The value's part of a cell; null where that is null."""
+    offset = build.load(I64, build.byte_offset(shadow, _VALUE_AT), align=8)
+    return build.select(build.icmp("eq", cell, _NULL), _NULL, build.byte_offset(cell, offset))
+
+
+def _lookup_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    container, _, _, into = call.arguments
+    if not context.is_active(container):
+        return ()
+    build = context.after
+    cell = call_helper(build, "irad.dict_cell", PTR, [context.shadow(container), context.value(call)])
+    _hand_out(context, _value_in(build, context.shadow(container), cell), (container, _VALUES), into, _VALUE_BYTES)
+    return (cell,)
+
+
+def _lookup_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    if not saved:
+        return
+    container, _, _, into = call.arguments
+    cell = context.value(saved[0])
+    value = _value_in(context.builder, context.shadow(container), cell)
+    _give_back(context, value, (container, _VALUES), into, _VALUE_BYTES)
+
+
+def _hand_out(context: ForwardContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
+    """The shadows of pointers in a part of a cell go where the key or value was copied."""
+    container, name = place
+    if not context.is_active(into) or not context.holds_pointers(container, name):
+        return
+    build = context.after
+    move(build, context.shadow(into), part, _size(build, context.shadow(container), part, size_at))
+
+
+def _give_back(context: ReverseContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
+    """The part of a cell that was copied grows by the cotangent of the copy."""
+    container, name = place
+    if not context.is_active(into) or not context.holds_floats(into):
+        return
+    build = context.builder
+    target, shadow = context.shadow(into), context.shadow(container)
+    if context.holds_floats(container, name):
+        layout = context.layout(container, name) or context.layout(into)
+        move_cotangents(build, target, part, _size(build, shadow, part, size_at), layout)
+    fill(build, target, build.load(I64, build.byte_offset(shadow, size_at), align=8))
+
+
+def _delete_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    container, _, entry = call.arguments
+    if context.is_active(container):
+        given = [context.shadow(container), context.value(entry), context.value(call)]
+        call_helper(context.after, "irad.dict_delete", VOID, given)
+    return ()
+
+
+def _pop_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    container, key, value = call.arguments
+    if not context.is_active(container):
+        return ()
+    build, shadow = context.after, context.shadow(container)
+    cell = call_helper(build, "irad.dict_pop", PTR, [shadow, context.value(call)])
+    _hand_out(context, cell, (container, _KEYS), key, _KEY_BYTES)
+    _hand_out(context, _value_in(build, shadow, cell), (container, _VALUES), value, _VALUE_BYTES)
+    return (cell,)
+
+
+def _pop_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    if not saved:
+        return
+    container, key, value = call.arguments
+    cell = context.value(saved[0])
+    part = _value_in(context.builder, context.shadow(container), cell)
+    _give_back(context, part, (container, _VALUES), value, _VALUE_BYTES)
+    _give_back(context, cell, (container, _KEYS), key, _KEY_BYTES)
+
+
+def _begin_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """The iterator's shadow, in the shadow of the memory that the primal's is in."""
+    iterator, container = call.arguments
+    if context.is_active(iterator):
+        call_helper(
+            context.after, "irad.dict_begin", VOID, [context.shadow(iterator), context.shadow(container)]
+        )
+    return ()
+
+
+def _next_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """The shadows of key and value are parts of the cell."""
+    iterator, key, value = call.arguments
+    if not context.is_active(iterator):
+        return ()
+    build = context.after
+    cell = call_helper(build, "irad.dict_next", PTR, [context.shadow(iterator), context.value(call)])
+    dictionary = build.load(PTR, context.shadow(iterator), align=8)
+    if context.is_active(key):
+        build.store(cell, context.shadow(key), align=8)
+    if context.is_active(value):
+        build.store(_value_in(build, dictionary, cell), context.shadow(value), align=8)
+    return ()
+
+
+def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """Addresses have no cotangent, and neither has what is gone."""
+
+
+_KEY_PLACE: Final[Place] = (0, _KEYS)
+_VALUE_PLACE: Final[Place] = (0, _VALUES)
+_PARTS: Final = (_KEY_PLACE, _VALUE_PLACE)
+_ITSELF: Final = frozenset({0})
+
+
+def _changes(*moves: tuple[Place, Place], also: tuple[int, ...] = ()) -> Effects:
+    """Of a callee that changes a dictionary, and writes what the arguments ``also`` point to."""
+    return Effects(
+        reads=_ITSELF, writes=_ITSELF | frozenset(also), frees=_ITSELF, moves=moves, alters=_PARTS, raw=True
+    )
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    CallRule(
+        ("numba_dict_new_sized", "numba_dict_new"),
+        Effects(writes=_ITSELF, makes=((0, (_KEYS, _VALUES)),), raw=True),
+        _nothing,
+        _new_forward,
+    ),
+    CallRule(
+        ("numba_dict_insert",),
+        _changes((_KEY_PLACE, (1,)), (_VALUE_PLACE, (3,)), ((4,), _VALUE_PLACE)),
+        _insert_reverse,
+        _insert_forward,
+    ),
+    CallRule(
+        ("numba_dict_lookup",),
+        Effects(reads=_ITSELF, writes=frozenset({3}), moves=(((3,), _VALUE_PLACE),), raw=True),
+        _lookup_reverse,
+        _lookup_forward,
+    ),
+    CallRule(("numba_dict_delitem",), _changes(), _nothing, _delete_forward),
+    CallRule(
+        ("numba_dict_popitem",),
+        _changes(((1,), _KEY_PLACE), ((2,), _VALUE_PLACE), also=(1, 2)),
+        _pop_reverse,
+        _pop_forward,
+    ),
+    CallRule(
+        ("numba_dict_iter",),
+        Effects(reads=frozenset({1}), writes=_ITSELF, links=((0, (1,)),), raw=True),
+        _nothing,
+        _begin_forward,
+    ),
+    CallRule(
+        ("numba_dict_iter_next",),
+        Effects(
+            reads=_ITSELF,
+            writes=frozenset({0, 1, 2}),
+            links=((1, (0, 0, _KEYS)), (2, (0, 0, _VALUES))),
+            raw=True,
+        ),
+        _nothing,
+        _next_forward,
+    ),
+)
