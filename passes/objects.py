@@ -41,6 +41,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import (
+    Constant,
     ConstantAggregate,
     ConstantExpression,
     GlobalAlias,
@@ -237,6 +238,14 @@ class _Solver:
             self.changed = False
             for inst in instructions:
                 self.visit(inst)
+            if not self.changed:
+                self.visit_made_up(instructions)
+
+    def visit_made_up(self, instructions: Iterable[Instruction]) -> None:
+        """Addresses that were computed from no pointer lead anywhere; known only when all pointers are."""
+        for inst in instructions:
+            if isinstance(inst, Cast) and inst.opcode == "inttoptr" and not self.mask(inst.operands[0]):
+                self.grow(inst, self.unknown)
 
     def add_parameter(self, param: Parameter) -> None:
         mask = self.new_object(ObjectKind.ARGUMENT, param)
@@ -341,12 +350,12 @@ class _Solver:
         match inst:
             case Alloca():
                 pass
+            case GetElementPtr(operands=[base, *_]) if not isinstance(base, Constant):
+                self.grow(inst, self.mask(base))  # indices are numbers
             case Phi() | Select() | Freeze() | GetElementPtr() | Binary() | ExtractValue() | InsertValue():
                 self.grow(inst, _union(self.mask(v) for v in inst.operands))
             case Cast():
-                mask = self.mask(inst.operands[0])
-                is_made_up = inst.opcode == "inttoptr" and not mask
-                self.grow(inst, self.unknown if is_made_up else mask)
+                self.grow(inst, self.mask(inst.operands[0]))
             case Load():
                 pointer = inst.operands[0]
                 self.grow(inst, self.content(self.mask(pointer), self.offset(pointer)))

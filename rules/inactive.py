@@ -161,11 +161,6 @@ _NUMBA: Final = (
         _memory(reads=(0, 1), writes=(0,)),
     ),
     inactive("numba_list_set_is_mutable", "a flag of a container", _memory(writes=(0,))),
-    inactive(
-        "numba_list_size_address",
-        "where a list keeps its size",
-        Effects(reads=frozenset({0}), result=Origin.ARGUMENT, result_argument=0, other=False),
-    ),
     inactive("numba_list_iter_sizeof numba_dict_iter_sizeof numba_set_iter_sizeof", "the size of an iterator", PURE),
     inactive("numba_dict_dump numba_set_dump", "output"),
     inactive(

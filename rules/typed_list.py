@@ -16,10 +16,11 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, Origin, ReverseContext, Rule
+from irad.ruleset.interface import CallRule, Effects, ForwardContext, Inactive, Origin, ReverseContext, Rule
 
 _SIZE, _STRUCT_BYTES = 16, 24  # in the shadow struct: the bytes of an item; its own
 _ITEMS: Final = 0  # where the shadow struct points to the items; names that part of a list
+_LENGTH: Final = 8  # names the part of a list where its size is
 _NULL: Final = ConstantNull(PTR)
 _ZERO: Final = const_int(I64, 0)
 
@@ -162,14 +163,14 @@ def _effects(item: int | None = None) -> Effects:
         writes=frozenset({0}),
         frees=frozenset({0}),
         moves=moves,
-        alters=(items,),
+        alters=(items, (0, _LENGTH)),
         raw=True,
     )
 
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(
-        ("numba_list_new",), Effects(writes=frozenset({0}), makes=((0, (_ITEMS,)),), raw=True), _nothing, _new_forward
+        ("numba_list_new",), Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True), _nothing, _new_forward
     ),
     CallRule(("numba_list_append",), _effects(1), _written_reverse, _append_forward),
     CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set_forward),
@@ -179,5 +180,10 @@ RULES: Final[tuple[Rule, ...]] = (
         Effects(reads=frozenset({0}), result=Origin.ARGUMENT, header=_ITEMS, raw=True, other=False),
         _nothing,
         _base_forward,
+    ),
+    Inactive(
+        ("numba_list_size_address",),
+        "where a list keeps its size",
+        Effects(reads=frozenset({0}), result=Origin.ARGUMENT, header=_LENGTH, other=False),
     ),
 )
