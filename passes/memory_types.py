@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from irad.ir import types
-from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType
-from irad.ir.values import Parameter, Value
+from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import ObjectKind, PointsTo, reached_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.passes.record_layouts import FloatAccess, record_layout
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
@@ -150,7 +150,9 @@ def find_memory_types(
     for inst in function.instructions():
         collector.visit(inst)
     collector.find_records()
+    elements = collector.elements()
     collector.spread()
+    collector.spread_elements(elements)
     return collector.result()
 
 
@@ -164,6 +166,7 @@ class _Collector:
     prefixes: dict[int, int] = field(default_factory=dict)
     copies: list[tuple[int, int]] = field(default_factory=list)
     numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
+    moves: list[tuple[int, int]] = field(default_factory=list)
     vague: int = 0
     opaque: int = 0
     skewed: int = 0
@@ -207,7 +210,7 @@ class _Collector:
         for into, source in effects.copies:
             self.copies.append((self.points_to.mask(arguments[into]), self.points_to.mask(arguments[source])))
         for to, origin in effects.moves:
-            self.copies.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
+            self.moves.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
         if not effects.raw and not effects.writes_no_floats:
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])
@@ -239,7 +242,7 @@ class _Collector:
         changed = True
         while changed:
             changed = False
-            for into, source in self.copies:
+            for into, source in (*self.copies, *self.moves):
                 for one, other in ((into, source), (source, into)):
                     changed |= self.hand_on(one, other)
 
@@ -260,6 +263,50 @@ class _Collector:
                     changed = True
         return changed
 
+    def elements(self) -> dict[int, MemoryType]:
+        """Layouts of local variables whose bytes are moved to or from containers, by their own accesses.
+
+        What is moved from a variable was stored there field by field, so all its fields are known. Of what is moved to
+        one, the fields that are read are known: no other has a cotangent.
+        """
+        into = from_ = 0
+        for to, origin in self.moves:
+            into, from_ = into | to, from_ | origin
+        for to, origin in self.copies:
+            into, from_ = into | to | origin, from_ | to | origin
+        found: dict[int, MemoryType] = {}
+        for item in self.points_to.members((into ^ from_) & ~self.vague & ~self.opaque):
+            size = _fixed_size(item)
+            if size is not None and self.floats[item.index]:
+                found[item.index] = self.layout_of_accesses(item.index, size)
+        return found
+
+    def layout_of_accesses(self, index: int, size: int) -> MemoryType:
+        """The fields of an object of which every access is known."""
+        fields = {
+            (offset, str(kind))
+            for (accessed, offset), kinds in self.accesses.items()
+            if accessed == index
+            for kind in kinds
+        }
+        return MemoryType(size, tuple(sorted(fields)))
+
+    def spread_elements(self, known: Mapping[int, MemoryType]) -> None:
+        """What is moved into a container tells what its elements are; all that is moved there together."""
+        sources: dict[int, set[MemoryType]] = {}
+        for to, origin in self.moves:
+            for item in self.points_to.members(origin):
+                if item.index in known:
+                    for target in self.points_to.members(to):
+                        sources.setdefault(target.index, set()).add(known[item.index])
+        for index, layout in known.items():
+            self.layouts[index] = self.layouts[index] or layout
+        for index, layouts in sources.items():
+            if self.layouts[index] is None and len({layout.stride for layout in layouts}) == 1:
+                (stride,) = {layout.stride for layout in layouts}
+                fields = sorted({item for layout in layouts for item in layout.fields})
+                self.layouts[index] = MemoryType(stride, tuple(fields))
+
     def result(self) -> MemoryTypes:
         """The frozen result."""
         pointers = 0
@@ -276,6 +323,17 @@ class _Collector:
             self.opaque,
             self.skewed,
         )
+
+
+def _fixed_size(item: MemoryObject) -> int | None:
+    """Bytes of a local variable; None if it has no fixed size, or for another object."""
+    match item.value:
+        case Alloca(operands=[]) as variable if item.kind is ObjectKind.LOCAL:
+            return types.size_of(variable.allocated_type)
+        case Alloca(operands=[ConstantInt(value=count)]) as variable if item.kind is ObjectKind.LOCAL:
+            return count * types.size_of(variable.allocated_type)
+        case _:
+            return None
 
 
 def scalars(type_: Type) -> Iterator[tuple[int, Type]]:

@@ -156,7 +156,7 @@ def _give_back(context: ReverseContext, part: Value, place: tuple[Value, int], i
     build = context.builder
     target, shadow = context.shadow(into), context.shadow(container)
     if context.holds_floats(container, name):
-        layout = context.layout(container, name) or context.layout(into)
+        layout = context.layout(into) or context.layout(container, name)
         move_cotangents(build, target, part, _size(build, shadow, part, size_at), layout)
     fill(build, target, build.load(I64, build.byte_offset(shadow, size_at), align=8))
 

@@ -13,6 +13,8 @@ from irad.testing.catalogue import Case, Catalogue, floats
 PROGRAMS = Catalogue()
 VECTOR = types.float64[::1]
 PAIR = types.Tuple((types.float64, VECTOR))
+KEY = types.UniTuple(types.int64, 2)
+TWO = types.UniTuple(types.float64, 2)
 ITEMS = types.ListType(types.float64)
 
 
@@ -159,7 +161,7 @@ def number_keys(a):
 @PROGRAMS.at(floats(4))
 @njit
 def tuple_keys(a):
-    table = Dict.empty(types.UniTuple(types.int64, 2), types.UniTuple(types.float64, 2))
+    table = Dict.empty(KEY, TWO)
     for i in range(2):
         for j in range(2):
             table[(i, j)] = (a[i] * a[j], a[2 * i + j])
@@ -174,7 +176,7 @@ def tuple_keys(a):
 @PROGRAMS.at(floats(3, dtype=np.float32))
 @njit
 def single_precision(a):
-    table = Dict.empty(types.int64, types.float32)
+    table = {7: a[0]}
     for i in range(a.size):
         table[i] = a[i] * a[i]
     table[0] = table[1] * table[2]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
 from numba import njit, types
 from numba.typed import List
 
+import irad
 from irad.testing.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 VECTOR = types.float64[::1]
 PAIR = types.Tuple((types.float64, VECTOR))
 INNER = types.ListType(types.float64)
+TWO = types.UniTuple(types.float64, 2)
+MIXED = types.Tuple((types.int64, types.float64))
 
 
 @PROGRAMS.at(floats(5))
@@ -280,7 +282,7 @@ def one_of_two(a, first):
 @PROGRAMS.at(np.float32(1.5), floats(3, dtype=np.float32))
 @njit
 def single_precision(x, a):
-    items = List.empty_list(types.float32)
+    items = List([x])
     for v in a:
         items.append(v * x)
     del items[1]
@@ -322,7 +324,7 @@ def a_list_for_each_iteration(a):
 @PROGRAMS.at(floats(3))
 @njit
 def of_tuples(a):
-    items = List.empty_list(types.UniTuple(types.float64, 2))
+    items = List.empty_list(TWO)
     for v in a:
         items.append((v, v * v))
     items[0] = (items[1][1], a[0])
@@ -336,9 +338,7 @@ def of_tuples(a):
 @PROGRAMS.at(floats(3))
 @njit
 def of_mixed_tuples(a):
-    items = [(0, 0.0)]
-    del items[0]
-    pairs = List.empty_list(types.Tuple((types.int64, types.float64)))
+    pairs = List.empty_list(MIXED)
     for i in range(a.size):
         pairs.append((i, a[i] ** 2))
     pairs.insert(0, (5, a[0] * a[1]))
@@ -509,8 +509,9 @@ def test_gradient(case: Case) -> None:
 
 
 def test_an_index_out_of_range_raises() -> None:
-    import irad
+    @njit
+    def beyond(a):
+        return List([a[0]])[1]
 
     with pytest.raises(IndexError):
-        irad.grad(overwritten)(np.ones(2))
-    assert numba.__version__
+        irad.grad(beyond)(np.ones(2))
