@@ -5,8 +5,7 @@ Output  the instructions where bits of active numbers, computed with as integers
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
         from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
         is cast to an active float or stored where active floats are.
-Limit   integers read from a place that cannot be told from a float's count as floats. A single byte at a distance from
-        the others that is a multiple of a number's size counts as a field of a record, unless the request says better.
+Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType
 from irad.ir.values import ConstantInt, Parameter, Value
-from irad.passes.addresses import offset_modulo
+from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, offset_modulo, position
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.passes.record_layouts import FloatAccess, record_layout
@@ -35,8 +35,9 @@ class MemoryTypes:
         floats: the float types an object's bytes are read or written as.
         layouts: the byte pattern of an object, where the request states it or a copy hands it on.
         holds_pointers: objects in which pointers are stored, as a mask.
-        accesses: the types with which (object index, byte offset) is accessed, where offsets are constant.
-        vague: objects accessed as floats at offsets that are not constant, as a mask.
+        accesses: the types with which an object is accessed at a byte offset, where offsets are constant.
+        spread: where objects are accessed as floats at offsets that are not constant, by object.
+        elements: where objects are accessed as floats if all pointers of unknown origin point to a start, by object.
         opaque: objects that callees read or write, as a mask: what they hold there is not known.
         skewed: objects without layout whose numbers are not aligned as in an array of them, as a mask.
         prefixes: bytes at the start of an object that hold integers only, where there are any.
@@ -46,9 +47,10 @@ class MemoryTypes:
     floats: tuple[frozenset[FloatType], ...]
     layouts: tuple[MemoryType | None, ...]
     holds_pointers: int
-    accesses: Mapping[tuple[int, int], frozenset[Type]]
+    accesses: Mapping[int, Mapping[int, frozenset[Type]]]
     prefixes: Mapping[int, int]
-    vague: int
+    spread: Mapping[int, frozenset[tuple[Position, FloatType]]]
+    elements: Mapping[int, frozenset[tuple[Position, FloatType]]]
     opaque: int
     skewed: int
 
@@ -75,10 +77,15 @@ class MemoryTypes:
             return offset is None or (offset, str(kind)) in layout.fields
         if kind not in self.floats[index]:
             return False
-        offset = offset_modulo(pointer, None, self.points_to.bases)
-        if offset is None or kind in self.accesses.get((index, offset), frozenset()):
+        place = position(pointer, self.points_to.bases)
+        offset = place.exact
+        known = self.accesses.get(index, {})
+        met = [o for o in known if place.may_be(Position(o, 0))] if offset is None else [offset]
+        if any(kind in known.get(o, ()) for o in met):
             return True
-        return bool(self.vague >> index & 1) and offset >= self.prefixes.get(index, 0)
+        if offset is not None and offset < self.prefixes.get(index, 0):
+            return False
+        return any(found is kind and place.may_be(other) for other, found in self.spread.get(index, ()))
 
     def is_inside_float(self, pointer: Value) -> bool:
         """Whether the byte that a pointer points to is a part of a float, as far as it can be told."""
@@ -91,22 +98,18 @@ class MemoryTypes:
             return offset is None or any(
                 start <= offset < start + _BY_TEXT[text].bits // 8 for start, text in layout.fields if text in _BY_TEXT
             )
-        offset = offset_modulo(pointer, None, self.points_to.bases)
-        if offset is None:  # a step of single bytes goes through numbers; one of a record's size finds its flag
-            is_described = layout is not None or self.points_to.objects[index].kind is not ObjectKind.ARGUMENT
-            kinds = self.floats[index] or (frozenset() if is_described else {types.FLOAT})
-            return any(offset_modulo(pointer, kind.bits // 8) is None for kind in kinds)
+        is_described = layout is not None or self.points_to.objects[index].kind is not ObjectKind.ARGUMENT
+        floats = self.elements.get(index, frozenset() if is_described else {(Position(0, 4), types.FLOAT)})
+        place = position(pointer, EVERYTHING)
         return any(
-            kind in self.accesses.get((index, start), frozenset())
-            for kind in self.floats[index]
-            for start in range(offset - kind.bits // 8 + 1, offset + 1)
+            place.may_be(start.moved(Position(inner, 0))) for start, kind in floats for inner in range(kind.bits // 8)
         )
 
     def is_pointer_at(self, pointer: Value) -> bool:
         """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
         offset = offset_modulo(pointer, None, self.points_to.bases)
         return offset is not None and any(
-            types.PTR in self.accesses.get((item.index, offset), frozenset()) for item in self.points_to.of(pointer)
+            types.PTR in self.accesses.get(item.index, {}).get(offset, ()) for item in self.points_to.of(pointer)
         )
 
     def holds_floats(self, mask: int) -> bool:
@@ -162,12 +165,12 @@ class _Collector:
     registry: Registry
     floats: list[set[FloatType]] = field(init=False)
     layouts: list[MemoryType | None] = field(init=False)
-    accesses: dict[tuple[int, int], set[Type]] = field(default_factory=dict)
+    accesses: dict[int, dict[int, set[Type]]] = field(default_factory=dict)
     prefixes: dict[int, int] = field(default_factory=dict)
     copies: list[tuple[int, int]] = field(default_factory=list)
     numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
-    vague: int = 0
+    places: dict[int, set[tuple[Position, FloatType]]] = field(default_factory=dict)
     opaque: int = 0
     skewed: int = 0
 
@@ -217,17 +220,19 @@ class _Collector:
 
     def note_access(self, pointer: Value, accessed: Type, align: int | None) -> None:
         """Notes each scalar of an accessed type, at its offset if that is constant."""
-        offset = offset_modulo(pointer, None, self.points_to.bases)
+        place, record = position(pointer, self.points_to.bases), position(pointer, EVERYTHING)
         items = self.points_to.of(pointer)
         for inner, scalar in scalars(accessed):
             for item in items:
                 if scalar in (types.FLOAT, types.DOUBLE) and isinstance(scalar, FloatType):
                     self.floats[item.index].add(scalar)
-                    access = FloatAccess(pointer, inner, scalar, align or scalar.bits // 8)
+                    access = FloatAccess(record.moved(Position(inner, 0)), scalar, align or scalar.bits // 8)
                     self.numbers.setdefault(item.index, []).append(access)
-                    self.vague |= (offset is None) << item.index
-                if offset is not None:
-                    self.accesses.setdefault((item.index, offset + inner), set()).add(scalar)
+                    if place.exact is None:
+                        self.places.setdefault(item.index, set()).add((place.moved(Position(inner, 0)), scalar))
+                if place.exact is not None:
+                    known = self.accesses.setdefault(item.index, {})
+                    known.setdefault(place.exact + inner, set()).add(scalar)
 
     def find_records(self) -> None:
         """Layouts of what is no array of one type of numbers, by its own accesses."""
@@ -252,8 +257,8 @@ class _Collector:
         for a in self.points_to.members(source):
             for b in self.points_to.members(into):
                 if not self.floats[a.index] <= self.floats[b.index]:
+                    self.places.setdefault(b.index, set()).update((ANYWHERE, kind) for kind in self.floats[a.index])
                     self.floats[b.index] |= self.floats[a.index]
-                    self.vague |= 1 << b.index
                     changed = True
                 if (self.skewed >> a.index & 1) > (self.skewed >> b.index & 1):
                     self.skewed |= 1 << b.index
@@ -275,20 +280,16 @@ class _Collector:
         for to, origin in self.copies:
             into, from_ = into | to | origin, from_ | to | origin
         found: dict[int, MemoryType] = {}
-        for item in self.points_to.members((into ^ from_) & ~self.vague & ~self.opaque):
+        for item in self.points_to.members((into ^ from_) & ~self.opaque):
             size = _fixed_size(item)
-            if size is not None and self.floats[item.index]:
+            if size is not None and self.floats[item.index] and item.index not in self.places:
                 found[item.index] = self.layout_of_accesses(item.index, size)
         return found
 
     def layout_of_accesses(self, index: int, size: int) -> MemoryType:
         """The fields of an object of which every access is known."""
-        fields = {
-            (offset, str(kind))
-            for (accessed, offset), kinds in self.accesses.items()
-            if accessed == index
-            for kind in kinds
-        }
+        known = self.accesses.get(index, {})
+        fields = {(offset, str(kind)) for offset, kinds in known.items() for kind in kinds}
         return MemoryType(size, tuple(sorted(fields)))
 
     def spread_elements(self, known: Mapping[int, MemoryType]) -> None:
@@ -317,9 +318,13 @@ class _Collector:
             tuple(frozenset(found) for found in self.floats),
             tuple(self.layouts),
             pointers,
-            {key: frozenset(found) for key, found in self.accesses.items()},
+            {
+                index: {offset: frozenset(kinds) for offset, kinds in found.items()}
+                for index, found in self.accesses.items()
+            },
             self.prefixes,
-            self.vague,
+            {index: frozenset(found) for index, found in self.places.items()},
+            {index: frozenset((a.place, a.kind) for a in found) for index, found in self.numbers.items()},
             self.opaque,
             self.skewed,
         )

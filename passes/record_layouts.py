@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from irad.ir.types import FloatType
-from irad.ir.values import Value
-from irad.passes.addresses import offset_modulo, stride_of
+from irad.passes.addresses import Position
 from irad.passes.request import MemoryType
 
 
@@ -23,14 +22,12 @@ class FloatAccess:
     """One load or store of a number.
 
     Attributes:
-        pointer: what the instruction takes.
-        inner: bytes from there to the number.
+        place: where in an array.
         kind: its type.
-        align: what is known of the address.
+        align: what the instruction says of the address.
     """
 
-    pointer: Value
-    inner: int
+    place: Position
     kind: FloatType
     align: int
 
@@ -41,25 +38,16 @@ class FloatAccess:
 
     def is_skewed(self) -> bool:
         """Whether the number may lie elsewhere than in an array of its own type."""
-        if self.align % self.size == 0:
-            return False
-        offset = offset_modulo(self.pointer, self.size)
-        return offset is None or (offset + self.inner) % self.size != 0
+        return self.align % self.size != 0 and (self.place.offset % self.size, self.place.period % self.size) != (0, 0)
 
 
 def record_layout(accesses: Sequence[FloatAccess]) -> MemoryType | None:
     """The records that all these accesses go to."""
-    stride = 0
-    for access in accesses:
-        stride = gcd(stride, stride_of(access.pointer))
+    stride = gcd(*(access.place.period for access in accesses))
     if stride < max(access.size for access in accesses):
         return None
-    fields: set[tuple[int, str]] = set()
-    for access in accesses:
-        offset = offset_modulo(access.pointer, stride)
-        if offset is None or (offset + access.inner) % stride + access.size > stride:
-            return None
-        fields.add(((offset + access.inner) % stride, str(access.kind)))
-    ordered = tuple(sorted(fields))
-    starts = [offset for offset, _ in ordered]
-    return MemoryType(stride, ordered) if len(starts) == len(set(starts)) else None
+    fields = sorted({(access.place.offset % stride, access.size, str(access.kind)) for access in accesses})
+    following = [start for start, _, _ in fields[1:]] + [stride]
+    if any(start + size > end for (start, size, _), end in zip(fields, following, strict=True)):
+        return None  # two numbers in one place, or one across the end of the record
+    return MemoryType(stride, tuple((start, text) for start, _, text in fields))
