@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.rules import blas, elementwise, inactive, memory, numba_runtime, scalar_calls, typed_dict, typed_list
+from irad.rules import (
+    blas,
+    elementwise,
+    inactive,
+    lapack_systems,
+    memory,
+    numba_runtime,
+    scalar_calls,
+    typed_dict,
+    typed_list,
+)
 from irad.ruleset.interface import Rule
 
 ALL: Final[tuple[Rule, ...]] = (
@@ -12,6 +22,7 @@ ALL: Final[tuple[Rule, ...]] = (
     *inactive.RULES,
     *scalar_calls.RULES,
     *blas.RULES,
+    *lapack_systems.RULES,
     *memory.RULES,
     *numba_runtime.RULES,
     *typed_list.RULES,

@@ -1,0 +1,396 @@
+"""Dense column-major matrices in rules: loops, products, triangular solves, as functions of the derivative module.
+
+An adjoint of LAPACK is a handful of matrix products with a few loops between them. `Kernel` emits such a function: its
+products are calls of BLAS through Numba's entry point, the rest are loops that LLVM vectorises.
+
+    with kernel.loop(columns) as j, kernel.loop(rows) as i:
+        kernel.store(kernel.build.fneg(kernel.load(a, i, j)), a, i, j)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Alloca
+from irad.ir.module import Function, Module
+from irad.ir.types import FloatType, Type
+from irad.ir.values import GlobalVariable, Value, const_float, const_int
+
+I64: Final = types.I64
+PTR: Final = types.PTR
+NONE: Final = const_int(I64, 0)
+ONE: Final = const_int(I64, 1)
+_ATTRIBUTES: Final = ("nounwind",)
+_BLOCK: Final = const_int(I64, 64)
+_REASSOCIATE: Final = ("reassoc",)
+_GEMM: Final = types.function_type(
+    types.I32, (types.I8, types.I8, types.I8, I64, I64, I64, PTR, PTR, I64, PTR, I64, PTR, PTR, I64)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Element (i, j) is ``data[i + j * leading]``."""
+
+    data: Value
+    leading: Value
+
+
+Factor = tuple[str, Matrix]
+"""A matrix in a product: "n" as it is, "t" transposed."""
+
+
+@dataclass(slots=True)
+class Kernel:
+    """Emits the body of a function that works on matrices of one precision.
+
+    Attributes:
+        build: where it emits.
+        type: of the elements.
+    """
+
+    build: Builder
+    type: FloatType
+
+    @property
+    def nothing(self) -> Value:
+        """0."""
+        return self.number(0.0)
+
+    def number(self, value: float) -> Value:
+        """A constant of the element type."""
+        return const_float(self.type, value)
+
+    # -------------------------------------------------------------------------------------------- memory
+
+    def at(self, matrix: Matrix, i: Value, j: Value) -> Value:
+        """The address of an element."""
+        build = self.build
+        return build.gep(self.type, matrix.data, [build.add(build.mul(j, matrix.leading), i)])
+
+    def part(self, matrix: Matrix, i: Value, j: Value) -> Matrix:
+        """The matrix that begins at an element."""
+        return Matrix(self.at(matrix, i, j), matrix.leading)
+
+    def load(self, matrix: Matrix, i: Value, j: Value) -> Value:
+        """An element."""
+        return self.build.load(self.type, self.at(matrix, i, j))
+
+    def store(self, value: Value, matrix: Matrix, i: Value, j: Value) -> None:
+        """Sets an element."""
+        self.build.store(value, self.at(matrix, i, j))
+
+    def item(self, vector: Value, i: Value) -> Value:
+        """An element of a vector."""
+        return self.build.load(self.type, self.build.gep(self.type, vector, [i]))
+
+    def put(self, value: Value, vector: Value, i: Value) -> None:
+        """Sets an element of a vector."""
+        self.build.store(value, self.build.gep(self.type, vector, [i]))
+
+    def variable(self, initial: Value) -> Alloca:
+        """A local variable, for what a loop carries along."""
+        slot = Builder.at_start(self.build.function.entry).alloca(initial.type)
+        self.build.store(initial, slot)
+        return slot
+
+    def add_to(self, variable: Value, amount: Value) -> None:
+        """`variable += amount`, in whatever order suits."""
+        old = self.build.load(amount.type, variable)
+        self.build.store(self.build.fadd(old, amount, _REASSOCIATE), variable)
+
+    def take_parts(self, memory: Value, sizes: Sequence[Value]) -> list[Value]:
+        """Divides memory into vectors of so many elements."""
+        parts = []
+        for size in sizes:
+            parts.append(memory)
+            memory = self.build.gep(self.type, memory, [size])
+        return parts
+
+    # -------------------------------------------------------------------------------------------- control
+
+    @contextmanager
+    def loop(self, end: Value, start: Value = NONE) -> Iterator[Value]:
+        """`for index in range(start, end)`."""
+        build, function, before = self.build, self.build.function, self.build.block
+        header, body, after = (function.add_block(name) for name in ("header", "body", "after"))
+        build.br(header)
+        build.block = header
+        index = build.phi(I64, [(start, before)])
+        build.cond_br(build.icmp("slt", index, end), body, after)
+        build.block = body
+        yield index
+        index.add_incoming(build.add(index, ONE, flags=("nuw", "nsw")), build.block)
+        build.br(header)
+        build.block = after
+
+    @contextmanager
+    def loop_down(self, count: Value) -> Iterator[Value]:
+        """`for index in reversed(range(count))`."""
+        with self.loop(count) as index:
+            yield self.build.sub(self.build.sub(count, ONE), index)
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """`if condition:`."""
+        build, function = self.build, self.build.function
+        body, after = function.add_block("then"), function.add_block("after")
+        build.cond_br(condition, body, after)
+        build.block = body
+        yield
+        build.br(after)
+        build.block = after
+
+    # -------------------------------------------------------------------------------------------- scalars
+
+    def smaller(self, a: Value, b: Value) -> Value:
+        """The minimum of two sizes."""
+        return self.build.intrinsic("llvm.smin.i64", I64, [a, b])
+
+    def magnitude(self, x: Value) -> Value:
+        """`|x|`."""
+        return self.build.intrinsic(f"llvm.fabs.{'f64' if self.type is types.DOUBLE else 'f32'}", self.type, [x])
+
+    def quotient(self, a: Value, b: Value) -> Value:
+        """`a / b`; 0 where ``a`` is 0, whatever ``b`` is."""
+        silent = self.build.fcmp("oeq", a, self.nothing)
+        return self.build.select(silent, self.nothing, self.build.fdiv(a, b))
+
+    # -------------------------------------------------------------------------------------------- products
+
+    def multiply(
+        self,
+        rows: Value,
+        columns: Value,
+        inner: Value,
+        a: Factor,
+        b: Factor,
+        c: Matrix,
+        *,
+        scale: float = 1.0,
+        keep: float = 0.0,
+    ) -> None:
+        """`c = scale op(a) op(b) + keep c`, by BLAS."""
+        gemm = self.build.module.declare("numba_xxgemm", _GEMM)
+        kind = const_int(types.I8, ord("d" if self.type is types.DOUBLE else "s"))
+        letters = [const_int(types.I8, ord(flag)) for flag, _ in (a, b)]
+        left = [self._constant(scale), a[1].data, a[1].leading, b[1].data, b[1].leading]
+        self.build.call(gemm, [kind, *letters, rows, columns, inner, *left, self._constant(keep), c.data, c.leading])
+
+    def _constant(self, value: float) -> Value:
+        """A pointer to a number."""
+        number = const_float(self.type, value)
+        name = f"irad_constant_{self.type}_{number.text}"
+        found = self.build.module.globals.get(name)
+        if found is None:
+            prefix = ("private", "unnamed_addr")
+            found = GlobalVariable(PTR, name, value_type=self.type, initializer=number, constant=True, prefix=prefix)
+            self.build.module.globals[name] = found
+        return found
+
+
+Body = Callable[..., Value | None]
+
+
+def kernel(
+    module: Module, name: str, type_: FloatType, parameters: Sequence[Type], body: Body, result: Type = types.VOID
+) -> Function:
+    """The function ``irad_<name>_<precision>``, defined on first use.
+
+    Args:
+        module: the derivative module.
+        name: for the symbol; it stands for ``body`` and whatever ``body`` was made from.
+        type_: the precision.
+        parameters: their types.
+        body: is called with a `Kernel` and the parameters and returns the result.
+        result: type of the result.
+    """
+    symbol = f"irad_{name}_{'f64' if type_ is types.DOUBLE else 'f32'}"
+    found = module.functions.get(symbol)
+    if found is None:
+        found = module.define(symbol, types.function_type(result, tuple(parameters)))
+        found.prefix, found.attributes = ("internal",), _ATTRIBUTES
+        emitter = Kernel(Builder(found.add_block("entry")), type_)
+        emitter.build.ret(body(emitter, *found.params))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ whole matrices
+
+
+def any_nonzero(k: Kernel, rows: Value, columns: Value, a: Matrix) -> Value:
+    """Whether a matrix has an element that is not 0; NaN counts."""
+    function = kernel(k.build.module, "any_nonzero", k.type, (I64, I64, PTR, I64), _any_nonzero, types.I1)
+    return k.build.call(function, [rows, columns, a.data, a.leading])
+
+
+def _any_nonzero(k: Kernel, rows: Value, columns: Value, data: Value, leading: Value) -> Value:
+    a, found = Matrix(data, leading), k.variable(const_int(types.I1, 0))
+    with k.loop(columns) as j, k.loop(rows) as i:
+        here = k.build.fcmp("une", k.load(a, i, j), k.nothing)
+        k.build.store(k.build.or_(k.build.load(types.I1, found), here), found)
+    return k.build.load(types.I1, found)
+
+
+def copy_part(k: Kernel, part: str, rows: Value, columns: Value, source: Matrix, target: Matrix) -> None:
+    """Copies a part of a matrix, the rest of the target becomes 0.
+
+    Args:
+        k: where to.
+        part: "all", "upper" (with the diagonal), "strictly_lower", or "unit_lower" (the diagonal becomes 1).
+        rows, columns: of both matrices.
+        source, target: apart from each other.
+    """
+
+    def body(k: Kernel, rows: Value, columns: Value, *memory: Value) -> None:
+        source, target = Matrix(*memory[:2]), Matrix(*memory[2:])
+        with k.loop(columns) as j, k.loop(rows) as i:
+            k.store(_in_part(k, part, i, j, k.load(source, i, j)), target, i, j)
+
+    function = kernel(k.build.module, f"copy_{part}", k.type, (I64, I64, PTR, I64, PTR, I64), body)
+    k.build.call(function, [rows, columns, source.data, source.leading, target.data, target.leading])
+
+
+def _in_part(k: Kernel, part: str, i: Value, j: Value, element: Value) -> Value:
+    if part == "all":
+        return element
+    predicate = "sle" if part == "upper" else "sgt"
+    inside = k.build.select(k.build.icmp(predicate, i, j), element, k.nothing)
+    on_diagonal = k.build.icmp("eq", i, j)
+    return k.build.select(on_diagonal, k.number(1.0), inside) if part == "unit_lower" else inside
+
+
+def transpose(k: Kernel, size: Value, a: Matrix) -> None:
+    """Transposes a square matrix in place."""
+    function = kernel(k.build.module, "transpose", k.type, (I64, PTR, I64), _transpose)
+    k.build.call(function, [size, a.data, a.leading])
+
+
+def _transpose(k: Kernel, size: Value, data: Value, leading: Value) -> None:
+    a = Matrix(data, leading)
+    with k.loop(size) as j, k.loop(j) as i:
+        upper, lower = k.load(a, i, j), k.load(a, j, i)
+        k.store(lower, a, i, j)
+        k.store(upper, a, j, i)
+
+
+# ------------------------------------------------------------------------------------------------ row exchanges
+
+
+def read_pivots(build: Builder, count: Value, pivots: Value, target: Value) -> None:
+    """Stores LAPACK's row numbers, from 1 on, as i64.
+
+    LAPACK's integers have 32 or 64 bits, as the library at hand was built. No row number is 0, so the second word of
+    the first two numbers tells which.
+    """
+    function = kernel(build.module, "read_pivots", types.DOUBLE, (I64, PTR, PTR), _read_pivots)
+    build.call(function, [count, pivots, target])
+
+
+def _read_pivots(k: Kernel, count: Value, pivots: Value, target: Value) -> None:
+    build = k.build
+    several = build.icmp("sgt", count, ONE)
+    second = build.load(types.I32, build.gep(types.I32, pivots, [build.zext(several, I64)]))
+    wide = build.and_(several, build.icmp("eq", second, const_int(types.I32, 0)))
+    step = build.select(wide, const_int(I64, 2), ONE)
+    with k.loop(count) as i:
+        word = build.load(types.I32, build.gep(types.I32, pivots, [build.mul(i, step)]))
+        build.store(build.zext(word, I64), build.gep(I64, target, [i]))
+
+
+def exchange_rows(k: Kernel, size: Value, columns: Value, pivots: Value, a: Matrix, *, backward: bool) -> None:
+    """Exchanges rows as a factorisation did (`a = Pᵀ a` for A = P L U), or takes that back (`a = P a`)."""
+
+    def body(k: Kernel, size: Value, columns: Value, pivots: Value, data: Value, leading: Value) -> None:
+        a = Matrix(data, leading)
+        with k.loop(columns) as j, k.loop_down(size) if backward else k.loop(size) as i:
+            other = k.build.sub(k.build.load(I64, k.build.gep(I64, pivots, [i])), ONE)
+            x, y = k.load(a, i, j), k.load(a, other, j)
+            k.store(y, a, i, j)
+            k.store(x, a, other, j)
+
+    name = "restore_rows" if backward else "exchange_rows"
+    function = kernel(k.build.module, name, k.type, (I64, I64, PTR, PTR, I64), body)
+    k.build.call(function, [size, columns, pivots, a.data, a.leading])
+
+
+# ------------------------------------------------------------------------------------------------ triangular systems
+
+
+def solve_triangular(k: Kernel, form: str, size: Value, columns: Value, factor: Matrix, b: Matrix) -> None:
+    """Solves with a triangular matrix in place of the right-hand sides, in blocks: most of the work is matrix products.
+
+    Args:
+        k: where to.
+        form: "upper" (U x = b), "upper_transposed" (Uᵀ x = b) or "unit_lower_transposed" (Lᵀ x = b, diagonal 1).
+        size: of the triangular matrix.
+        columns: number of right-hand sides.
+        factor: only its triangle is read.
+        b: the right-hand sides, then the solutions.
+    """
+
+    def body(k: Kernel, size: Value, columns: Value, *memory: Value) -> None:
+        _solve_blocks(k, form, size, columns, Matrix(*memory[:2]), Matrix(*memory[2:]))
+
+    function = kernel(k.build.module, f"solve_{form}", k.type, (I64, I64, PTR, I64, PTR, I64), body)
+    k.build.call(function, [size, columns, factor.data, factor.leading, b.data, b.leading])
+
+
+def _solve_blocks(k: Kernel, form: str, size: Value, columns: Value, factor: Matrix, b: Matrix) -> None:
+    build = k.build
+    blocks = build.sdiv(build.add(size, build.sub(_BLOCK, ONE)), _BLOCK)
+    ascending = form == "upper_transposed"
+    with k.loop(blocks) if ascending else k.loop_down(blocks) as block:
+        start = build.mul(block, _BLOCK)
+        width = k.smaller(_BLOCK, build.sub(size, start))
+        diagonal, solved = k.part(factor, start, start), k.part(b, start, NONE)
+        with k.loop(columns) as j:
+            _SOLVE[form](k, width, diagonal, k.at(solved, NONE, j))
+        first, count = (build.add(start, width), None) if ascending else (NONE, start)
+        count = build.sub(size, first) if count is None else count
+        with k.when(build.icmp("sgt", count, NONE)):
+            flag = "n" if form == "upper" else "t"
+            corner = (first, start) if form == "upper" else (start, first)
+            rest = k.part(b, first, NONE)
+            k.multiply(
+                count, columns, width, (flag, k.part(factor, *corner)), ("n", solved), rest, scale=-1.0, keep=1.0
+            )
+
+
+def _solve_upper(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
+    with k.loop_down(size) as i:
+        value = k.build.fdiv(k.item(x, i), k.load(factor, i, i))
+        k.put(value, x, i)
+        with k.loop(i) as row:
+            k.put(k.build.fsub(k.item(x, row), k.build.fmul(value, k.load(factor, row, i))), x, row)
+
+
+def _solve_upper_transposed(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
+    with k.loop(size) as i:
+        rest = k.build.fsub(k.item(x, i), _inner_product(k, NONE, i, k.at(factor, NONE, i), x))
+        k.put(k.build.fdiv(rest, k.load(factor, i, i)), x, i)
+
+
+def _solve_unit_lower_transposed(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
+    with k.loop_down(size) as i:
+        below = k.build.add(i, ONE)
+        k.put(k.build.fsub(k.item(x, i), _inner_product(k, below, size, k.at(factor, NONE, i), x)), x, i)
+
+
+_SOLVE: Final[dict[str, Callable[[Kernel, Value, Matrix, Value], None]]] = {
+    "upper": _solve_upper,
+    "upper_transposed": _solve_upper_transposed,
+    "unit_lower_transposed": _solve_unit_lower_transposed,
+}
+
+
+def _inner_product(k: Kernel, start: Value, end: Value, x: Value, y: Value) -> Value:
+    total = k.variable(k.nothing)
+    with k.loop(end, start) as i:
+        k.add_to(total, k.build.fmul(k.item(x, i), k.item(y, i)))
+    return k.build.load(k.type, total)
