@@ -1,0 +1,239 @@
+"""Singular values as Numba calls them: `np.linalg.svd`, and in it `pinv`, `cond`, `norm(…, 2)`; and `np.linalg.lstsq`.
+
+    numba_ez_gesdd(kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt)                    jobz N: s only; S: k = min(m, n)
+                                                                                     columns of u and rows of vt; A: all
+    numba_ez_gelsd(kind, m, n, nrhs, a, lda, b, ldb, s, rcond, rank)                 b = a⁺ b
+
+Both destroy `a`. Vectors of equal singular values are no function of the matrix; see `lapack_spectra`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite
+from irad.ir.types import FloatType
+from irad.ir.values import Value, const_int
+from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, shadow_or_null, workspace
+from irad.rules.lapack_spectra import kind_of, over_gap, take_vector
+from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, kernel
+from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+
+_I8: Final = types.I8
+_GESDD: Final = types.function_type(types.I32, (_I8, _I8, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64))
+_TOWNSEND: Final = "Townsend 2016, Differentiating the singular value decomposition; Giles 2008"
+
+
+# ------------------------------------------------------------------------------------------------ decomposition
+
+
+def _decompose_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt = call.arguments
+    type_, build = element(kind, "np.linalg.svd"), context.before
+    rows, columns = context.value(m), context.value(n)
+    if letter(jobz, "NSA", "np.linalg.svd") == "N":
+        matrix = copied(context, build, a, type_, extent(build, rows, columns, context.value(lda)))
+        return matrix, _values_workspace(context, type_, rows, columns)
+    width, height = _extents(build, jobz, rows, columns)
+    ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
+    left = kept_result(context, u, type_, extent(build, rows, width, context.value(ldu)))
+    right = kept_result(context, vt, type_, extent(build, height, columns, context.value(ldvt)))
+    square = build.add(build.mul(width, width), build.mul(height, height))
+    other = build.mul(build.add(rows, width), height)
+    size = build.add(build.add(square, other), build.add(build.mul(ranked, columns), ranked))
+    return left, right, kept_result(context, s, type_, ranked), workspace(context, type_, size)
+
+
+def _extents(build: Builder, jobz: Value, rows: Value, columns: Value) -> tuple[Value, Value]:
+    """Columns of u and rows of vt."""
+    ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
+    return (rows, columns) if letter(jobz, "NSA", "np.linalg.svd") == "A" else (ranked, ranked)
+
+
+def _decompose_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt = call.arguments
+    if not context.is_active(a):
+        return
+    type_, build = element(kind, "np.linalg.svd"), context.builder
+    rows, columns, lead = (context.value(v) for v in (m, n, lda))
+    if letter(jobz, "NSA", "np.linalg.svd") == "N":
+        matrix, work = (context.value(v) for v in saved)
+        function = kernel(build.module, "singular_values_adjoint", type_, _VALUES, _values_kernel)
+        shadows = [shadow_or_null(context, s), context.shadow(a)]
+        build.call(function, [rows, columns, matrix, lead, *shadows, const_int(types.I1, 0), work])
+        return
+    left, right, values, work = (context.value(v) for v in saved)
+    parameters = (I64, I64, I64, I64, PTR, I64, PTR, I64, PTR, PTR, PTR, PTR, PTR, I64, PTR)
+    function = kernel(build.module, "svd_adjoint", type_, parameters, _decompose_kernel)
+    extents = _extents(build, jobz, rows, columns)
+    vectors = [left, context.value(ldu), right, context.value(ldvt), values]
+    shadows = [shadow_or_null(context, v) for v in (u, vt, s)]
+    build.call(function, [rows, columns, *extents, *vectors, *shadows, context.shadow(a), lead, work])
+
+
+def _decompose_kernel(
+    k: Kernel,
+    m: Value,
+    n: Value,
+    width: Value,
+    height: Value,
+    u_data: Value,
+    ldu: Value,
+    vt_data: Value,
+    ldvt: Value,
+    s: Value,
+    u_shadow: Value,
+    vt_shadow: Value,
+    s_shadow: Value,
+    shadow: Value,
+    lead: Value,
+    work: Value,
+) -> None:
+    """Ā = U C Vᵀ, and what leaves the spaces of thin U and V.
+
+    With X = Uᵀ Ū - Ūᵀ U, Y = Vᵀ V̄ - V̄ᵀ V: C = diag(s̄) + (X + Y)ᵢⱼ / 2 (sⱼ - sᵢ) + (X - Y)ᵢⱼ / 2 (sⱼ + sᵢ); towards the
+    further columns of full U it is Xᵢⱼ / sⱼ, of full V -Yᵢⱼ / sᵢ.
+    """
+    build, ranked = k.build, k.smaller(m, n)
+    mul = build.mul
+    sizes = [mul(width, width), mul(height, height), mul(width, height), mul(m, height), mul(ranked, n), ranked]
+    left, right, inner, product, wide, s_bar = k.take_parts(work, sizes)
+    u, vt, bar = Matrix(u_data, ldu), Matrix(vt_data, ldvt), Matrix(shadow, lead)
+    u_bar, vt_bar = Matrix(u_shadow, ldu), Matrix(vt_shadow, ldvt)
+    gu, gv, core = Matrix(left, width), Matrix(right, height), Matrix(inner, width)
+    take_vector(k, ranked, s_shadow, s_bar)
+    _inner_products(k, width, m, ("t", u), ("n", u_bar), gu)
+    _inner_products(k, height, n, ("n", vt), ("t", vt_bar), gv)
+    _fill_core(k, ranked, width, height, gu, gv, s, s_bar, core)
+    _check_complement(k, ranked, width, gu, core)
+    _check_complement(k, ranked, height, gv, core)
+    total, thin = Matrix(product, m), Matrix(wide, ranked)
+    tall, flat = build.icmp("slt", width, m), build.icmp("slt", height, n)
+    with k.when(tall), k.loop(ranked) as j, k.loop(ranked) as i:  # minus the part of Ū in the space of U
+        inside = k.quotient(k.load(gu, i, j), k.item(s, j))
+        k.store(build.fsub(k.load(core, i, j), inside), core, i, j)
+    with k.when(flat), k.loop(ranked) as j, k.loop(ranked) as i:
+        inside = k.quotient(k.load(gv, j, i), k.item(s, i))
+        k.store(build.fsub(k.load(core, i, j), inside), core, i, j)
+    k.multiply(m, height, width, ("n", u), ("n", core), total)
+    with k.when(build.and_(tall, _given(k, u_shadow))), k.loop(ranked) as j, k.loop(m) as i:
+        outside = k.quotient(k.load(u_bar, i, j), k.item(s, j))
+        k.store(build.fadd(k.load(total, i, j), outside), total, i, j)
+    k.multiply(m, n, height, ("n", total), ("n", vt), bar)
+    with k.when(build.and_(flat, _given(k, vt_shadow))):
+        with k.loop(n) as j, k.loop(ranked) as i:
+            k.store(k.quotient(k.load(vt_bar, i, j), k.item(s, i)), thin, i, j)
+        k.multiply(m, n, ranked, ("n", u), ("n", thin), bar, keep=1.0)
+    _clear(k, m, width, u_bar)
+    _clear(k, height, n, vt_bar)
+
+
+def _given(k: Kernel, shadow: Value) -> Value:
+    return k.build.icmp("ne", k.build.ptrtoint(shadow, I64), NONE)
+
+
+def _clear(k: Kernel, rows: Value, columns: Value, shadow: Matrix) -> None:
+    with k.when(_given(k, shadow.data)), k.loop(columns) as j, k.loop(rows) as i:
+        k.store(k.nothing, shadow, i, j)
+
+
+def _inner_products(
+    k: Kernel, size: Value, inner: Value, vectors: tuple[str, Matrix], shadow: tuple[str, Matrix], target: Matrix
+) -> None:
+    """Of vectors and cotangents; 0 where there is no cotangent."""
+    with k.loop(size) as j, k.loop(size) as i:
+        k.store(k.nothing, target, i, j)
+    with k.when(_given(k, shadow[1].data)):
+        k.multiply(size, size, inner, vectors, shadow, target)
+
+
+def _fill_core(
+    k: Kernel, ranked: Value, width: Value, height: Value, gu: Matrix, gv: Matrix, s: Value, s_bar: Value, core: Matrix
+) -> None:
+    build, half, largest = k.build, k.number(0.5), k.item(s, NONE)
+
+    def skew(g: Matrix, i: Value, j: Value) -> Value:
+        return build.fsub(k.load(g, i, j), k.load(g, j, i))
+
+    with k.loop(ranked) as j:
+        with k.loop(ranked) as i:
+            x, y, s_i, s_j = skew(gu, i, j), skew(gv, i, j), k.item(s, i), k.item(s, j)
+            apart = over_gap(k, build.fmul(half, build.fadd(x, y)), build.fsub(s_j, s_i), largest)
+            together = k.quotient(build.fmul(half, build.fsub(x, y)), build.fadd(s_j, s_i))
+            value = build.select(build.icmp("eq", i, j), k.item(s_bar, j), build.fadd(apart, together))
+            k.store(value, core, i, j)
+        with k.loop(width, ranked) as i:
+            k.store(k.quotient(skew(gu, i, j), k.item(s, j)), core, i, j)
+    with k.loop(height, ranked) as j, k.loop(ranked) as i:
+        k.store(k.quotient(skew(gv, j, i), k.item(s, i)), core, i, j)
+
+
+def _check_complement(k: Kernel, ranked: Value, size: Value, g: Matrix, core: Matrix) -> None:
+    """The further vectors of full U or V are any basis of their space: NaN if the cotangent asks for one of them."""
+    build, largest = k.build, k.variable(k.nothing)
+    with k.loop(size) as j, k.loop(size) as i:
+        here, old = k.magnitude(k.load(g, i, j)), build.load(k.type, largest)
+        build.store(build.select(build.fcmp("ogt", here, old), here, old), largest)
+    epsilon = 2.0**-52 if k.type is types.DOUBLE else 2.0**-23
+    noise = build.fmul(k.number(1024.0 * epsilon), build.load(k.type, largest))
+    with k.loop(size, ranked) as j, k.loop(j, ranked) as i:
+        turned = k.magnitude(build.fsub(k.load(g, i, j), k.load(g, j, i)))
+        with k.when(build.fcmp("ogt", turned, noise)):
+            k.store(k.number(math.nan), core, NONE, NONE)
+
+
+# ------------------------------------------------------------------------------------------------ values only
+
+
+_VALUES: Final = (I64, I64, PTR, I64, PTR, PTR, types.I1, PTR)
+
+
+def _values_workspace(context: ForwardContext, type_: FloatType, rows: Value, columns: Value) -> Value:
+    build = context.before
+    ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
+    vectors = build.mul(build.add(build.add(rows, columns), const_int(I64, 2)), ranked)
+    return workspace(context, type_, build.add(build.mul(rows, columns), vectors))
+
+
+def _values_kernel(
+    k: Kernel,
+    m: Value,
+    n: Value,
+    matrix: Value,
+    lead: Value,
+    s_shadow: Value,
+    shadow: Value,
+    added: Value,
+    work: Value,
+) -> None:
+    """Ā = U diag(s̄) Vᵀ, or that added to it."""
+    build, ranked = k.build, k.smaller(m, n)
+    sizes = [build.mul(m, n), build.mul(m, ranked), build.mul(ranked, n), ranked, ranked]
+    copy, left, right, s, s_bar = k.take_parts(work, sizes)
+    u, vt, bar = Matrix(left, m), Matrix(right, ranked), Matrix(shadow, lead)
+    take_vector(k, ranked, s_shadow, s_bar)
+    copy_part(k, "all", m, n, Matrix(matrix, lead), Matrix(copy, m))
+    gesdd = build.module.declare("numba_ez_gesdd", _GESDD)
+    build.call(gesdd, [kind_of(k), const_int(_I8, ord("S")), m, n, copy, m, s, left, m, right, ranked])
+    with k.loop(ranked) as j, k.loop(m) as i:
+        k.store(build.fmul(k.load(u, i, j), k.item(s_bar, j)), u, i, j)
+    with k.when(build.xor(added, const_int(types.I1, 1))):
+        _clear(k, m, n, bar)
+    k.multiply(m, n, ranked, ("n", u), ("n", vt), bar, keep=1.0)
+
+
+# ------------------------------------------------------------------------------------------------ rules
+
+
+def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
+    return Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    CallRule(("numba_ez_gesdd",), _effects((4,), (4, 6, 7, 9)), _decompose_reverse, _decompose_forward, _TOWNSEND),
+)
+_ = ONE
