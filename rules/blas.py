@@ -241,7 +241,8 @@ def _scalar(context: ForwardContext, pointer: Value, type_: FloatType, name: str
         UnsupportedError: it depends on active values. Numba passes constants.
     """
     known = _constants_in(pointer)
-    if known is None and context.is_active(pointer):
+    is_constant = isinstance(pointer, GlobalVariable) and pointer.constant
+    if known is None and context.is_active(pointer) and not is_constant:
         raise UnsupportedError(
             f"the BLAS factor {name} depends on differentiated values",
             "multiply by it outside the product",

@@ -19,8 +19,8 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import FloatType
 from irad.ir.values import Value, const_int
 from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, shadow_or_null, workspace
-from irad.rules.lapack_spectra import kind_of, over_gap, take_vector
-from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, kernel
+from irad.rules.lapack_spectra import kind_of, over_gap
+from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _I8: Final = types.I8
@@ -120,11 +120,11 @@ def _decompose_kernel(
         inside = k.quotient(k.load(gv, j, i), k.item(s, i))
         k.store(build.fsub(k.load(core, i, j), inside), core, i, j)
     k.multiply(m, height, width, ("n", u), ("n", core), total)
-    with k.when(build.and_(tall, _given(k, u_shadow))), k.loop(ranked) as j, k.loop(m) as i:
+    with k.when(build.and_(tall, given(k, u_shadow))), k.loop(ranked) as j, k.loop(m) as i:
         outside = k.quotient(k.load(u_bar, i, j), k.item(s, j))
         k.store(build.fadd(k.load(total, i, j), outside), total, i, j)
     k.multiply(m, n, height, ("n", total), ("n", vt), bar)
-    with k.when(build.and_(flat, _given(k, vt_shadow))):
+    with k.when(build.and_(flat, given(k, vt_shadow))):
         with k.loop(n) as j, k.loop(ranked) as i:
             k.store(k.quotient(k.load(vt_bar, i, j), k.item(s, i)), thin, i, j)
         k.multiply(m, n, ranked, ("n", u), ("n", thin), bar, keep=1.0)
@@ -132,12 +132,8 @@ def _decompose_kernel(
     _clear(k, height, n, vt_bar)
 
 
-def _given(k: Kernel, shadow: Value) -> Value:
-    return k.build.icmp("ne", k.build.ptrtoint(shadow, I64), NONE)
-
-
 def _clear(k: Kernel, rows: Value, columns: Value, shadow: Matrix) -> None:
-    with k.when(_given(k, shadow.data)), k.loop(columns) as j, k.loop(rows) as i:
+    with k.when(given(k, shadow.data)), k.loop(columns) as j, k.loop(rows) as i:
         k.store(k.nothing, shadow, i, j)
 
 
@@ -147,7 +143,7 @@ def _inner_products(
     """Of vectors and cotangents; 0 where there is no cotangent."""
     with k.loop(size) as j, k.loop(size) as i:
         k.store(k.nothing, target, i, j)
-    with k.when(_given(k, shadow[1].data)):
+    with k.when(given(k, shadow[1].data)):
         k.multiply(size, size, inner, vectors, shadow, target)
 
 

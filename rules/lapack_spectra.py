@@ -24,7 +24,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import FloatType
 from irad.ir.values import Value, const_int, zero
 from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, shadow_or_null, workspace
-from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, kernel, transpose
+from irad.rules.matrices import I64, ONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector, transpose
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _I8: Final = types.I8
@@ -54,23 +54,6 @@ def kind_of(k: Kernel) -> Value:
 def maximum(k: Kernel, a: Value, b: Value) -> Value:
     """The larger one."""
     return k.build.select(k.build.fcmp("ogt", a, b), a, b)
-
-
-def take_vector(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
-    """Moves a cotangent from a shadow, or 0 where there is none; the shadow becomes 0."""
-
-    def body(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
-        with k.loop(count) as i:
-            k.put(k.nothing, target, i)
-        with k.when(_given(k, shadow)), k.loop(count) as i:
-            k.put(k.item(shadow, i), target, i)
-            k.put(k.nothing, shadow, i)
-
-    k.build.call(kernel(k.build.module, "take_vector", k.type, (I64, PTR, PTR), body), [count, shadow, target])
-
-
-def _given(k: Kernel, shadow: Value) -> Value:
-    return k.build.icmp("ne", k.build.ptrtoint(shadow, I64), NONE)
 
 
 # ------------------------------------------------------------------------------------------------ symmetric matrices
@@ -195,8 +178,8 @@ def _eigvals_kernel(
     jobs = [const_int(_I8, ord(job)) for job in "NV"]
     computed = [wr, wi, unused, ONE, vectors, n]
     k.build.call(module.declare("numba_ez_rgeev", _GEEV), [kind_of(k), *jobs, n, copy, n, *computed])
-    given = [n, vectors, n, wr, wi, zero(PTR), w_shadow, shadow, lead, rest]
-    k.build.call(_eig_function(module, k.type), given)
+    arguments = [n, vectors, n, wr, wi, zero(PTR), w_shadow, shadow, lead, rest]
+    k.build.call(_eig_function(module, k.type), arguments)
 
 
 def _eig_kernel(
@@ -241,10 +224,9 @@ def _eig_kernel(
 
 def _tangent_part(k: Kernel, n: Value, v: Matrix, shadow: Matrix, target: Matrix) -> None:
     """Takes the cotangent of vectors of length 1, without its part along each vector."""
-    given = _given(k, shadow.data)
     with k.loop(n) as j, k.loop(n) as i:
         k.store(k.nothing, target, i, j)
-    with k.when(given), k.loop(n) as j:
+    with k.when(given(k, shadow.data)), k.loop(n) as j:
         along = k.variable(k.nothing)
         with k.loop(n) as i:
             k.add_to(along, k.build.fmul(k.load(v, i, j), k.load(shadow, i, j)))

@@ -279,6 +279,24 @@ def _transpose(k: Kernel, size: Value, data: Value, leading: Value) -> None:
         k.store(upper, a, j, i)
 
 
+def take_vector(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
+    """Moves a cotangent from a shadow, or 0 where there is none; the shadow becomes 0."""
+
+    def body(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
+        with k.loop(count) as i:
+            k.put(k.nothing, target, i)
+        with k.when(given(k, shadow)), k.loop(count) as i:
+            k.put(k.item(shadow, i), target, i)
+            k.put(k.nothing, shadow, i)
+
+    k.build.call(kernel(k.build.module, "take_vector", k.type, (I64, PTR, PTR), body), [count, shadow, target])
+
+
+def given(k: Kernel, shadow: Value) -> Value:
+    """Whether a pointer is not null."""
+    return k.build.icmp("ne", k.build.ptrtoint(shadow, I64), NONE)
+
+
 # ------------------------------------------------------------------------------------------------ row exchanges
 
 
