@@ -1,10 +1,9 @@
-"""Singular values as Numba calls them: `np.linalg.svd`, and in it `pinv`, `cond`, `norm(…, 2)`; and `np.linalg.lstsq`.
+"""Singular values as Numba calls them: `np.linalg.svd`, and built of it `pinv`, `cond`, `norm(…, 2)`.
 
     numba_ez_gesdd(kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt)                    jobz N: s only; S: k = min(m, n)
                                                                                      columns of u and rows of vt; A: all
-    numba_ez_gelsd(kind, m, n, nrhs, a, lda, b, ldb, s, rcond, rank)                 b = a⁺ b
 
-Both destroy `a`. Vectors of equal singular values are no function of the matrix; see `lapack_spectra`.
+`a` is destroyed. Vectors of equal singular values are no function of the matrix; see `lapack_spectra`.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from typing import Final
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.types import FloatType
 from irad.ir.values import Value, const_int
 from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, shadow_or_null, workspace
 from irad.rules.lapack_spectra import kind_of, over_gap
-from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
+from irad.rules.matrices import I64, NONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _I8: Final = types.I8
@@ -37,7 +35,7 @@ def _decompose_forward(context: ForwardContext, call: CallSite) -> Sequence[Valu
     rows, columns = context.value(m), context.value(n)
     if letter(jobz, "NSA", "np.linalg.svd") == "N":
         matrix = copied(context, build, a, type_, extent(build, rows, columns, context.value(lda)))
-        return matrix, _values_workspace(context, type_, rows, columns)
+        return matrix, workspace(context, type_, size_of_workspace(build, rows, columns))
     width, height = _extents(build, jobz, rows, columns)
     ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
     left = kept_result(context, u, type_, extent(build, rows, width, context.value(ldu)))
@@ -62,9 +60,10 @@ def _decompose_reverse(context: ReverseContext, call: CallSite, saved: Sequence[
     rows, columns, lead = (context.value(v) for v in (m, n, lda))
     if letter(jobz, "NSA", "np.linalg.svd") == "N":
         matrix, work = (context.value(v) for v in saved)
-        function = kernel(build.module, "singular_values_adjoint", type_, _VALUES, _values_kernel)
+        alone = (I64, I64, PTR, PTR, PTR, I64, PTR)
+        function = kernel(build.module, "svdvals_adjoint", type_, alone, _values_alone_kernel)
         shadows = [shadow_or_null(context, s), context.shadow(a)]
-        build.call(function, [rows, columns, matrix, lead, *shadows, const_int(types.I1, 0), work])
+        build.call(function, [rows, columns, matrix, *shadows, lead, work])
         return
     left, right, values, work = (context.value(v) for v in saved)
     parameters = (I64, I64, I64, I64, PTR, I64, PTR, I64, PTR, PTR, PTR, PTR, PTR, I64, PTR)
@@ -185,14 +184,20 @@ def _check_complement(k: Kernel, ranked: Value, size: Value, g: Matrix, core: Ma
 # ------------------------------------------------------------------------------------------------ values only
 
 
-_VALUES: Final = (I64, I64, PTR, I64, PTR, PTR, types.I1, PTR)
-
-
-def _values_workspace(context: ForwardContext, type_: FloatType, rows: Value, columns: Value) -> Value:
-    build = context.before
+def size_of_workspace(build: Builder, rows: Value, columns: Value) -> Value:
+    """Elements of working memory that `add_singular_values` needs."""
     ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
     vectors = build.mul(build.add(build.add(rows, columns), const_int(I64, 2)), ranked)
-    return workspace(context, type_, build.add(build.mul(rows, columns), vectors))
+    return build.add(build.mul(rows, columns), vectors)
+
+
+def add_singular_values(k: Kernel, m: Value, n: Value, a: Matrix, s_shadow: Value, shadow: Matrix, work: Value) -> None:
+    """`shadow += U diag(s̄) Vᵀ`, with the vectors computed for it; takes the cotangent of the values."""
+    function = kernel(k.build.module, "singular_values_adjoint", k.type, _VALUES, _values_kernel)
+    k.build.call(function, [m, n, a.data, a.leading, s_shadow, shadow.data, shadow.leading, work])
+
+
+_VALUES: Final = (I64, I64, PTR, I64, PTR, PTR, I64, PTR)
 
 
 def _values_kernel(
@@ -203,23 +208,28 @@ def _values_kernel(
     lead: Value,
     s_shadow: Value,
     shadow: Value,
-    added: Value,
+    leading: Value,
     work: Value,
 ) -> None:
-    """Ā = U diag(s̄) Vᵀ, or that added to it."""
     build, ranked = k.build, k.smaller(m, n)
     sizes = [build.mul(m, n), build.mul(m, ranked), build.mul(ranked, n), ranked, ranked]
     copy, left, right, s, s_bar = k.take_parts(work, sizes)
-    u, vt, bar = Matrix(left, m), Matrix(right, ranked), Matrix(shadow, lead)
+    u, vt = Matrix(left, m), Matrix(right, ranked)
     take_vector(k, ranked, s_shadow, s_bar)
     copy_part(k, "all", m, n, Matrix(matrix, lead), Matrix(copy, m))
     gesdd = build.module.declare("numba_ez_gesdd", _GESDD)
     build.call(gesdd, [kind_of(k), const_int(_I8, ord("S")), m, n, copy, m, s, left, m, right, ranked])
     with k.loop(ranked) as j, k.loop(m) as i:
         k.store(build.fmul(k.load(u, i, j), k.item(s_bar, j)), u, i, j)
-    with k.when(build.xor(added, const_int(types.I1, 1))):
-        _clear(k, m, n, bar)
-    k.multiply(m, n, ranked, ("n", u), ("n", vt), bar, keep=1.0)
+    k.multiply(m, n, ranked, ("n", u), ("n", vt), Matrix(shadow, leading), keep=1.0)
+
+
+def _values_alone_kernel(
+    k: Kernel, m: Value, n: Value, matrix: Value, s_shadow: Value, shadow: Value, lead: Value, work: Value
+) -> None:
+    """Ā = U diag(s̄) Vᵀ."""
+    _clear(k, m, n, Matrix(shadow, lead))
+    add_singular_values(k, m, n, Matrix(matrix, lead), s_shadow, Matrix(shadow, lead), work)
 
 
 # ------------------------------------------------------------------------------------------------ rules
@@ -232,4 +242,3 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(("numba_ez_gesdd",), _effects((4,), (4, 6, 7, 9)), _decompose_reverse, _decompose_forward, _TOWNSEND),
 )
-_ = ONE

@@ -292,6 +292,18 @@ def take_vector(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
     k.build.call(kernel(k.build.module, "take_vector", k.type, (I64, PTR, PTR), body), [count, shadow, target])
 
 
+def transpose_into(k: Kernel, rows: Value, columns: Value, source: Matrix, target: Matrix) -> None:
+    """`target = sourceᵀ`."""
+    function = kernel(k.build.module, "transpose_into", k.type, (I64, I64, PTR, I64, PTR, I64), _transpose_into)
+    k.build.call(function, [rows, columns, source.data, source.leading, target.data, target.leading])
+
+
+def _transpose_into(k: Kernel, rows: Value, columns: Value, *memory: Value) -> None:
+    source, target = Matrix(*memory[:2]), Matrix(*memory[2:])
+    with k.loop(columns) as j, k.loop(rows) as i:
+        k.store(k.load(source, i, j), target, j, i)
+
+
 def given(k: Kernel, shadow: Value) -> Value:
     """Whether a pointer is not null."""
     return k.build.icmp("ne", k.build.ptrtoint(shadow, I64), NONE)
