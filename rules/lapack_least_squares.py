@@ -80,7 +80,7 @@ def _kernel(
     s_shadow: Value,
     work: Value,
 ) -> None:
-    """b̄ = β + λ r and Ā = -b̄ xᵀ + r δᵀ + γ Dᵀ, with β = A⁺ᵀ x̄, γ = A⁺ᵀ x, δ = A⁺ β, D = x̄ - Aᵀ β, λ for the residual."""
+    """b̄ = β + λ r, Ā = -b̄ xᵀ + r δᵀ + γ Dᵀ; β = A⁺ᵀ x̄, γ = A⁺ᵀ x, δ = A⁺ β, D = x̄ - Aᵀ β, λ for the residual."""
     build = k.build
     longer = build.intrinsic("llvm.smax.i64", I64, [m, n])
     copy, two, one, residual, rest, values, found, other = k.take_parts(

@@ -7,6 +7,7 @@ from typing import Final
 from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
+from irad.ir.instructions import Phi, Select
 from irad.ir.types import FloatType
 from irad.ir.values import ConstantInt, Value, const_int, zero
 from irad.rules.matrices import I64, NONE, ONE, PTR
@@ -39,14 +40,42 @@ def letter(value: Value, known: str, operation: str) -> str:
     """An option of LAPACK that is a letter.
 
     Raises:
-        UnsupportedError: it is none of the known ones, or not known at compile time.
+        UnsupportedError: it is none of the known ones, or is chosen at run time.
     """
-    if isinstance(value, ConstantInt) and chr(value.value & 0xFF).upper() in known:
-        return chr(value.value & 0xFF).upper()
-    raise UnsupportedError(
-        f"{operation} was called with an option that its derivative rule does not know",
-        f"call it through NumPy: {operation}",
+    letters = _letters(value, 4)
+    if len(letters) == 1 and letters <= frozenset(known):
+        return next(iter(letters))
+    raise _unknown_option(operation)
+
+
+def check_letters(value: Value, known: str, operation: str) -> None:
+    """Checks an option that may be chosen at run time among the known letters.
+
+    Raises:
+        UnsupportedError: it may be another.
+    """
+    letters = _letters(value, 4)
+    if not letters or not letters <= frozenset(known):
+        raise _unknown_option(operation)
+
+
+def _unknown_option(operation: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{operation} chooses at run time between ways that need different derivatives",
+        "choose with an if between calls with constant arguments",
     )
+
+
+def _letters(value: Value, depth: int) -> frozenset[str]:
+    """What a letter may be; empty if that is not seen."""
+    match value:
+        case ConstantInt():
+            return frozenset({chr(value.value & 0xFF).upper()})
+        case Select(operands=[_, a, b]) | Phi(operands=[a, b]) if depth:
+            options = _letters(a, depth - 1), _letters(b, depth - 1)
+            return options[0] | options[1] if all(options) else frozenset()
+        case _:
+            return frozenset()
 
 
 def copied(context: ForwardContext, build: Builder, pointer: Value, type_: FloatType, count: Value) -> Value:

@@ -15,12 +15,22 @@ from typing import Final
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.values import Value, const_int
-from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, shadow_or_null, workspace
-from irad.rules.lapack_spectra import kind_of, over_gap
+from irad.ir.values import ConstantInt, Value, const_int
+from irad.rules.lapack_parts import (
+    check_letters,
+    copied,
+    element,
+    extent,
+    kept_result,
+    letter,
+    shadow_or_null,
+    workspace,
+)
+from irad.rules.lapack_spectra import all_zero, kind_of, over_gap
 from irad.rules.matrices import I64, NONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
+_NUMPY: Final = "np.linalg.svd"
 _I8: Final = types.I8
 _GESDD: Final = types.function_type(types.I32, (_I8, _I8, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64))
 _TOWNSEND: Final = "Townsend 2016, Differentiating the singular value decomposition; Giles 2008"
@@ -31,12 +41,12 @@ _TOWNSEND: Final = "Townsend 2016, Differentiating the singular value decomposit
 
 def _decompose_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt = call.arguments
-    type_, build = element(kind, "np.linalg.svd"), context.before
+    type_, build = element(kind, _NUMPY), context.before
     rows, columns = context.value(m), context.value(n)
-    if letter(jobz, "NSA", "np.linalg.svd") == "N":
+    if _values_only(jobz):
         matrix = copied(context, build, a, type_, extent(build, rows, columns, context.value(lda)))
         return matrix, workspace(context, type_, size_of_workspace(build, rows, columns))
-    width, height = _extents(build, jobz, rows, columns)
+    width, height = _extents(build, context.value(jobz), rows, columns)
     ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
     left = kept_result(context, u, type_, extent(build, rows, width, context.value(ldu)))
     right = kept_result(context, vt, type_, extent(build, height, columns, context.value(ldvt)))
@@ -46,19 +56,28 @@ def _decompose_forward(context: ForwardContext, call: CallSite) -> Sequence[Valu
     return left, right, kept_result(context, s, type_, ranked), workspace(context, type_, size)
 
 
+def _values_only(jobz: Value) -> bool:
+    """Whether no vectors are asked for; refuses where that is chosen at run time. Thin or full may be."""
+    if isinstance(jobz, ConstantInt):
+        return letter(jobz, "NSA", _NUMPY) == "N"
+    check_letters(jobz, "SA", _NUMPY)
+    return False
+
+
 def _extents(build: Builder, jobz: Value, rows: Value, columns: Value) -> tuple[Value, Value]:
     """Columns of u and rows of vt."""
     ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
-    return (rows, columns) if letter(jobz, "NSA", "np.linalg.svd") == "A" else (ranked, ranked)
+    full = build.icmp("eq", build.and_(jobz, const_int(_I8, 0xDF - 0x100)), const_int(_I8, ord("A")))
+    return build.select(full, rows, ranked), build.select(full, columns, ranked)
 
 
 def _decompose_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt = call.arguments
     if not context.is_active(a):
         return
-    type_, build = element(kind, "np.linalg.svd"), context.builder
+    type_, build = element(kind, _NUMPY), context.builder
     rows, columns, lead = (context.value(v) for v in (m, n, lda))
-    if letter(jobz, "NSA", "np.linalg.svd") == "N":
+    if _values_only(jobz):
         matrix, work = (context.value(v) for v in saved)
         alone = (I64, I64, PTR, PTR, PTR, I64, PTR)
         function = kernel(build.module, "svdvals_adjoint", type_, alone, _values_alone_kernel)
@@ -68,7 +87,7 @@ def _decompose_reverse(context: ReverseContext, call: CallSite, saved: Sequence[
     left, right, values, work = (context.value(v) for v in saved)
     parameters = (I64, I64, I64, I64, PTR, I64, PTR, I64, PTR, PTR, PTR, PTR, PTR, I64, PTR)
     function = kernel(build.module, "svd_adjoint", type_, parameters, _decompose_kernel)
-    extents = _extents(build, jobz, rows, columns)
+    extents = _extents(build, context.value(jobz), rows, columns)
     vectors = [left, context.value(ldu), right, context.value(ldvt), values]
     shadows = [shadow_or_null(context, v) for v in (u, vt, s)]
     build.call(function, [rows, columns, *extents, *vectors, *shadows, context.shadow(a), lead, work])
@@ -157,7 +176,8 @@ def _fill_core(
     with k.loop(ranked) as j:
         with k.loop(ranked) as i:
             x, y, s_i, s_j = skew(gu, i, j), skew(gv, i, j), k.item(s, i), k.item(s, j)
-            apart = over_gap(k, build.fmul(half, build.fadd(x, y)), build.fsub(s_j, s_i), largest)
+            silent = all_zero(k, *(k.load(g, *place) for g in (gu, gv) for place in ((i, j), (j, i))))
+            apart = over_gap(k, build.fmul(half, build.fadd(x, y)), build.fsub(s_j, s_i), largest, silent)
             together = k.quotient(build.fmul(half, build.fsub(x, y)), build.fadd(s_j, s_i))
             value = build.select(build.icmp("eq", i, j), k.item(s_bar, j), build.fadd(apart, together))
             k.store(value, core, i, j)

@@ -7,12 +7,13 @@
 Where the primal asks for vectors they are kept. Where it asks for values only, the matrix is kept, and the adjoint
 computes the vectors that it needs.
 
-Vectors of equal values are no function of the matrix: any rotation of them serves. If a cotangent comes in for those,
-the gradient is NaN (`over_gap`); equal values without cotangents of their vectors are no trouble.
+Vectors of equal values are no function of the matrix: any rotation of them serves. If cotangents come in for those, the
+gradient is NaN (`over_gap`); equal values without cotangents of their vectors are no trouble.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -36,14 +37,23 @@ _GEEV: Final = types.function_type(types.I32, (_I8, _I8, _I8, I64, PTR, I64, PTR
 _GESV: Final = types.function_type(types.I32, (_I8, I64, I64, PTR, I64, PTR, PTR, I64))
 
 
-def over_gap(k: Kernel, numerator: Value, gap: Value, largest: Value) -> Value:
+def over_gap(k: Kernel, numerator: Value, gap: Value, largest: Value, silent: Value) -> Value:
     """`numerator / gap` of two eigenvalues or singular values.
 
-    0 where the numerator is 0; NaN where the gap is rounding error in comparison with the ``largest`` value.
+    A gap that is rounding error in comparison with the ``largest`` value gives NaN: the numerator of a function that
+    does not mind how the vectors are turned is 0 there too, and the limit of the quotient is not known. The result is 0
+    where the cotangents are ``silent``.
     """
     epsilon = 2.0**-52 if k.type is types.DOUBLE else 2.0**-23
     tied = k.build.fcmp("ole", k.magnitude(gap), k.build.fmul(k.number(8.0 * epsilon), largest))
-    return k.quotient(numerator, k.build.select(tied, k.number(math.nan), gap))
+    quotient = k.build.select(tied, k.number(math.nan), k.quotient(numerator, gap))
+    return k.build.select(silent, k.nothing, quotient)
+
+
+def all_zero(k: Kernel, *values: Value) -> Value:
+    """Whether all numbers are 0."""
+    tests = [k.build.fcmp("oeq", value, k.nothing) for value in values]
+    return functools.reduce(k.build.and_, tests)
 
 
 def kind_of(k: Kernel) -> Value:
@@ -98,8 +108,9 @@ def _eigh_kernel(
     largest = k.build.load(k.type, _largest(k, n, values))
     with k.loop(n) as j:
         with k.loop(j) as i:
-            half = build.fmul(k.number(0.5), build.fsub(k.load(m, i, j), k.load(m, j, i)))
-            entry = over_gap(k, half, build.fsub(k.item(values, j), k.item(values, i)), largest)
+            gap, products = build.fsub(k.item(values, j), k.item(values, i)), (k.load(m, i, j), k.load(m, j, i))
+            half = build.fmul(k.number(0.5), build.fsub(*products))
+            entry = over_gap(k, half, gap, largest, all_zero(k, *products))
             k.store(entry, core, i, j)
             k.store(entry, core, j, i)
         k.store(k.item(w_bar, j), core, j, j)
@@ -206,7 +217,8 @@ def _eig_kernel(
     with k.loop(n) as j:
         with k.loop(n) as i:
             gap = build.fsub(k.item(wr, j), k.item(wr, i))
-            entry = over_gap(k, k.load(m, i, j), gap, largest)
+            product = k.load(m, i, j)
+            entry = over_gap(k, product, gap, largest, all_zero(k, product))
             k.store(build.select(build.icmp("eq", i, j), k.item(w_bar, j), entry), core, i, j)
         with k.when(build.fcmp("une", k.item(wi, j), k.nothing)):
             k.store(k.number(math.nan), core, j, j)  # real eigenvalues only

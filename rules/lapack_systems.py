@@ -53,7 +53,7 @@ _LU: Final = "de Hoog, Anderssen, Lukas 2011, Differentiation of matrix function
 
 def _factorise_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, m, n, a, lda, ipiv = call.arguments
-    type_ = element(kind, "np.linalg.det")
+    type_ = element(kind, "an LU factorisation (np.linalg.inv, det, slogdet)")
     if _is_at_once(call):
         return ()
     if m is not n:
