@@ -1,10 +1,11 @@
 """How Numba's types travel as LLVM parameters, and which of them can carry a derivative.
 
 Input   Numba types of arguments or of a return value.
-Output  `Argument`s with their `Leaf`s: floats, arrays and what carries no derivative; memory layouts by bytes.
-Method  Numba flattens a tuple into its elements and an array into meminfo, parent, number of items, item size, data
-        pointer, shape and strides; a leaf knows the index of its first LLVM parameter. In front of the arguments
-        stand the pointer for the return value (index 0) and the one for the exception (index 1).
+Output  `Argument`s with their `Leaf`s: numbers, arrays and what carries no derivative; memory layouts by bytes.
+Method  Numba flattens a tuple into its elements, a complex number into its two parts and an array into meminfo,
+        parent, number of items, item size, data pointer, shape and strides; a leaf knows the index of its first LLVM
+        parameter. In front of the arguments stand the pointer for the return value (index 0) and the one for the
+        exception (index 1).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from numba.core import cgutils
 from numba.core.datamodel.packer import ArgPacker
 
 from irad.driver import MemoryType
@@ -25,6 +27,7 @@ RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
 
 FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
+COMPLEX = (types.complex64, types.complex128)
 
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
@@ -34,7 +37,7 @@ class LeafKind(enum.Enum):
     """What a leaf means for a derivative."""
 
     INERT = "inert"
-    FLOAT = "float"
+    NUMBER = "number"  # a float or complex number, passed by value
     ARRAY = "array"
 
 
@@ -63,6 +66,12 @@ class Leaf:
     def data_index(self) -> int:
         """LLVM parameter of an array's data pointer."""
         return self.index + DATA
+
+    def parts_at(self, builder: Any, place: Any) -> list[Any]:
+        """Pointers to the floats of a number that lies at ``place``, in the order of the LLVM parameters."""
+        if self.type in COMPLEX:
+            return [cgutils.gep_inbounds(builder, place, 0, i) for i in range(2)]
+        return [place]
 
 
 @dataclass(frozen=True)
@@ -108,8 +117,8 @@ def leaves_of(numba_type: Any, index: int = 0, path: tuple[int, ...] = ()) -> It
 
 def kind_of(numba_type: Any) -> LeafKind:
     """What a value of this type, which is no tuple, means for a derivative."""
-    if numba_type in FLOATS:
-        return LeafKind.FLOAT
+    if numba_type in FLOATS or numba_type in COMPLEX:
+        return LeafKind.NUMBER
     if isinstance(numba_type, types.Array) and holds_floats(numba_type.dtype):
         return LeafKind.ARRAY
     return LeafKind.INERT
@@ -121,7 +130,7 @@ def holds_floats(element: Any) -> bool:
         return any(holds_floats(field.type) for field in element.fields.values())
     if isinstance(element, types.NestedArray):
         return holds_floats(element.dtype)
-    return element in FLOATS
+    return element in FLOATS or element in COMPLEX
 
 
 def arguments_of(function: Callable[..., Any], argument_types: tuple[Any, ...]) -> tuple[Argument, ...]:
@@ -147,7 +156,7 @@ def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         return tuple_type(numba_type, tuple(gradient_type(t, keep_arrays=keep_arrays) for t in numba_type.types))
     match kind_of(numba_type):
-        case LeafKind.FLOAT:
+        case LeafKind.NUMBER:
             return numba_type
         case LeafKind.ARRAY if keep_arrays:
             return types.Array(numba_type.dtype, numba_type.ndim, numba_type.layout)
@@ -190,6 +199,12 @@ def size_of_element(element: Any) -> int:
         return int(element.nitems) * size_of_element(element.dtype)
     context = _context()
     return int(context.get_abi_sizeof(context.get_data_type(element)))
+
+
+def floats_of_element(element: Any) -> list[tuple[int, Any]]:
+    """Offset and LLVM type of each float in an array element."""
+    known = {str(llvm_type): llvm_type for llvm_type in (ir.FloatType(), ir.DoubleType())}
+    return [(offset, known[text]) for offset, text in _fields_of_element(element, 0) if text in known]
 
 
 def _fields_of_element(element: Any, start: int) -> Iterator[tuple[int, str]]:

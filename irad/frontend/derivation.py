@@ -146,7 +146,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
 
 
 def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
-    if leaf.kind is LeafKind.FLOAT:
+    if leaf.kind is LeafKind.NUMBER:
         return ParameterKind.ACTIVE
     if leaf.kind is LeafKind.ARRAY and offset == abi.DATA:
         return ParameterKind.SHADOW

@@ -45,8 +45,43 @@ class Extras:
     places: tuple[Any, Any] | None = None
 
 
+class Cotangents:
+    """Places on the stack for the cotangents of all numbers among the differentiated arguments, zeroed.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+    """
+
+    def __init__(self, context: Any, builder: Any, derivation: Derivation) -> None:
+        self._context, self._builder = context, builder
+        self._leaves = [leaf for _, leaf in derivation.active_leaves(LeafKind.NUMBER)]
+        self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.type)) for leaf in self._leaves}
+
+    def _zeroed(self, llvm_type: Any) -> Any:
+        place = cgutils.alloca_once(self._builder, llvm_type)
+        self._builder.store(cgutils.get_null_value(llvm_type), place)
+        return place
+
+    def pointers(self) -> list[Any]:
+        """What the reverse sweep takes: a pointer for each float, in the order of the LLVM parameters."""
+        return [part for leaf in self._leaves for part in leaf.parts_at(self._builder, self._places[leaf.index])]
+
+    def value(self, leaf: Leaf, wanted: Any) -> Any:
+        """The cotangent of a leaf as a value of a Numba type.
+
+        The caller may have passed another type than the primal takes. Of a float that became a complex number the
+        derivative is the real part: that is the transpose of the conversion.
+        """
+        value, its_type = self._builder.load(self._places[leaf.index]), leaf.type
+        if leaf.type in abi.COMPLEX and wanted not in abi.COMPLEX:
+            value, its_type = self._builder.extract_value(value, 0), leaf.type.underlying_float
+        return self._context.cast(self._builder, value, its_type, wanted)
+
+
 class Sweeps:
-    """The two sweeps of one derivative call: frame, arena, shadows, cotangents of floats.
+    """The two sweeps of one derivative call: frame, arena, shadows, cotangents of numbers.
 
     Args:
         context: Numba's target context.
@@ -73,8 +108,7 @@ class Sweeps:
         self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
         self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, extras.held)
-        floats = derivation.active_leaves(LeafKind.FLOAT)
-        self.cotangents = {leaf.index: self.zeroed(context.get_value_type(leaf.type)) for _, leaf in floats}
+        self.cotangents = Cotangents(context, builder, derivation)
         context.active_code_library.add_linking_library(derivation.compiled.library)
 
     def zeroed(self, llvm_type: Any) -> Any:
@@ -128,7 +162,7 @@ class Sweeps:
     def run_reverse(self, frame: Any, arena: Any) -> None:
         """Calls the reverse sweep, which fills ``cotangents``."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
-        values = [frame, arena, *(self.cotangents[index] for index in sorted(self.cotangents))]
+        values = [frame, arena, *self.cotangents.pointers()]
         callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
         self.builder.call(callee, values)
 
@@ -201,8 +235,8 @@ def emit_call(
 
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:
-    """The floats whose derivative is written to an array, each with that array and its type."""
-    for argument, leaf in sweeps.derivation.active_leaves(LeafKind.FLOAT):
+    """The numbers whose derivative is written to an array, each with that array and its type."""
+    for argument, leaf in sweeps.derivation.active_leaves(LeafKind.NUMBER):
         if sweeps.derivation.task.role_of(argument.position) is Role.INTO:
             target = extras.targets[argument.position]
             yield argument, leaf, *array_at(sweeps.context, sweeps.builder, *target, leaf.path)
@@ -212,7 +246,7 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
     for argument, _, array, _ in _scalar_targets(sweeps, extras):
         sweeps.memory.refuse(
             sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
-            f"the destination of {argument}, a float, is an array that has not just one element",
+            f"the destination of {argument}, a number, is an array that has not just one element",
             "give an array of one element",
         )
 
@@ -250,10 +284,9 @@ def _raise_on_bad_seed(sweeps: Sweeps, good: Any) -> None:
 
 
 def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:
-    """Writes derivatives of floats to the one-element arrays given for them."""
+    """Writes derivatives of numbers to the one-element arrays given for them."""
     for _, leaf, array, array_type in _scalar_targets(sweeps, extras):
-        cotangent = sweeps.builder.load(sweeps.cotangents[leaf.index])
-        sweeps.builder.store(sweeps.context.cast(sweeps.builder, cotangent, leaf.type, array_type.dtype), array.data)
+        sweeps.builder.store(sweeps.cotangents.value(leaf, array_type.dtype), array.data)
 
 
 def _result(sweeps: Sweeps, extras: Extras) -> Any:
@@ -266,7 +299,7 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     def make(leaf: Leaf, gradient_type: Any) -> Any:
         if leaf.kind is LeafKind.ARRAY:
             return sweeps.memory.gradient_of(leaf, gradient_type)
-        return context.cast(builder, builder.load(sweeps.cotangents[leaf.index]), leaf.type, gradient_type)
+        return sweeps.cotangents.value(leaf, gradient_type)
 
     items, item_types = [], []
     for position in task.returned:

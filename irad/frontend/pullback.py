@@ -24,7 +24,7 @@ from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
 from irad.frontend.linkable import resident
-from irad.frontend.lowering import Extras, Sweeps, structured
+from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, allocate_zeroed, extent_of
@@ -244,8 +244,8 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     remaining = iter(zip(arrays, shadows_type.types, strict=True))
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
-        if leaf.kind is LeafKind.FLOAT:
-            return context.cast(builder, builder.load(cotangents[leaf.index]), leaf.type, gradient_type)
+        if leaf.kind is LeafKind.NUMBER:
+            return cotangents.value(leaf, gradient_type)
         array, array_type = next(remaining)
         copy = _copy_transposed if gradient_type.layout == "F" else _copy
         return context.compile_internal(builder, copy, gradient_type(array_type), [array._getvalue()])
@@ -274,13 +274,13 @@ def _copy_transposed(array: Any) -> Any:
 def _clear(
     context: Any, builder: Any, derivation: Derivation, return_shadow: Any, arrays: Sequence[Any], array_types: Any
 ) -> None:
-    """Clears the cotangents that an earlier call left: those of argument memory and of returned floats."""
+    """Clears the cotangents that an earlier call left: those of argument memory and of returned numbers."""
     for array, array_type in zip(arrays, array_types, strict=True):
         flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
         extent = extent_of(builder, Leaf(array_type, LeafKind.ARRAY, 0, ()), flat)
         cgutils.memset(builder, builder.inttoptr(extent.low, _VOID_POINTER), extent.size(builder), 0)
     for leaf in abi.leaves_of(derivation.return_type):
-        if leaf.kind is LeafKind.FLOAT:
+        if leaf.kind is LeafKind.NUMBER:
             seeding.store_zero(builder, return_shadow, leaf.path)
 
 
@@ -308,18 +308,16 @@ def _run_reverse(
     block: Any,
     layout: Layout,
     held: Iterable[tuple[Any, Any]],
-) -> dict[int, Any]:
-    """Calls the reverse sweep; the result holds the places of the cotangents of floats by LLVM parameter.
+) -> Cotangents:
+    """Calls the reverse sweep; the result holds the cotangents of numbers.
 
     The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
     """
     arena = builder.load(_at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
     failed = _at(builder, arena, FAILED, ir.IntType(32).as_pointer())
     builder.store(ir.IntType(32)(0), failed)
-    cotangents: dict[int, Any] = {}
-    for _, leaf in derivation.active_leaves(LeafKind.FLOAT):
-        cotangents[leaf.index] = cgutils.alloca_once(builder, context.get_value_type(leaf.type))
-    values = [block, arena, *cotangents.values()]
+    cotangents = Cotangents(context, builder, derivation)
+    values = [block, arena, *cotangents.pointers()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
     symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)

@@ -40,8 +40,10 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
             _check(name, item, seed, f"{at}[{i}]")
         return
     match abi.kind_of(return_type):
-        case LeafKind.FLOAT:
-            good, wanted = isinstance(seed_type, types.Float | types.Integer), "a float, or None"
+        case LeafKind.NUMBER:
+            is_complex = return_type in abi.COMPLEX
+            good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in abi.COMPLEX)
+            wanted = f"a {'complex number' if is_complex else 'float'}, or None"
         case LeafKind.ARRAY:
             good = isinstance(seed_type, types.Array) and (seed_type.dtype, seed_type.ndim) == (
                 return_type.dtype,
@@ -67,9 +69,9 @@ def store_unit(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
 
 
 def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
-    """Makes 0 the cotangent of the float at a path of the returned value."""
+    """Makes 0 the cotangent of the number at a path of the returned value."""
     place = _place(builder, shadow, path)
-    builder.store(ir.Constant(place.type.pointee, 0.0), place)
+    builder.store(cgutils.get_null_value(place.type.pointee), place)
 
 
 def seeded_leaves(return_type: Any, seed_type: Any, path: tuple[int, ...] = ()) -> list[tuple[Leaf, Any]]:
@@ -110,7 +112,7 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, lea
     """
     place = _place(builder, shadow, leaf.path)
     part = _extract(builder, seed, leaf.path)
-    if leaf.kind is LeafKind.FLOAT:
+    if leaf.kind is LeafKind.NUMBER:
         builder.store(context.cast(builder, part, seed_type, leaf.type), place)
         return
     data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
@@ -127,8 +129,20 @@ def _add_elements(
     strides = cgutils.unpack_tuple(builder, returned.strides)
     with cgutils.loop_nest(builder, shape, cgutils.intp_t) as indices:
         place = cgutils.get_item_pointer2(context, builder, data, shape, strides, target_type.layout, indices)
-        item = builder.load(cgutils.get_item_pointer(context, builder, seed_type, given, indices))
-        builder.store(builder.fadd(builder.load(place), item), place)
+        item = cgutils.get_item_pointer(context, builder, seed_type, given, indices)
+        _add_floats(builder, target_type.dtype, place, item)
+
+
+def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
+    """Adds each float of the element at ``item`` to that of the element at ``place``."""
+    target, source = (builder.bitcast(pointer, cgutils.voidptr_t) for pointer in (place, item))
+    for offset, float_type in abi.floats_of_element(element):
+        pointer = float_type.as_pointer()
+        to, other = (
+            builder.bitcast(builder.gep(base, [cgutils.intp_t(offset)]), pointer) for base in (target, source)
+        )
+        total = builder.fadd(builder.load(to, align=1), builder.load(other, align=1))
+        builder.store(total, to, align=1)
 
 
 def _place(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:

@@ -37,12 +37,6 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
 def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
     if not _is_refused(leaf):
         return
-    if isinstance(leaf.type.dtype if leaf.is_array else leaf.type, types.Complex):
-        raise UnsupportedError(
-            f"{argument} of {_name(dispatcher)} holds complex numbers",
-            "(a) pass real and imaginary part as two floats or arrays or (b) leave it out of what is differentiated",
-            location=location_of(dispatcher.py_func),
-        )
     raise UnsupportedError(
         f"{argument} of {_name(dispatcher)} is a {leaf.type}, whose gradient irad cannot represent",
         "(a) pass its floats as arrays or tuples or (b) leave it out of what is differentiated",
@@ -53,20 +47,20 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
 def _is_refused(leaf: Leaf) -> bool:
     scalar = leaf.type.dtype if leaf.is_array else leaf.type
     is_record = isinstance(scalar, types.Record) and not leaf.is_array and abi.holds_floats(scalar)
-    return is_record or isinstance(scalar, (types.Complex, *_CONTAINERS))
+    return is_record or isinstance(scalar, _CONTAINERS)
 
 
 def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
-    """`irad.autodiff`'s annotations: a float travels by value, an array by its memory."""
+    """`irad.autodiff`'s annotations: a number travels by value, an array by its memory."""
     kinds = {leaf.kind for leaf in argument.leaves}
     if role is Role.ACTIVE and LeafKind.ARRAY in kinds:
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Active is for floats",
+            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Active is for numbers",
             f"(a) irad.Duplicated({argument.name}, np.zeros_like({argument.name})), or irad.MixedDuplicated for a "
             "tuple of floats and arrays, or (b) irad.Const",
             location=location_of(dispatcher.py_func),
         )
-    if role is Role.SHADOW and LeafKind.FLOAT in kinds:
+    if role is Role.SHADOW and LeafKind.NUMBER in kinds:
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Duplicated is for arrays",
             f"(a) irad.Active({argument.name}), or irad.MixedDuplicated for a tuple of floats and arrays, "
@@ -133,12 +127,17 @@ def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     leaves = list(abi.leaves_of(return_type))
     if isinstance(return_type, types.Optional):
         remedy = "return a float on every path"
+    elif return_type in abi.COMPLEX:
+        remedy = (
+            "(a) return a float, the real part or abs(…) ** 2 for instance, or (b) give the cotangent of the value: "
+            "irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…)"
+        )
     elif any(leaf.kind is not LeafKind.INERT for leaf in leaves):
         remedy = (
             "(a) give the cotangent of the value: irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…) "
             "or (b) return one float, a sum for instance"
         )
-        if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].kind is LeafKind.FLOAT:
+        if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in abi.FLOATS:
             remedy += " or (c) has_aux=True when only the first part is to be differentiated"
     elif return_type == types.none:
         remedy = (
@@ -193,8 +192,8 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, t
 def _wanted(role: Role, leaf: Leaf) -> str | None:
     if leaf.kind is LeafKind.ARRAY:
         return "a writeable array of the same dtype and shape"
-    if leaf.kind is LeafKind.FLOAT and role is Role.INTO:
-        return f"a writeable array of one {leaf.type}: a float cannot be overwritten"
+    if leaf.kind is LeafKind.NUMBER and role is Role.INTO:
+        return f"a writeable array of one {leaf.type}: a number cannot be overwritten"
     return None
 
 

@@ -54,7 +54,8 @@ def check_gradient(
 
     Args:
         f: a Numba function, or a plain one, which is compiled.
-        args: numbers, arrays, records, tuples; copied for every call. float32 is promoted for the reference.
+        args: numbers, arrays, records, tuples; copied for every call. Single precision is promoted for the reference;
+            of complex numbers real and imaginary part are varied apart.
         argnums: positions to differentiate by; all that hold floats when not given.
         rtol: relative tolerance to the reference; by default as the narrowest argument allows.
         atol: absolute tolerance, by default that of ``rtol`` times the largest derivative.
@@ -200,15 +201,16 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
             assert len(found) == len(like), place
             for i, (a, b) in enumerate(zip(found, like, strict=True)):
                 assert_same_structure(a, b, f"entry {i} of {place}")
-        case np.floating():
+        case np.inexact():
             # Numba hands every number to Python as a float, the result of a function of float32 as well.
-            assert isinstance(found, float | type(like)), f"{place}: {type(found).__name__} for {type(like).__name__}"
+            wanted = (complex if isinstance(like, np.complexfloating) else float) | type(like)
+            assert isinstance(found, wanted), f"{place}: {type(found).__name__} for {type(like).__name__}"
         case np.ndarray() | np.generic() if has_leaves(like):
             array = np.asarray(found)
             assert array.dtype == like.dtype, f"{place}: dtype {array.dtype} for {like.dtype}"
             assert array.shape == like.shape, f"{place}: shape {array.shape} for {like.shape}"
-        case float():
-            assert isinstance(found, float), f"{place}: {type(found).__name__} for float"
+        case float() | complex():
+            assert isinstance(found, type(like)), f"{place}: {type(found).__name__} for {type(like).__name__}"
 
 
 def _is_single(value: Any) -> bool:
@@ -220,4 +222,4 @@ def _is_single(value: Any) -> bool:
 def _dtype_is_single(dtype: np.dtype[Any]) -> bool:
     if dtype.fields is not None:
         return any(_dtype_is_single(entry[0]) for entry in dtype.fields.values())
-    return dtype.base == np.float32
+    return dtype.base in (np.float32, np.complex64)

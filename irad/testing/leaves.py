@@ -2,18 +2,21 @@
 
 An argument is a number, an array, a record or array of records, None, a string, a function, or a tuple of these. Its
 leaves are its floats in reading order: elements of arrays in C order, fields of records by name, tuples left to right.
+A complex number is two leaves, its real and its imaginary part.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector: TypeAlias = NDArray[np.float64]
+
+_WITH_BITS: Final = (float, complex, np.generic, np.ndarray)
 
 
 def has_leaves(value: object) -> bool:
@@ -21,7 +24,7 @@ def has_leaves(value: object) -> bool:
     match value:
         case tuple():
             return any(map(has_leaves, value))
-        case float() | np.floating():
+        case float() | np.floating() | complex() | np.complexfloating():
             return True
         case np.ndarray() | np.void():
             return _dtype_has_floats(value.dtype)
@@ -55,7 +58,7 @@ def same_bits(a: object, b: object) -> bool:
     """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(same_bits, a, b))
-    if isinstance(a, (float, np.generic, np.ndarray)) and isinstance(b, (float, np.generic, np.ndarray)):
+    if isinstance(a, _WITH_BITS) and isinstance(b, _WITH_BITS):
         x, y = np.asarray(a), np.asarray(b)
         return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
     return a is b or a == b
@@ -64,7 +67,7 @@ def same_bits(a: object, b: object) -> bool:
 def _dtype_has_floats(dtype: np.dtype[Any]) -> bool:
     if dtype.fields is not None:
         return any(_dtype_has_floats(field[0]) for field in dtype.fields.values())
-    return dtype.base.kind == "f"
+    return dtype.base.kind in "fc"
 
 
 def _parts(value: object) -> Iterator[Vector]:
@@ -74,11 +77,15 @@ def _parts(value: object) -> Iterator[Vector]:
                 yield from _parts(entry)
         case float() | np.floating():
             yield np.array([float(value)])
+        case complex() | np.complexfloating():
+            yield np.array([value.real, value.imag], np.float64)
         case np.ndarray() | np.void() if value.dtype.names is not None:
             for name in value.dtype.names:
                 yield from _parts(np.asarray(value[name]))
         case np.ndarray() if value.dtype.kind == "f":
             yield value.astype(np.float64).ravel()
+        case np.ndarray() if value.dtype.kind == "c":
+            yield value.astype(np.complex128).ravel().view(np.float64)
 
 
 def _rebuild(value: Any, rest: Iterator[float]) -> Any:
@@ -88,6 +95,8 @@ def _rebuild(value: Any, rest: Iterator[float]) -> Any:
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
         case float() | np.floating():
             return next(rest)
+        case complex() | np.complexfloating():
+            return complex(next(rest), next(rest))
         case np.ndarray():
             result = _new_array(value)
             _fill(result, value, rest)
@@ -106,6 +115,9 @@ def _fill(target: NDArray[Any], source: NDArray[Any], rest: Iterator[float]) -> 
             _fill(target[name], source[name], rest)
     elif source.dtype.kind == "f":
         target[...] = np.array([next(rest) for _ in range(source.size)]).reshape(source.shape)
+    elif source.dtype.kind == "c":
+        numbers = [complex(next(rest), next(rest)) for _ in range(source.size)]
+        target[...] = np.array(numbers).reshape(source.shape)
     else:
         target[...] = source
 
@@ -125,7 +137,7 @@ def _promote(dtype: np.dtype[Any]) -> np.dtype[Any]:
         return np.dtype(fields, align=dtype.isalignedstruct)
     if dtype.subdtype is not None:
         return np.dtype((_promote(dtype.subdtype[0]), dtype.subdtype[1]))
-    return np.dtype(np.float64) if dtype.kind == "f" else dtype
+    return np.dtype({"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype))
 
 
 def _copy(value: Any, owners: dict[int, _Block]) -> Any:
