@@ -8,9 +8,13 @@ dimension, scalars come through pointers, the result goes through a pointer, the
     numba_xxgemm(kind, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)   C = α op(A) op(B) + β C
     numba_xxnrm2(kind, n, x, incx, result)                                             result = ‖x‖₂
 
-The adjoints are calls of the same functions. An operand that may change before the reverse sweep comes is copied in
-the forward sweep. A result's shadow holds the cotangent of the new content on the way in and that of the old content on
-the way out. Operands may be one and the same array (`A @ A`): each contributes to the one shadow.
+The adjoints are calls of the same functions. Of complex numbers they would need products with conjugates, which BLAS
+has only together with a transposition. So the cotangents are conjugated where they lie, for the time of the call: with
+X = conj(Ā) and Y = conj(C̄), Ā += conj(α) C̄ op(B)ᴴ reads X += α Y op(B)ᵀ, which is the real adjoint.
+
+An operand that may change before the reverse sweep comes is copied in the forward sweep. A result's shadow holds the
+cotangent of the new content on the way in and that of the old content on the way out. Operands may be one and the same
+array (`A @ A`): each contributes to the one shadow.
 """
 
 from __future__ import annotations
@@ -18,13 +22,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Alloca, CallSite, Store
-from irad.ir.types import FloatType
-from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, Value, const_float, const_int, zero
-from irad.rules.kernels import add_scaled, scale_matrix
+from irad.ir.instructions import CallSite
+from irad.ir.values import Value, const_float, const_int
+from irad.rules.blas_operands import (
+    ONE,
+    PLAIN,
+    TRANSPOSED,
+    Element,
+    Factor,
+    at_least_one,
+    chosen,
+    conjugated,
+    element_of,
+    extent,
+    factor,
+    flipped,
+    is_plain,
+    kept,
+    scale_result,
+    slot,
+    take,
+)
+from irad.rules.kernels import add_scaled, add_scaled_complex
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _GILES: Final = (
@@ -36,11 +57,6 @@ _GEMV: Final = types.function_type(_I32, (_CHAR, _CHAR, _I64, _I64, _PTR, _PTR, 
 _GEMM: Final = types.function_type(
     _I32, (_CHAR, _CHAR, _CHAR, _I64, _I64, _I64, _PTR, _PTR, _I64, _PTR, _I64, _PTR, _PTR, _I64)
 )
-_KINDS: Final = {ord("s"): types.FLOAT, ord("d"): types.DOUBLE}
-_COMPLEX: Final = {ord("c"): "complex64", ord("z"): "complex128"}
-_PLAIN: Final = const_int(_CHAR, ord("n"))
-_TRANSPOSED: Final = const_int(_CHAR, ord("t"))
-_ONE: Final = const_int(_I64, 1)
 
 
 # ------------------------------------------------------------------------------------------------ dot
@@ -48,23 +64,44 @@ _ONE: Final = const_int(_I64, 1)
 
 def _dot_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, _, count, x, y, _ = call.arguments
-    type_, count = _element(kind, "np.dot"), context.value(count)
+    element, count = element_of(kind, "np.dot"), context.value(count)
     return (
-        _kept(context, x, type_, lambda _: count, wanted=context.is_active(y)),
-        _kept(context, y, type_, lambda _: count, wanted=context.is_active(x)),
+        kept(context, x, element, lambda _: count, wanted=context.is_active(y)),
+        kept(context, y, element, lambda _: count, wanted=context.is_active(x)),
     )
 
 
 def _dot_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    kind, _, count, x, y, result = call.arguments
+    kind, conjugate, count, x, y, result = call.arguments
     if not context.is_active(result):
         return
-    type_, builder = _element(kind, "np.dot"), context.builder
-    cotangent = _take(context, result, type_)
+    element, builder = element_of(kind, "np.dot"), context.builder
+    cotangent = take(context, result, element)
     length = context.value(count)
     for operand, other in ((x, saved[1]), (y, saved[0])):
-        if context.is_active(operand):
-            add_scaled(builder, type_, length, cotangent, context.value(other), context.shadow(operand), _ONE)
+        if not context.is_active(operand):
+            continue
+        vector, shadow = context.value(other), context.shadow(operand)
+        if element.is_complex:
+            conjugates = builder.icmp("ne", context.value(conjugate), const_int(_CHAR, 0))
+            scale, sign = _complex_dot_factors(builder, element, cotangent, conjugates, is_left=operand is x)
+            add_scaled_complex(builder, element.scalar, length, scale, sign, vector, shadow, ONE)
+        else:
+            add_scaled(builder, element.scalar, length, cotangent[0], vector, shadow, ONE)
+
+
+def _complex_dot_factors(
+    builder: Builder, element: Element, cotangent: Factor, conjugates: Value, *, is_left: bool
+) -> tuple[tuple[Value, Value], Value]:
+    """By what the other vector is multiplied, and −1 where its conjugate is taken.
+
+    Of Σ x y both operands get c̄ conj(other). Of Σ conj(x) y, x gets conj(c̄) y and y gets c̄ x.
+    """
+    real, imag = cotangent
+    one, minus = const_float(element.scalar, 1.0), const_float(element.scalar, -1.0)
+    if is_left:
+        imag = builder.select(conjugates, builder.fneg(imag), imag)
+    return (real, imag), builder.select(conjugates, one, minus)
 
 
 # ------------------------------------------------------------------------------------------------ norm
@@ -72,32 +109,41 @@ def _dot_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
 
 def _norm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, count, x, step, result = call.arguments
-    type_ = _element(kind, "np.linalg.norm")
+    element = element_of(kind, "np.linalg.norm")
     count, step = context.value(count), context.value(step)
 
-    def extent(builder: Builder) -> Value:
+    def length(builder: Builder) -> Value:
         distance = builder.intrinsic("llvm.abs.i64", _I64, [step, const_int(types.I1, 0)])
-        return _extent(builder, _ONE, count, distance)
+        return extent(builder, ONE, count, distance)
 
-    norm = context.after.load(type_, context.value(result))
-    return _kept(context, x, type_, extent, wanted=context.is_active(x)), norm
+    norm = context.after.load(element.scalar, context.value(result))
+    return kept(context, x, element, length, wanted=context.is_active(x)), norm
 
 
 def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     kind, count, x, step, result = call.arguments
     if not context.is_active(result):
         return
-    type_, builder = _element(kind, "np.linalg.norm"), context.builder
-    cotangent = _take(context, result, type_)
+    element, builder = element_of(kind, "np.linalg.norm"), context.builder
+    type_ = element.scalar
+    [cotangent] = take(context, result, Element(type_, False))  # the norm is real
     if not context.is_active(x):
         return
     norm, nothing = context.value(saved[1]), const_float(type_, 0.0)
     # At the origin the subgradient 0 is taken; a zero cotangent stays zero whatever the norm.
     silent = builder.or_(builder.fcmp("oeq", norm, nothing), builder.fcmp("oeq", cotangent, nothing))
     scale = builder.select(silent, nothing, builder.fdiv(cotangent, norm))
-    add_scaled(
-        builder, type_, context.value(count), scale, context.value(saved[0]), context.shadow(x), context.value(step)
+    length, vector, shadow, distance = (
+        context.value(count),
+        context.value(saved[0]),
+        context.shadow(x),
+        context.value(step),
     )
+    if element.is_complex:
+        one = const_float(type_, 1.0)
+        add_scaled_complex(builder, type_, length, (scale, nothing), one, vector, shadow, distance)
+    else:
+        add_scaled(builder, type_, length, scale, vector, shadow, distance)
 
 
 # ------------------------------------------------------------------------------------------------ matrix times vector
@@ -105,20 +151,20 @@ def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 
 def _gemv_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, trans, m, n, alpha, a, lda, x, beta, _ = call.arguments
-    type_ = _element(kind, "np.dot")
+    element = element_of(kind, "np.dot")
     trans, m, n, lda = (context.value(v) for v in (trans, m, n, lda))
 
     def extent_a(builder: Builder) -> Value:
-        return _extent(builder, m, n, lda)
+        return extent(builder, m, n, lda)
 
     def length_x(builder: Builder) -> Value:
-        return builder.select(_is_plain(builder, trans), n, m)
+        return builder.select(is_plain(builder, trans), n, m)
 
     return (
-        _scalar(context, alpha, type_, "alpha"),
-        _scalar(context, beta, type_, "beta"),
-        _kept(context, a, type_, extent_a, wanted=context.is_active(x)),
-        _kept(context, x, type_, length_x, wanted=context.is_active(a)),
+        kept(context, a, element, extent_a, wanted=context.is_active(x)),
+        kept(context, x, element, length_x, wanted=context.is_active(a)),
+        *factor(context, alpha, element, "alpha"),
+        *factor(context, beta, element, "beta"),
     )
 
 
@@ -126,24 +172,28 @@ def _gemv_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     kind, trans, m, n, _, a, lda, x, _, y = call.arguments
     if not context.is_active(y):
         return
-    type_, builder = _element(kind, "np.dot"), context.builder
+    element, builder = element_of(kind, "np.dot"), context.builder
     flag, rows, columns, leading = (context.value(v) for v in (trans, m, n, lda))
-    scale = _slot(builder, context.value(saved[0]), type_)
-    one = _slot(builder, const_float(type_, 1.0), type_)
-    plain, y_shadow = _is_plain(builder, flag), context.shadow(y)
-    if context.is_active(a):
-        # A is m × n as stored: its cotangent is α ȳ xᵀ, or α x ȳᵀ where the product took Aᵀ.
-        vector = context.value(saved[3])
-        left, right = builder.select(plain, y_shadow, vector), builder.select(plain, vector, y_shadow)
-        gemm = context.declare("numba_xxgemm", _GEMM)
-        args = [kind, _PLAIN, _PLAIN, rows, columns, _ONE, scale, left, _at_least_one(builder, rows), right, _ONE]
-        builder.call(gemm, [*args, one, context.shadow(a), leading])
-    if context.is_active(x):
-        gemv = context.declare("numba_xxgemv", _GEMV)
-        args = [kind, _flipped(builder, flag), rows, columns, scale, context.value(saved[2]), leading]
-        builder.call(gemv, [*args, y_shadow, one, context.shadow(x)])
+    alpha, beta = _factors(context, saved[2:])
+    scale, one = slot(builder, alpha, element), slot(builder, element.one, element)
+    plain, y_shadow = is_plain(builder, flag), context.shadow(y)
     length = builder.select(plain, rows, columns)
-    _scale_result(context, type_, context.value(saved[1]), y_shadow, length, _ONE, length)
+    with conjugated(builder, element, length, ONE, y_shadow, length):
+        if context.is_active(a):
+            # A is m × n as stored: its cotangent is α ȳ xᵀ, or α x ȳᵀ where the product took Aᵀ.
+            vector, a_shadow = context.value(saved[1]), context.shadow(a)
+            left, right = builder.select(plain, y_shadow, vector), builder.select(plain, vector, y_shadow)
+            gemm = context.declare("numba_xxgemm", _GEMM)
+            args = [kind, PLAIN, PLAIN, rows, columns, ONE, scale, left, at_least_one(builder, rows), right, ONE]
+            with conjugated(builder, element, rows, columns, a_shadow, leading):
+                builder.call(gemm, [*args, one, a_shadow, leading])
+        if context.is_active(x):
+            gemv, x_shadow = context.declare("numba_xxgemv", _GEMV), context.shadow(x)
+            args = [kind, flipped(builder, flag), rows, columns, scale, context.value(saved[0]), leading]
+            other = builder.select(plain, columns, rows)
+            with conjugated(builder, element, other, ONE, x_shadow, other):
+                builder.call(gemv, [*args, y_shadow, one, x_shadow])
+        scale_result(builder, element, beta, y_shadow, length, ONE, length)
 
 
 # ------------------------------------------------------------------------------------------------ matrix times matrix
@@ -151,22 +201,22 @@ def _gemv_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 
 def _gemm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, _, _ = call.arguments
-    type_ = _element(kind, "np.dot")
+    element = element_of(kind, "np.dot")
     transa, transb, m, n = (context.value(v) for v in (transa, transb, m, n))
     k, lda, ldb = (context.value(v) for v in (k, lda, ldb))
 
-    def extent(flag: Value, rows: Value, columns: Value, leading: Value) -> Callable[[Builder], Value]:
+    def length(flag: Value, rows: Value, columns: Value, leading: Value) -> Callable[[Builder], Value]:
         def emitted(builder: Builder) -> Value:
-            stored = _chosen(builder, _is_plain(builder, flag), (rows, columns), (columns, rows))
-            return _extent(builder, stored[0], stored[1], leading)
+            stored = chosen(builder, is_plain(builder, flag), (rows, columns), (columns, rows))
+            return extent(builder, stored[0], stored[1], leading)
 
         return emitted
 
     return (
-        _scalar(context, alpha, type_, "alpha"),
-        _scalar(context, beta, type_, "beta"),
-        _kept(context, a, type_, extent(transa, m, k, lda), wanted=context.is_active(b)),
-        _kept(context, b, type_, extent(transb, k, n, ldb), wanted=context.is_active(a)),
+        kept(context, a, element, length(transa, m, k, lda), wanted=context.is_active(b)),
+        kept(context, b, element, length(transb, k, n, ldb), wanted=context.is_active(a)),
+        *factor(context, alpha, element, "alpha"),
+        *factor(context, beta, element, "beta"),
     )
 
 
@@ -174,167 +224,36 @@ def _gemm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     kind, transa, transb, m, n, k, _, a, lda, b, ldb, _, c, ldc = call.arguments
     if not context.is_active(c):
         return
-    type_, builder = _element(kind, "np.dot"), context.builder
+    element, builder = element_of(kind, "np.dot"), context.builder
     flag_a, flag_b, rows, columns, inner = (context.value(v) for v in (transa, transb, m, n, k))
     lead_a, lead_b, lead_c = (context.value(v) for v in (lda, ldb, ldc))
-    scale = _slot(builder, context.value(saved[0]), type_)
-    one = _slot(builder, const_float(type_, 1.0), type_)
+    alpha, beta = _factors(context, saved[2:])
+    scale, one = slot(builder, alpha, element), slot(builder, element.one, element)
     gemm, c_shadow = context.declare("numba_xxgemm", _GEMM), context.shadow(c)
-    if context.is_active(a):
-        # Ā += α C̄ op(B)ᵀ (m × k), or α op(B) C̄ᵀ (k × m) where the product took Aᵀ.
-        operand = context.value(saved[3])
-        plain = [_PLAIN, _flipped(builder, flag_b), rows, inner, columns, scale, c_shadow, lead_c, operand, lead_b]
-        other = [flag_b, _TRANSPOSED, inner, rows, columns, scale, operand, lead_b, c_shadow, lead_c]
-        chosen = _chosen(builder, _is_plain(builder, flag_a), plain, other)
-        builder.call(gemm, [kind, *chosen, one, context.shadow(a), lead_a])
-    if context.is_active(b):
-        # B̄ += α op(A)ᵀ C̄ (k × n), or α C̄ᵀ op(A) (n × k) where the product took Bᵀ.
-        operand = context.value(saved[2])
-        plain = [_flipped(builder, flag_a), _PLAIN, inner, columns, rows, scale, operand, lead_a, c_shadow, lead_c]
-        other = [_TRANSPOSED, flag_a, columns, inner, rows, scale, c_shadow, lead_c, operand, lead_a]
-        chosen = _chosen(builder, _is_plain(builder, flag_b), plain, other)
-        builder.call(gemm, [kind, *chosen, one, context.shadow(b), lead_b])
-    _scale_result(context, type_, context.value(saved[1]), c_shadow, rows, columns, lead_c)
+    with conjugated(builder, element, rows, columns, c_shadow, lead_c):
+        if context.is_active(a):
+            # Ā += α C̄ op(B)ᵀ (m × k), or α op(B) C̄ᵀ (k × m) where the product took Aᵀ.
+            operand, shadow, plain_a = context.value(saved[1]), context.shadow(a), is_plain(builder, flag_a)
+            plain = [PLAIN, flipped(builder, flag_b), rows, inner, columns, scale, c_shadow, lead_c, operand, lead_b]
+            other = [flag_b, TRANSPOSED, inner, rows, columns, scale, operand, lead_b, c_shadow, lead_c]
+            height, width = chosen(builder, plain_a, (rows, inner), (inner, rows))
+            with conjugated(builder, element, height, width, shadow, lead_a):
+                builder.call(gemm, [kind, *chosen(builder, plain_a, plain, other), one, shadow, lead_a])
+        if context.is_active(b):
+            # B̄ += α op(A)ᵀ C̄ (k × n), or α C̄ᵀ op(A) (n × k) where the product took Bᵀ.
+            operand, shadow, plain_b = context.value(saved[0]), context.shadow(b), is_plain(builder, flag_b)
+            plain = [flipped(builder, flag_a), PLAIN, inner, columns, rows, scale, operand, lead_a, c_shadow, lead_c]
+            other = [TRANSPOSED, flag_a, columns, inner, rows, scale, c_shadow, lead_c, operand, lead_a]
+            height, width = chosen(builder, plain_b, (inner, columns), (columns, inner))
+            with conjugated(builder, element, height, width, shadow, lead_b):
+                builder.call(gemm, [kind, *chosen(builder, plain_b, plain, other), one, shadow, lead_b])
+        scale_result(builder, element, beta, c_shadow, rows, columns, lead_c)
 
 
-# ------------------------------------------------------------------------------------------------ parts
-
-
-def _element(kind: Value, operation: str) -> FloatType:
-    """The type that a BLAS letter stands for.
-
-    Raises:
-        UnsupportedError: complex numbers, or a letter that is not known at compile time.
-    """
-    if isinstance(kind, ConstantInt) and kind.value in _KINDS:
-        return _KINDS[kind.value]
-    if isinstance(kind, ConstantInt) and kind.value in _COMPLEX:
-        raise UnsupportedError(
-            f"{operation} of {_COMPLEX[kind.value]} arrays has no derivative rule",
-            "(a) write the product as loops, or (b) keep real and imaginary parts in real arrays",
-        )
-    raise UnsupportedError(
-        f"the element type of this {operation} is not known at compile time",
-        "call it in separate functions for each element type",
-    )
-
-
-def _kept(
-    context: ForwardContext, pointer: Value, type_: FloatType, count: Callable[[Builder], Value], *, wanted: bool
-) -> Value:
-    """An operand as the reverse sweep finds it: itself, or a copy if it may be overwritten; null if not wanted."""
-    if not wanted:
-        return zero(_PTR)
-    operand = context.value(pointer)
-    if not context.overwritten(pointer):
-        return operand
-    size = context.before.mul(count(context.before), const_int(_I64, types.size_of(type_)))
-    copy, never = context.allocate(size), const_int(types.I1, 0)
-    context.before.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, operand, size, never])
-    return copy
-
-
-def _scalar(context: ForwardContext, pointer: Value, type_: FloatType, name: str) -> Value:
-    """The value of alpha or beta, read before the call.
-
-    Raises:
-        UnsupportedError: it depends on active values. Numba passes constants.
-    """
-    known = _constants_in(pointer)
-    is_constant = isinstance(pointer, GlobalVariable) and pointer.constant
-    if known is None and context.is_active(pointer) and not is_constant:
-        raise UnsupportedError(
-            f"the BLAS factor {name} depends on differentiated values",
-            "multiply by it outside the product",
-        )
-    if known is not None and len({constant.text for constant in known}) == 1:
-        return known[0]
-    return context.before.load(type_, context.value(pointer))
-
-
-def _constants_in(pointer: Value) -> list[ConstantFloat] | None:
-    """What a slot can hold, if that is only constants; None if it is anything else."""
-    if isinstance(pointer, GlobalVariable):
-        constant = pointer.initializer if pointer.constant else None
-        return [constant] if isinstance(constant, ConstantFloat) else None
-    if not isinstance(pointer, Alloca):
-        return None
-    found: list[ConstantFloat] = []
-    for user in pointer.users:
-        match user:
-            case Store(operands=[ConstantFloat() as stored, target]) if target is pointer:
-                found.append(stored)
-            case CallSite() if _only_reads(user, pointer):
-                pass
-            case _:
-                return None
-    return found or None
-
-
-def _only_reads(call: CallSite, pointer: Value) -> bool:
-    """Whether a call leaves a slot as it is: a lifetime marker, or a product that takes it as alpha or beta."""
-    name = call.callee.name or ""
-    factors = {"numba_xxgemv": (4, 8), "numba_xxgemm": (6, 11)}.get(name, ())
-    positions = [index for index, argument in enumerate(call.arguments) if argument is pointer]
-    return name.startswith("llvm.lifetime.") or all(index in factors for index in positions)
-
-
-def _slot(builder: Builder, value: Value, type_: FloatType) -> Value:
-    """A pointer to a scalar: a constant of the module, or a slot in the frame that is filled here."""
-    if isinstance(value, ConstantFloat):
-        name = f"irad_constant_{type_}_{value.text}"
-        found = builder.module.globals.get(name)
-        if found is None:
-            found = GlobalVariable(
-                _PTR, name, value_type=type_, initializer=value, constant=True, prefix=("private", "unnamed_addr")
-            )
-            builder.module.globals[name] = found
-        return found
-    slot = Builder.at_start(builder.function.entry).alloca(type_)
-    builder.store(value, slot)
-    return slot
-
-
-def _take(context: ReverseContext, result: Value, type_: FloatType) -> Value:
-    """The cotangent of a result in memory; it is zero afterwards."""
-    shadow = context.shadow(result)
-    cotangent = context.builder.load(type_, shadow)
-    context.builder.store(zero(type_), shadow)
-    return cotangent
-
-
-def _scale_result(
-    context: ReverseContext, type_: FloatType, beta: Value, shadow: Value, rows: Value, columns: Value, leading: Value
-) -> None:
-    """Turns the cotangent of the new content of a result into that of the old one: β times it."""
-    if isinstance(beta, ConstantFloat) and beta.value == 1.0:
-        return
-    scale_matrix(context.builder, type_, rows, columns, beta, shadow, leading)
-
-
-def _is_plain(builder: Builder, flag: Value) -> Value:
-    """Whether a transposition letter says "as it is" (`n` or `N`)."""
-    lower = builder.or_(flag, const_int(_CHAR, 0x20))
-    return builder.icmp("eq", lower, _PLAIN)
-
-
-def _flipped(builder: Builder, flag: Value) -> Value:
-    return builder.select(_is_plain(builder, flag), _TRANSPOSED, _PLAIN)
-
-
-def _chosen(builder: Builder, condition: Value, a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
-    return [builder.select(condition, x, y) for x, y in zip(a, b, strict=True)]
-
-
-def _at_least_one(builder: Builder, size: Value) -> Value:
-    """A leading dimension that BLAS accepts for an empty matrix too."""
-    return builder.intrinsic("llvm.smax.i64", _I64, [size, _ONE])
-
-
-def _extent(builder: Builder, rows: Value, columns: Value, leading: Value) -> Value:
-    """Elements from the first to behind the last of a column-major matrix."""
-    extent = builder.add(builder.mul(builder.sub(columns, _ONE), leading), rows)
-    return builder.intrinsic("llvm.smax.i64", _I64, [extent, const_int(_I64, 0)])
+def _factors(context: ReverseContext, saved: Sequence[Value]) -> tuple[Factor, Factor]:
+    """Alpha and beta out of what the forward part returned last."""
+    values = tuple(map(context.value, saved))
+    return values[: len(values) // 2], values[len(values) // 2 :]
 
 
 def _effects(reads: tuple[int, ...], writes: int) -> Effects:

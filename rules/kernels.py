@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from irad.ir import types
@@ -35,6 +36,46 @@ def scale_matrix(
     parameters = (types.I64, types.I64, type_, types.PTR, types.I64)
     kernel = _kernel(builder.module, "scale_matrix", type_, parameters, _scale_matrix)
     builder.call(kernel, [rows, columns, scale, matrix, leading])
+
+
+def add_scaled_complex(
+    builder: Builder,
+    type_: FloatType,
+    count: Value,
+    scale: tuple[Value, Value],
+    sign: Value,
+    x: Value,
+    y: Value,
+    step: Value,
+) -> None:
+    """`y[i] += scale * x[i]` of complex numbers, as `add_scaled`; ``sign`` −1.0 takes the conjugates of ``x``."""
+    parameters = (types.I64, type_, type_, type_, types.PTR, types.PTR, types.I64)
+    kernel = _kernel(builder.module, "add_scaled_complex", type_, parameters, _add_scaled_complex)
+    builder.call(kernel, [count, *scale, sign, x, y, step])
+
+
+def scale_complex_matrix(
+    builder: Builder,
+    type_: FloatType,
+    rows: Value,
+    columns: Value,
+    scale: tuple[Value, Value],
+    matrix: Value,
+    leading: Value,
+) -> None:
+    """`matrix *= scale` of complex numbers, as `scale_matrix`."""
+    parameters = (types.I64, types.I64, type_, type_, types.PTR, types.I64)
+    kernel = _kernel(builder.module, "scale_complex_matrix", type_, parameters, _scale_complex_matrix)
+    builder.call(kernel, [rows, columns, *scale, matrix, leading])
+
+
+def conjugate_matrix(
+    builder: Builder, type_: FloatType, rows: Value, columns: Value, matrix: Value, leading: Value
+) -> None:
+    """Replaces complex numbers by their conjugates, columns ``leading`` elements apart."""
+    parameters = (types.I64, types.I64, types.PTR, types.I64)
+    kernel = _kernel(builder.module, "conjugate_matrix", type_, parameters, _conjugate_matrix)
+    builder.call(kernel, [rows, columns, matrix, leading])
 
 
 def _kernel(
@@ -81,6 +122,67 @@ def _scale_matrix(function: Function, type_: FloatType) -> None:
     inner.close(builder)
     outer.close(builder)
     builder.ret()
+
+
+def _add_scaled_complex(function: Function, type_: FloatType) -> None:
+    count, real, imag, sign, x, y, step = function.params
+    zero = const_float(type_, 0.0)
+    builder = Builder(function.add_block("entry"))
+    distance = builder.intrinsic("llvm.abs.i64", types.I64, [step, const_int(types.I1, 0)])
+    nothing = builder.and_(builder.fcmp("oeq", real, zero), builder.fcmp("oeq", imag, zero))
+    loop = _Loop.open(builder, builder.select(nothing, _ZERO, count))
+    index = builder.mul(loop.index, distance)
+    (x_real, x_imag), (y_real, y_imag) = _parts(builder, type_, x, index), _parts(builder, type_, y, index)
+    a, b = builder.load(type_, x_real), builder.fmul(sign, builder.load(type_, x_imag))
+    product_real = builder.fsub(builder.fmul(real, a), builder.fmul(imag, b))
+    product_imag = builder.fadd(builder.fmul(real, b), builder.fmul(imag, a))
+    for part, product in ((y_real, product_real), (y_imag, product_imag)):
+        builder.store(builder.fadd(builder.load(type_, part), product), part)
+    loop.close(builder)
+    builder.ret()
+
+
+def _scale_complex_matrix(function: Function, type_: FloatType) -> None:
+    rows, columns, real, imag, matrix, leading = function.params
+    zero = const_float(type_, 0.0)
+    builder = Builder(function.add_block("entry"))
+    clear = builder.and_(builder.fcmp("oeq", real, zero), builder.fcmp("oeq", imag, zero))
+    with _each_element(builder, type_, rows, columns, matrix, leading) as parts:
+        a, b = (builder.load(type_, part) for part in parts)
+        products = (
+            builder.fsub(builder.fmul(real, a), builder.fmul(imag, b)),
+            builder.fadd(builder.fmul(real, b), builder.fmul(imag, a)),
+        )
+        for part, product in zip(parts, products, strict=True):
+            builder.store(builder.select(clear, zero, product), part)
+    builder.ret()
+
+
+def _conjugate_matrix(function: Function, type_: FloatType) -> None:
+    rows, columns, matrix, leading = function.params
+    builder = Builder(function.add_block("entry"))
+    with _each_element(builder, type_, rows, columns, matrix, leading) as (_, imag):
+        builder.store(builder.fneg(builder.load(type_, imag)), imag)
+    builder.ret()
+
+
+@contextmanager
+def _each_element(
+    builder: Builder, type_: FloatType, rows: Value, columns: Value, matrix: Value, leading: Value
+) -> Iterator[tuple[Value, Value]]:
+    """Loops over a complex matrix in column-major order; gives pointers to real and imaginary part."""
+    outer = _Loop.open(builder, columns)
+    start = builder.mul(outer.index, leading)
+    inner = _Loop.open(builder, rows)
+    yield _parts(builder, type_, matrix, builder.add(start, inner.index))
+    inner.close(builder)
+    outer.close(builder)
+
+
+def _parts(builder: Builder, type_: FloatType, base: Value, index: Value) -> tuple[Value, Value]:
+    """Pointers to real and imaginary part of a complex number in an array."""
+    real = builder.gep(type_, base, [builder.mul(index, const_int(types.I64, 2))])
+    return real, builder.gep(type_, real, [_ONE])
 
 
 @dataclass(slots=True)

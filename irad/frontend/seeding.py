@@ -138,9 +138,7 @@ def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
     target, source = (builder.bitcast(pointer, cgutils.voidptr_t) for pointer in (place, item))
     for offset, float_type in abi.floats_of_element(element):
         pointer = float_type.as_pointer()
-        to, other = (
-            builder.bitcast(builder.gep(base, [cgutils.intp_t(offset)]), pointer) for base in (target, source)
-        )
+        to, other = (builder.bitcast(builder.gep(base, [cgutils.intp_t(offset)]), pointer) for base in (target, source))
         total = builder.fadd(builder.load(to, align=1), builder.load(other, align=1))
         builder.store(total, to, align=1)
 

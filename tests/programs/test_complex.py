@@ -65,7 +65,7 @@ def several_complex_results(z, a):
 @PROGRAMS.at(Z, np.float32(1.5))
 @njit
 def mixed_with_floats(z, x):
-    w = z * x + x / z + x ** z
+    w = z * x + x / z + x**z
     return abs(w * complex(x, -x)) ** 2
 
 
@@ -157,7 +157,9 @@ for _name, _function in FUNCTIONS.items():
 @PROGRAMS.at(np.complex64(W))
 @njit
 def parts(z):
-    return abs(z) * cmath.phase(z) + z.conjugate().imag * z.real + np.angle(z) ** 2 + np.abs(z) + np.real(z) * np.imag(z)
+    return (
+        abs(z) * cmath.phase(z) + z.conjugate().imag * z.real + np.angle(z) ** 2 + np.abs(z) + np.real(z) * np.imag(z)
+    )
 
 
 @PROGRAMS.at(1.5, 0.75)
@@ -283,6 +285,37 @@ def lists_of_numbers(a):
     for z in items:
         s += z
     return abs(s)
+
+
+# ------------------------------------------------------------------------------------------------ products
+
+
+@PROGRAMS.at(matrix(3, 2), matrix(2, 4, seed=1), numbers(4))
+@PROGRAMS.at(np.asfortranarray(matrix(3, 2)), matrix(4, 2, seed=1).T, numbers(4))
+@PROGRAMS.at(matrix(3, 2, dtype=np.complex64), matrix(2, 4, dtype=np.complex64), numbers(4, np.complex64), **SINGLE)
+@njit
+def matrix_products(a, b, v):
+    c = a @ b
+    d = np.dot(c, v)
+    e = d @ a
+    return np.dot(e, e), np.vdot(d, c[:, 0].copy()), np.linalg.norm(e) * np.linalg.norm(v)
+
+
+@PROGRAMS.at(matrix(3, 3))
+@njit
+def product_with_itself(a):
+    b = a
+    for _ in range(3):
+        b = b @ a
+    return np.trace(b).imag
+
+
+@PROGRAMS.at(matrix(2, 2), np.array([[0.5, 1.5], [2.0, -1.0]]))
+@njit
+def product_with_reals(a, x):
+    out = np.empty_like(a)
+    np.dot(a, x.astype(np.complex128), out)
+    return np.abs(np.kron(out, a)).sum()
 
 
 @PROGRAMS.at(numbers(3), np.array([0.5, 1.5, 2.5]))

@@ -26,8 +26,8 @@ from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 
 REGISTRY = Registry.of(*ALL)
-ELEMENT = {"d": types.DOUBLE, "s": types.FLOAT}
-DTYPE = {"d": np.float64, "s": np.float32}
+ELEMENT = {"d": types.DOUBLE, "s": types.FLOAT, "z": types.DOUBLE, "c": types.FLOAT}
+DTYPE = {"d": np.float64, "s": np.float32, "z": np.complex128, "c": np.complex64}
 
 
 @dataclass
@@ -100,9 +100,12 @@ def number(value: int) -> Value:
     return const_int(types.I64, value)
 
 
-def slot(builder: Builder, type_: types.FloatType, value: float | Value) -> Value:
-    pointer = builder.alloca(type_)
-    builder.store(value if isinstance(value, Value) else const_float(type_, value), pointer)
+def slot(builder: Builder, type_: types.FloatType, value: complex | Value) -> Value:
+    parts = [value.real, value.imag] if isinstance(value, complex) else [value]
+    pointer = builder.alloca(types.array_type(2, type_) if isinstance(value, complex) else type_)
+    for i, part in enumerate(parts):
+        place = builder.byte_offset(pointer, i * types.size_of(type_)) if i else pointer
+        builder.store(part if isinstance(part, Value) else const_float(type_, part), place)
     return pointer
 
 
@@ -170,15 +173,40 @@ def execute(module: Module, arrays: Sequence[np.ndarray | None]) -> None:
 
 def close(kind: str, given: np.ndarray, expected: np.ndarray) -> None:
     np.testing.assert_allclose(
-        given, expected, rtol=1e-12 if kind == "d" else 2e-4, atol=1e-12 if kind == "d" else 2e-5
+        given, expected, rtol=1e-12 if kind in "dz" else 2e-4, atol=1e-12 if kind in "dz" else 2e-5
     )
 
 
 def random_array(kind: str, *shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng((seed, *shape)).normal(size=shape).astype(DTYPE[kind])
+    rng = np.random.default_rng((seed, *shape))
+    real = rng.normal(size=shape)
+    return (real + 1j * rng.normal(size=shape) if kind in "cz" else real).astype(DTYPE[kind])
+
+
+def factor(kind: str, value: float) -> complex:
+    """A number of the kind's type; a complex one with an imaginary part, unless it is 0 or 1."""
+    return complex(value, 0.75 if value not in (0, 1) else 0) if kind in "cz" else value
+
+
+def conj_t(a: np.ndarray) -> np.ndarray:
+    return np.conj(a.T)
 
 
 # ------------------------------------------------------------------------------------------------ dot
+
+
+@pytest.mark.parametrize(("kind", "overwrite", "n"), list(product("cz", [(), (0, 1)], [0, 7])))
+@pytest.mark.parametrize("conjugate", [0, 1])
+def test_complex_dot(kind: str, overwrite: tuple[int, ...], n: int, conjugate: int):
+    x, y, out = random_array(kind, n), random_array(kind, n, seed=1), np.zeros(1, DTYPE[kind])
+    x0, y0 = x.copy(), y.copy()
+    x_bar, y_bar, out_bar = np.ones_like(x), np.ones_like(y), np.array([2.5 - 1j], DTYPE[kind])
+    program = Program(kind, [x, y, out], [x_bar, y_bar, out_bar], overwrite)
+    program.run("numba_xxdot", lambda b, p: [letter(kind), const_int(types.I8, conjugate), number(n), *p])
+    close(kind, out, np.array([np.vdot(x0, y0) if conjugate else x0 @ y0]))
+    close(kind, x_bar, 1 + ((2.5 + 1j) * y0 if conjugate else (2.5 - 1j) * np.conj(y0)))
+    close(kind, y_bar, 1 + (2.5 - 1j) * (x0 if conjugate else np.conj(x0)))
+    assert out_bar[0] == 0
 
 
 @pytest.mark.parametrize(("kind", "overwrite", "n"), list(product("ds", [(), (0, 1)], [0, 1, 7])))
@@ -223,10 +251,11 @@ def test_a_zero_cotangent_stays_zero_beside_infinities():
 # ------------------------------------------------------------------------------------------------ norm
 
 
-@pytest.mark.parametrize(("kind", "overwrite", "step"), list(product("ds", [(), (0,)], [1, 3])))
+@pytest.mark.parametrize(("kind", "overwrite", "step"), list(product("dscz", [(), (0,)], [1, 3])))
 def test_norm(kind: str, overwrite: tuple[int, ...], step: int):
-    x, out = random_array(kind, 10), np.zeros(1, DTYPE[kind])
-    x_bar, out_bar = np.zeros_like(x), np.array([2.0], DTYPE[kind])
+    x, real = random_array(kind, 10), DTYPE["d" if kind in "dz" else "s"]
+    out = np.zeros(1, real)
+    x_bar, out_bar = np.zeros_like(x), np.array([2.0], real)
     taken = x[::step].copy()
     program = Program(kind, [x, out], [x_bar, out_bar], overwrite)
     program.run("numba_xxnrm2", lambda b, p: [letter(kind), number(len(taken)), p[0], number(step), p[1]])
@@ -255,10 +284,10 @@ def test_norm_keeps_a_zero_cotangent_zero():
 
 
 @pytest.mark.parametrize(
-    ("kind", "trans", "overwrite", "beta"), list(product("ds", "nt", [(), (0, 1)], [0.0, 1.0, 0.5]))
+    ("kind", "trans", "overwrite", "beta"), list(product("dscz", "nt", [(), (0, 1)], [0.0, 1.0, 0.5]))
 )
-def test_matrix_times_vector(kind: str, trans: str, overwrite: tuple[int, ...], beta: float):
-    type_, alpha = ELEMENT[kind], 1.5
+def test_matrix_times_vector(kind: str, trans: str, overwrite: tuple[int, ...], beta: complex):
+    type_, alpha, beta = ELEMENT[kind], factor(kind, 1.5), factor(kind, beta)
     stored = random_array(kind, 4, 3)  # row-major 4 × 3 is column-major 3 × 4
     m, n = 3, 4
     a = stored.T.copy()
@@ -274,20 +303,20 @@ def test_matrix_times_vector(kind: str, trans: str, overwrite: tuple[int, ...], 
 
     Program(kind, [stored, x, y], [a_bar, x_bar, y_bar], overwrite).run("numba_xxgemv", arguments)
     close(kind, y, alpha * operator @ x0 + beta * y0)
-    outer = np.outer(seed, x0) if trans == "n" else np.outer(x0, seed)
-    close(kind, a_bar.T, 1 + alpha * outer)
-    close(kind, x_bar, 1 + alpha * operator.T @ seed)
-    close(kind, y_bar, beta * seed)
+    outer = np.outer(seed, np.conj(x0)) if trans == "n" else np.outer(np.conj(x0), seed)
+    close(kind, a_bar.T, 1 + np.conj(alpha) * outer)
+    close(kind, x_bar, 1 + np.conj(alpha) * conj_t(operator) @ seed)
+    close(kind, y_bar, np.conj(beta) * seed)
 
 
 # ------------------------------------------------------------------------------------------------ matrix times matrix
 
 
 @pytest.mark.parametrize(
-    ("kind", "transa", "transb", "overwrite", "beta"), list(product("ds", "nt", "nt", [(), (0, 1)], [0.0, 0.5]))
+    ("kind", "transa", "transb", "overwrite", "beta"), list(product("dscz", "nt", "nt", [(), (0, 1)], [0.0, 0.5]))
 )
-def test_matrix_times_matrix(kind: str, transa: str, transb: str, overwrite: tuple[int, ...], beta: float):
-    type_, alpha, (m, n, k) = ELEMENT[kind], -0.5, (2, 3, 4)
+def test_matrix_times_matrix(kind: str, transa: str, transb: str, overwrite: tuple[int, ...], beta: complex):
+    type_, alpha, beta, (m, n, k) = ELEMENT[kind], factor(kind, -0.5), factor(kind, beta), (2, 3, 4)
     op_a, op_b = random_array(kind, m, k), random_array(kind, k, n, seed=1)
     a = (op_a if transa == "n" else op_a.T).copy(order="F")
     b = (op_b if transb == "n" else op_b.T).copy(order="F")
@@ -313,10 +342,10 @@ def test_matrix_times_matrix(kind: str, transa: str, transb: str, overwrite: tup
 
     Program(kind, [a, b, c], [a_bar, b_bar, c_bar], overwrite).run("numba_xxgemm", arguments)
     close(kind, c, alpha * op_a @ op_b + beta * c0)
-    expected_a, expected_b = alpha * seed @ op_b.T, alpha * op_a.T @ seed
+    expected_a, expected_b = np.conj(alpha) * seed @ conj_t(op_b), np.conj(alpha) * conj_t(op_a) @ seed
     close(kind, a_bar, 1 + (expected_a if transa == "n" else expected_a.T))
     close(kind, b_bar, 1 + (expected_b if transb == "n" else expected_b.T))
-    close(kind, c_bar, beta * seed)
+    close(kind, c_bar, np.conj(beta) * seed)
 
 
 def test_a_matrix_times_itself():
@@ -381,12 +410,11 @@ def test_a_transposition_known_at_run_time():
     close("d", b_bar, op_a.T @ seed)
 
 
-@pytest.mark.parametrize(("kind", "word"), [("z", "complex128"), ("c", "complex64")])
-def test_complex_products_are_refused_by_name(kind: str, word: str):
+def test_an_unknown_element_type_is_refused():
     program = Program("d", [np.ones(1)] * 3, [np.ones(1)] * 3)
-    with pytest.raises(UnsupportedError, match=word) as caught:
-        program.run("numba_xxdot", lambda b, p: [letter(kind), const_int(types.I8, 0), number(1), *p])
-    assert "loops" in caught.value.remedy
+    with pytest.raises(UnsupportedError, match="element type") as caught:
+        program.run("numba_xxdot", lambda b, p: [b.load(types.I8, p[0]), const_int(types.I8, 0), number(1), *p])
+    assert "separate functions" in caught.value.remedy
 
 
 def test_an_active_factor_is_refused():
