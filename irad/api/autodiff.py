@@ -9,7 +9,8 @@ from irad.api.annotate import ROLES, Active, Annotation, Const, Mode
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.errors import SignatureError
 from irad.frontend.annotations import Returns, Role, Seed, Task
-from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.lowering import python_type
 from irad.frontend.numba_cpu import location_of
 from irad.options import Options
 
@@ -83,10 +84,11 @@ def _build(
     )
     function = primal.py_func
     has_seed = seed is Seed.GIVEN
-    targets = [f"irad_target{position}" for position in task.destinations]
+    targets = [f"{INTERNAL}target{position}" for position in task.destinations]
     call = intrinsic_call(primal, task, parameter_names(function), has_targets=bool(targets), has_seed=has_seed)
     more = [f"({''.join(t + ', ' for t in targets)})"] if targets else []
-    seeds = ["irad_seed"] if has_seed else []
+    seeds = [f"{INTERNAL}seed"] if has_seed else []
     body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
     wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, {"irad_call": call})
-    return DerivativeDispatcher(wrapper, primal, "autodiff", (_build, (primal, mode, arguments, seed, options)))
+    rebuild = (_build, (primal, mode, arguments, seed, options))
+    return DerivativeDispatcher(wrapper, primal, "autodiff", rebuild, python_type(task))

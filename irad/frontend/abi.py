@@ -105,6 +105,15 @@ def parameter_types(numba_types: tuple[Any, ...]) -> tuple[Any, ...]:
     return found
 
 
+def is_representable(numba_type: Any) -> bool:
+    """Whether compiled code can hold values of a type; of float16, for one, Numba knows but the name."""
+    try:
+        parameter_types((numba_type,))
+    except NotImplementedError:
+        return False
+    return True
+
+
 def leaves_of(numba_type: Any, index: int = 0, path: tuple[int, ...] = ()) -> Iterator[Leaf]:
     """The leaves of a type, in the order of the LLVM parameters from ``index`` on."""
     if not isinstance(numba_type, types.BaseTuple):

@@ -20,7 +20,7 @@ from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
-from irad.frontend.signature import check_arguments, check_return
+from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.values import Parameter
 from irad.passes.derivative import GeneratedPair
@@ -99,6 +99,7 @@ def derivation_of(
         IradError: the program cannot be compiled or differentiated.
     """
     with compiler_lock():
+        check_representable(dispatcher.py_func, argument_types)
         caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
         check_arguments(dispatcher, caller_arguments, task)
         program = load_program(dispatcher, argument_types)

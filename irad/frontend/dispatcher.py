@@ -20,10 +20,14 @@ from irad.frontend.annotations import Task
 from irad.frontend.derivation import derivation_of
 from irad.frontend.linkable import fill_environments
 from irad.frontend.lowering import Extras, derivative_type, emit_call
+from irad.frontend.numba_boxing import compiler_boxing
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
 from irad.frontend.signature import check_destination
+
+INTERNAL = "irad_"
+"""How parameters are called that stand in front of the user's, filled by what calls a derivative."""
 
 _call = CPUDispatcher.__call__
 
@@ -34,12 +38,27 @@ class DerivativeDispatcher(CPUDispatcher):
     Attributes:
         primal: the dispatcher of the differentiated function.
         kind: the name of the public function that made it.
+
+    Args:
+        wrapper: the function to compile.
+        primal: as above.
+        kind: as above.
+        rebuild: how pickle makes it again.
+        python_type: as what Python is given results of a type; see `numba_boxing`.
     """
 
-    def __init__(self, wrapper: Callable[..., Any], primal: Any, kind: str, rebuild: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        wrapper: Callable[..., Any],
+        primal: Any,
+        kind: str,
+        rebuild: tuple[Any, ...],
+        python_type: Callable[[Any], Any],
+    ) -> None:
         self.primal, self.kind = primal, kind  # Numba asks for the repr while it initialises
         self._irad_rebuild = rebuild
-        super().__init__(wrapper, targetoptions={"nopython": True, "nogil": bool(primal.targetoptions.get("nogil"))})
+        options = {"nopython": True, "nogil": bool(primal.targetoptions.get("nogil"))}
+        super().__init__(wrapper, targetoptions=options, pipeline_class=compiler_boxing(python_type))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the derivative; specialises it first for new types.
@@ -67,12 +86,15 @@ class DerivativeDispatcher(CPUDispatcher):
 
     def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises a SignatureError if the call itself is at fault for Numba's TypeError."""
+        mine = inspect.signature(self.py_func)
+        internal = [name for name in mine.parameters if name.startswith(INTERNAL)]  # `autodiff` fills them itself
+        public = mine.replace(parameters=list(mine.parameters.values())[len(internal) :])
         try:
-            inspect.signature(self.py_func).bind(*args, **kwargs)
+            public.bind(*args[len(internal) :], **kwargs)
         except TypeError as misfit:
             raise SignatureError(
                 f"{self!r} cannot be called so: {misfit}",
-                f"call it as {self.py_func.__name__}{inspect.signature(self.py_func)}",
+                f"give the arguments {public}" if internal else f"call it as {self.py_func.__name__}{public}",
                 location=location_of(self.primal.py_func),
             ) from error
 

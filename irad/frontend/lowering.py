@@ -17,9 +17,10 @@ from numba.core import cgutils
 
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
-from irad.frontend.annotations import Returns, Role, Seed
+from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.argument_memory import ArgumentMemory, array_at
 from irad.frontend.derivation import Derivation
+from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import NO_MEMORY
 from irad.passes.exhaustion import EXHAUSTED
@@ -324,6 +325,25 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
             return context.make_tuple(builder, result_type, (value, gradient))
         case Returns.GRADIENT_AND_VALUE:
             return context.make_tuple(builder, result_type, (gradient, value))
+
+
+def python_type(task: Task) -> Callable[[Any], Any]:
+    """As what Python is given the results of a task: gradients in single precision stay NumPy scalars."""
+
+    def gradient_and(result: Any, position: int) -> Any:
+        items = list(result.types)
+        items[position] = with_numpy_numbers(items[position])
+        return types.Tuple(tuple(items))
+
+    match task.returns:
+        case Returns.VALUE:
+            return lambda result: result
+        case Returns.GRADIENT if not task.has_aux:
+            return with_numpy_numbers
+        case Returns.VALUE_AND_GRADIENT:
+            return lambda result: gradient_and(result, 1)
+        case _:
+            return lambda result: gradient_and(result, 0)
 
 
 def structured(

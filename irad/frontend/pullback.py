@@ -25,10 +25,11 @@ from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
 from irad.frontend.linkable import resident
 from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
+from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, allocate_zeroed, extent_of
-from irad.frontend.signature import may_have_derivative
+from irad.frontend.signature import check_representable, may_have_derivative
 from irad.options import Options
 
 STATE_TYPE = types.Array(types.uint8, 1, "C")
@@ -88,10 +89,11 @@ class ForwardDispatcher(DerivativeDispatcher):
 
         body = {"irad_call": make_intrinsic(names, define)}
         wrapper = make_wrapper("vjp", primal.py_func, [], "irad_call({arguments})", body)
-        super().__init__(wrapper, primal, "vjp", rebuild)
+        super().__init__(wrapper, primal, "vjp", rebuild, lambda result: result)
 
 
 def _derivation(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
+    check_representable(primal.py_func, argument_types)
     arguments = abi.arguments_of(primal.py_func, argument_types)
     roles = tuple((a.position, Role.GRADIENT) for a in arguments if may_have_derivative(a))
     if not roles:
@@ -118,7 +120,7 @@ def _pullback(primal: Any, derivation: Derivation) -> DerivativeDispatcher:
 
     names = parameter_names(like)
     wrapper = make_wrapper("pullback", like, [], "irad_call({arguments})", {"irad_call": make_intrinsic(names, define)})
-    return DerivativeDispatcher(wrapper, primal, "pullback", (_no_pickle, ()))
+    return DerivativeDispatcher(wrapper, primal, "pullback", (_no_pickle, ()), with_numpy_numbers)
 
 
 def _no_pickle() -> None:

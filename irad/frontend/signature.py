@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from irad.errors import SignatureError, UnsupportedError
@@ -10,6 +11,21 @@ from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
+
+
+def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
+    """Checks that compiled code can hold the arguments of a call.
+
+    Raises:
+        UnsupportedError: it cannot hold one.
+    """
+    for name, numba_type in zip(inspect.signature(function).parameters, argument_types, strict=True):
+        if not abi.is_representable(numba_type):
+            raise UnsupportedError(
+                f"argument {name} of {function.__qualname__} is a {numba_type}, which Numba cannot compile",
+                f"pass a type that it knows, as {name}.astype(np.float32) gives one",
+                location=location_of(function),
+            )
 
 
 def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task) -> None:

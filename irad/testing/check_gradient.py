@@ -201,10 +201,8 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
             assert len(found) == len(like), place
             for i, (a, b) in enumerate(zip(found, like, strict=True)):
                 assert_same_structure(a, b, f"entry {i} of {place}")
-        case np.inexact():
-            # Numba hands every number to Python as a float, the result of a function of float32 as well.
-            wanted = (complex if isinstance(like, np.complexfloating) else float) | type(like)
-            assert isinstance(found, wanted), f"{place}: {type(found).__name__} for {type(like).__name__}"
+        case np.inexact() if like.dtype in (np.float32, np.complex64):
+            assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
         case np.ndarray() | np.generic() if has_leaves(like):
             array = np.asarray(found)
             assert array.dtype == like.dtype, f"{place}: dtype {array.dtype} for {like.dtype}"

@@ -80,7 +80,9 @@ def test_float32_scalar_in_float32_out(dtype):
         return x * x * x
 
     gradient = irad.grad(cube)
-    gradient(dtype(2.0))
+    found = gradient(dtype(2.0))
+    assert found == 12.0
+    assert type(found) is (np.float32 if dtype is np.float32 else float)
     [signature] = gradient.nopython_signatures
     assert signature.return_type == numba.from_dtype(np.dtype(dtype))
 

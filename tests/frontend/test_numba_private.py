@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from numba import float64, njit, typeof
-from numba.core import callconv, codegen, compiler, cpu, debuginfo, lowering, types, typing
+from numba.core import callconv, codegen, compiler, cpu, debuginfo, lowering, typed_passes, types, typing
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
@@ -50,6 +50,9 @@ PRIVATE_METHODS = [
     (callconv.CPUCallConv, "_get_excinfo_argument"),
     (callconv.CPUCallConv, "_get_return_status"),
     (compiler, "_make_subtarget"),
+    (compiler.DefaultPassBuilder, "define_nopython_pipeline"),
+    (lowering.BaseLower, "create_cpython_wrapper"),
+    (typed_passes.NativeLowering, "lowering_class"),
     (debuginfo.DIBuilder, "mark_location"),
     (debuginfo.DIBuilder, "mark_variable"),
     (debuginfo.DIBuilder, "_add_location"),
