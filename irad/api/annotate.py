@@ -18,14 +18,14 @@ class Const:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Active:
-    """A float, or a tuple of floats; its derivative is returned."""
+    """A number, or a tuple of numbers; its derivative is returned."""
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duplicated:
-    """An array, or a tuple of arrays, with its shadow.
+    """An array or record, or a tuple of these, with its shadow.
 
     In comes the cotangent of the final content, out goes that of the initial content; what the function only reads has
     its derivative added.

@@ -21,6 +21,7 @@ from numba.core import cgutils
 from numba.core.datamodel.packer import ArgPacker
 
 from irad.driver import MemoryType
+from irad.frontend.numba_records import OwnedRecord
 from irad.frontend.numba_untyped import cpu_target, types
 
 RETURN_INDEX = 0
@@ -39,6 +40,12 @@ class LeafKind(enum.Enum):
     INERT = "inert"
     NUMBER = "number"  # a float or complex number, passed by value
     ARRAY = "array"
+    RECORD = "record"  # passed by a pointer
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether the derivative is a shadow."""
+        return self in (LeafKind.ARRAY, LeafKind.RECORD)
 
 
 @dataclass(frozen=True)
@@ -63,9 +70,19 @@ class Leaf:
         return isinstance(self.type, types.Array)
 
     @property
+    def has_memory(self) -> bool:
+        """Whether the leaf is an array or record, of whatever type."""
+        return isinstance(self.type, types.Array | types.Record)
+
+    @property
+    def element(self) -> Any:
+        """What its memory holds: the elements' type of an array, the type of a record."""
+        return self.type.dtype if self.is_array else self.type
+
+    @property
     def data_index(self) -> int:
-        """LLVM parameter of an array's data pointer."""
-        return self.index + DATA
+        """LLVM parameter of the pointer to its memory."""
+        return self.index + DATA if self.is_array else self.index
 
     def parts_at(self, builder: Any, place: Any) -> list[Any]:
         """Pointers to the floats of a number that lies at ``place``, in the order of the LLVM parameters."""
@@ -130,6 +147,8 @@ def kind_of(numba_type: Any) -> LeafKind:
         return LeafKind.NUMBER
     if isinstance(numba_type, types.Array) and holds_floats(numba_type.dtype):
         return LeafKind.ARRAY
+    if isinstance(numba_type, types.Record) and holds_floats(numba_type):
+        return LeafKind.RECORD
     return LeafKind.INERT
 
 
@@ -169,8 +188,15 @@ def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
             return numba_type
         case LeafKind.ARRAY if keep_arrays:
             return types.Array(numba_type.dtype, numba_type.ndim, numba_type.layout)
+        case LeafKind.RECORD:
+            return OwnedRecord(numba_type)
         case _:
             return types.none
+
+
+def owned_type(return_type: Any) -> Any:
+    """The type of a returned value where a derivative returns it among other things."""
+    return OwnedRecord(return_type) if isinstance(return_type, types.Record) else return_type
 
 
 def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
@@ -187,9 +213,9 @@ def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
 
 def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
     """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
-    if not leaf.is_array or offset != DATA:
+    if not leaf.has_memory or leaf.index + offset != leaf.data_index:
         return None
-    return memory_of_element(leaf.type.dtype)
+    return memory_of_element(leaf.element)
 
 
 def memory_of_element(element: Any) -> MemoryType | None:

@@ -14,10 +14,11 @@ from numba.np.arrayobj import populate_array
 
 from irad.errors import InternalError, SignatureError
 from irad.frontend import abi
-from irad.frontend.abi import Argument, Leaf, LeafKind
+from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory_checks import MemoryChecks, Tracked
+from irad.frontend.numba_records import owned_record
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import (
     MEMINFO_TYPE,
@@ -70,9 +71,7 @@ class ArgumentMemory:
         self._held = held
         self._owned = _Owned()
         self._scratch: dict[int, Any] = {}
-        self.tracked = [
-            self._track(argument, leaf, targets) for argument, leaf in derivation.active_leaves(LeafKind.ARRAY)
-        ]
+        self.tracked = [self._track(argument, leaf, targets) for argument, leaf in derivation.active_memory()]
         MemoryChecks(builder, derivation, flat, self.tracked, self.refuse).run()
         self._allocate()
 
@@ -80,20 +79,23 @@ class ArgumentMemory:
 
     def _track(self, argument: Argument, leaf: Leaf, targets: Mapping[int, tuple[Any, Any]]) -> Tracked:
         role = self.derivation.task.role_of(argument.position)
-        if role in (Role.GRADIENT, Role.INTO) and leaf.type.layout == "A" and not leaf.type.mutable:
+        is_fresh = role in (Role.GRADIENT, Role.INTO)
+        if is_fresh and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
             self._separate(leaf)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:
-            tracked.target = array_at(self.context, self.builder, *targets[argument.position], leaf.path)
+            tracked.target = memory_at(self.context, self.builder, *targets[argument.position], leaf.path)
             tracked.target_extent = self._extent_of_target(tracked)
         return tracked
 
     def _extent_of_target(self, tracked: Tracked) -> Extent:
         assert tracked.target is not None
-        array, array_type = tracked.target
-        leaf = Leaf(array_type, LeafKind.ARRAY, 0, ())
-        flat = self.context.get_arg_packer((array_type,)).as_arguments(self.builder, [array._getvalue()])
-        return extent_of(self.builder, leaf, flat)
+        target, target_type = tracked.target
+        leaf = Leaf(target_type, tracked.leaf.kind, 0, ())
+        value = target._getvalue() if leaf.is_array else target
+        return extent_of(
+            self.builder, leaf, self.context.get_arg_packer((target_type,)).as_arguments(self.builder, [value])
+        )
 
     def _separate(self, leaf: Leaf) -> None:
         """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""
@@ -179,10 +181,11 @@ class ArgumentMemory:
 
     def _data_of(self, tracked: Tracked) -> Any:
         assert tracked.target is not None
-        return self.builder.bitcast(tracked.target[0].data, _VOID_POINTER)
+        target, _ = tracked.target
+        return self.builder.bitcast(target.data if tracked.leaf.is_array else target, _VOID_POINTER)
 
     def _allocate_alone(self, tracked: Tracked) -> None:
-        if tracked.target is not None and tracked.leaf.type.layout == tracked.target[1].layout != "A":
+        if tracked.target is not None and _lies_alike(tracked.leaf.type, tracked.target[1]):
             assert tracked.target_extent is not None
             tracked.shadow = self._data_of(tracked)
             cgutils.memset(self.builder, tracked.shadow, tracked.target_extent.size(self.builder), 0)
@@ -213,14 +216,14 @@ class ArgumentMemory:
 
     def _allocate_scratch(self) -> None:
         """Shadows of constant pointers that the engine asks for, because they meet active ones."""
-        arrays = {leaf.data_index: leaf for a in self.derivation.arguments for leaf in a.leaves if leaf.is_array}
+        leaves = {leaf.data_index: leaf for a in self.derivation.arguments for leaf in a.leaves if leaf.has_memory}
         known = {tracked.leaf.data_index for tracked in self.tracked}
         for index in self.derivation.compiled.derivative.shadows:
             if index == abi.RETURN_INDEX or index in known:
                 continue
-            if index not in arrays:
-                raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is no array")
-            extent = extent_of(self.builder, arrays[index], self.flat)
+            if index not in leaves:
+                raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is no memory")
+            extent = extent_of(self.builder, leaves[index], self.flat)
             meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
 
@@ -260,6 +263,10 @@ class ArgumentMemory:
                 continue
             assert tracked.target is not None
             array, array_type = tracked.target
+            if not tracked.leaf.is_array:
+                size = tracked.extent.size(builder)
+                cgutils.raw_memcpy(builder, self._data_of(tracked), tracked.shadow, size, 1)
+                continue
             shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
             data = builder.bitcast(tracked.shadow, self.flat[tracked.leaf.data_index].type)
             with cgutils.loop_nest(builder, shape, _INTP) as indices:
@@ -268,14 +275,19 @@ class ArgumentMemory:
                 builder.store(item, place)
 
     def gradient_of(self, leaf: Leaf, gradient_type: Any) -> Any:
-        """The derivative of an array as a Numba value, a new reference."""
+        """The derivative of an array or record as a Numba value, a new reference."""
         tracked = next(t for t in self.tracked if t.leaf.index == leaf.index)
         if tracked.role is Role.MIXED:
             assert tracked.target is not None
-            array, array_type = tracked.target
-            value = array._getvalue()
-            self.context.nrt.incref(self.builder, array_type, value)
+            target, target_type = tracked.target
+            if not leaf.is_array:
+                return self.filled_record(leaf.type, self.new_record(leaf.type), target)
+            value = target._getvalue()
+            self.context.nrt.incref(self.builder, target_type, value)
             return value
+        if not leaf.is_array:
+            meminfo = self.builder.load(tracked.meminfo)
+            return owned_record(self.context, self.builder, leaf.type, meminfo, tracked.shadow)
         array = self.context.make_array(gradient_type)(self.context, self.builder)
         populate_array(
             array,
@@ -287,12 +299,30 @@ class ArgumentMemory:
         )
         return array._getvalue()
 
+    def new_record(self, record: Any) -> Any:
+        """Memory for a record among the results; its meminfo."""
+        return self._allocated(_INTP(record.size), self._slot(self._owned.results))
 
-def array_at(context: Any, builder: Any, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
-    """The array at a path of a value, with its type."""
+    def filled_record(self, record: Any, meminfo: Any, content: Any) -> Any:
+        """A value of type `OwnedRecord` in memory that `new_record` gave, a copy of the record at a pointer."""
+        data = self.context.nrt.meminfo_data(self.builder, meminfo)
+        source = self.builder.bitcast(content, _VOID_POINTER)
+        cgutils.raw_memcpy(self.builder, data, source, _INTP(record.size), 1)
+        return owned_record(self.context, self.builder, record, meminfo, data)
+
+
+def _lies_alike(argument_type: Any, target_type: Any) -> bool:
+    """Whether the elements of two arrays of one shape, or two records, are certain to lie at the same offsets."""
+    return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
+
+
+def memory_at(context: Any, builder: Any, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
+    """The array, as a struct proxy, or the record at a path of a value, with its type."""
     for step in path:
         numba_type = numba_type.types[step]
     if path:
         value = builder.extract_value(value, list(path))
+    if isinstance(numba_type, types.Record):
+        return value, numba_type
     assert isinstance(numba_type, types.Array)
     return context.make_array(numba_type)(context, builder, value), numba_type

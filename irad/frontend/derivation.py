@@ -69,15 +69,19 @@ class Derivation:
     return_type: Any
     compiled: Compiled
 
-    def active_leaves(self, kind: LeafKind) -> list[tuple[Argument, Leaf]]:
-        """The leaves of one kind of all differentiated arguments, in the order of the LLVM parameters."""
-        return [
-            (argument, leaf)
-            for argument in self.arguments
-            if self.task.role_of(argument.position) is not Role.CONST
-            for leaf in argument.leaves
-            if leaf.kind is kind
-        ]
+    def active_numbers(self) -> list[tuple[Argument, Leaf]]:
+        """The numbers in all differentiated arguments, in the order of the LLVM parameters."""
+        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind is LeafKind.NUMBER]
+
+    def active_memory(self) -> list[tuple[Argument, Leaf]]:
+        """The arrays and records in all differentiated arguments, in the order of the LLVM parameters."""
+        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_memory]
+
+    def _active_leaves(self) -> Iterator[tuple[Argument, Leaf]]:
+        for argument in self.arguments:
+            if self.task.role_of(argument.position) is not Role.CONST:
+                for leaf in argument.leaves:
+                    yield argument, leaf
 
 
 _MEMO = "_irad_compiled_derivatives"  # on the dispatcher: the values refer to it
@@ -149,7 +153,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
 def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
     if leaf.kind is LeafKind.NUMBER:
         return ParameterKind.ACTIVE
-    if leaf.kind is LeafKind.ARRAY and offset == abi.DATA:
+    if leaf.kind.has_memory and leaf.index + offset == leaf.data_index:
         return ParameterKind.SHADOW
     return ParameterKind.CONST
 

@@ -18,7 +18,7 @@ from numba.core import cgutils
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed, Task
-from irad.frontend.argument_memory import ArgumentMemory, array_at
+from irad.frontend.argument_memory import ArgumentMemory, memory_at
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
@@ -57,7 +57,7 @@ class Cotangents:
 
     def __init__(self, context: Any, builder: Any, derivation: Derivation) -> None:
         self._context, self._builder = context, builder
-        self._leaves = [leaf for _, leaf in derivation.active_leaves(LeafKind.NUMBER)]
+        self._leaves = [leaf for _, leaf in derivation.active_numbers()]
         self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.type)) for leaf in self._leaves}
 
     def _zeroed(self, llvm_type: Any) -> Any:
@@ -90,6 +90,7 @@ class Sweeps:
         derivation: what is called.
         arguments: the caller's values, one per parameter of the primal.
         extras: what the caller passes besides.
+        keeps_value: whether the value is handed on: if it is a record it is copied out of memory that may end.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Sweeps:
         derivation: Derivation,
         arguments: Sequence[Any],
         extras: Extras,
+        keeps_value: bool,
     ) -> None:
         self.context, self.builder, self.derivation = context, builder, derivation
         casts = zip(arguments, derivation.argument_types, derivation.parameter_types, strict=True)
@@ -109,6 +111,8 @@ class Sweeps:
         self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
         self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
         self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, extras.held)
+        is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
+        self._record = self.memory.new_record(derivation.return_type) if is_copied else None
         self.cotangents = Cotangents(context, builder, derivation)
         context.active_code_library.add_linking_library(derivation.compiled.library)
 
@@ -191,6 +195,12 @@ class Sweeps:
         raw = self.builder.load(self.return_pointer)
         return self.context.get_returned_value(self.builder, self.derivation.return_type, raw)
 
+    def kept_value(self) -> Any:
+        """What the primal returned as a value of the type `abi.owned_type`."""
+        if self._record is None:
+            return self.value()
+        return self.memory.filled_record(self.derivation.return_type, self._record, self.value())
+
     def drop_value(self) -> None:
         """Releases what the primal returned."""
         self.context.nrt.decref(self.builder, self.derivation.return_type, self.value())
@@ -212,7 +222,8 @@ def emit_call(
     Returns:
         The result, a new reference.
     """
-    sweeps = Sweeps(context, builder, derivation, arguments, extras)
+    keeps_value = derivation.task.returns is not Returns.GRADIENT
+    sweeps = Sweeps(context, builder, derivation, arguments, extras, keeps_value)
     _check_scalars(sweeps, extras)
     frame = sweeps.frame_on_stack()
     arena = sweeps.open_arena("irad.arena_open")
@@ -237,10 +248,10 @@ def emit_call(
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:
     """The numbers whose derivative is written to an array, each with that array and its type."""
-    for argument, leaf in sweeps.derivation.active_leaves(LeafKind.NUMBER):
+    for argument, leaf in sweeps.derivation.active_numbers():
         if sweeps.derivation.task.role_of(argument.position) is Role.INTO:
             target = extras.targets[argument.position]
-            yield argument, leaf, *array_at(sweeps.context, sweeps.builder, *target, leaf.path)
+            yield argument, leaf, *memory_at(sweeps.context, sweeps.builder, *target, leaf.path)
 
 
 def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
@@ -294,11 +305,11 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     """Builds what the task returns; the value is dropped where it is not part of that."""
     context, builder, task = sweeps.context, sweeps.builder, sweeps.derivation.task
     if task.returns is Returns.VALUE:
-        return sweeps.value()
+        return sweeps.kept_value()
     caller_arguments = sweeps.derivation.caller_arguments
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
-        if leaf.kind is LeafKind.ARRAY:
+        if leaf.kind.has_memory:
             return sweeps.memory.gradient_of(leaf, gradient_type)
         return sweeps.cotangents.value(leaf, gradient_type)
 
@@ -311,7 +322,7 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
         item_types.append(item_type)
     gradient = items[0] if task.single else context.make_tuple(builder, types.BaseTuple.from_types(item_types), items)
     result_type = derivative_type(sweeps.derivation, {p: t for p, (_, t) in extras.targets.items()})
-    value = sweeps.value()
+    value = sweeps.kept_value()
     match task.returns:
         case Returns.GRADIENT:
             if task.has_aux:
@@ -389,7 +400,7 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
         derivation: what is called.
         target_types: types of the destinations, by position.
     """
-    task, value_type = derivation.task, derivation.return_type
+    task, value_type = derivation.task, abi.owned_type(derivation.return_type)
     if task.returns is Returns.VALUE:
         return value_type
     found = [_gradient_type(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]

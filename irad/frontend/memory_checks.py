@@ -27,15 +27,15 @@ _INTP = cgutils.intp_t
 
 @dataclass
 class Tracked:
-    """An array leaf of a differentiated argument with its memory.
+    """An array or record leaf of a differentiated argument with its memory.
 
     Attributes:
         argument: it belongs to.
-        leaf: the array.
+        leaf: the array or record.
         role: of the argument.
         extent: its addresses.
-        target: the caller's array for the derivative and its type, or None.
-        target_extent: the addresses of that array.
+        target: the caller's array (a struct proxy) or record for the derivative and its type, or None.
+        target_extent: the addresses of that.
         shadow: pointer to the shadow of the first element.
         meminfo: slot with the reference that this call holds on the shadow's memory, or None if it is the caller's.
     """
@@ -58,7 +58,7 @@ class MemoryChecks:
         builder: of llvmlite.
         derivation: what is called.
         flat: all LLVM arguments of the primal.
-        tracked: the arrays that are differentiated.
+        tracked: the arrays and records that are differentiated.
         refuse: ends the call with a problem and a remedy when a condition holds.
     """
 
@@ -72,7 +72,8 @@ class MemoryChecks:
         """Emits all of them."""
         for tracked in self.tracked:
             if tracked.target is not None and tracked.target_extent is not None:
-                self._check_shape(tracked, *tracked.target)
+                if tracked.leaf.is_array:
+                    self._check_shape(tracked, *tracked.target)
                 self._check_overlap_with_arguments(tracked, tracked.target_extent)
         for left, right in combinations(self.tracked, 2):
             if left.target_extent is not None and right.target_extent is not None:
@@ -113,7 +114,7 @@ class MemoryChecks:
     def _check_overlap_with_arguments(self, tracked: Tracked, target: Extent) -> None:
         for argument in self.derivation.arguments:
             for leaf in argument.leaves:
-                if leaf.is_array:
+                if leaf.has_memory:
                     self.refuse(
                         overlap(self.builder, target, extent_of(self.builder, leaf, self.flat)),
                         f"{_name(tracked)} shares memory with {argument}",
@@ -148,7 +149,7 @@ class MemoryChecks:
         for argument in self.derivation.arguments:
             if self.derivation.task.role_of(argument.position) is Role.CONST:
                 for leaf in argument.leaves:
-                    if leaf.is_array:
+                    if leaf.has_memory:
                         self._check_constant(argument, leaf)
 
     def _check_constant(self, argument: Argument, leaf: Leaf) -> None:

@@ -132,13 +132,13 @@ def _no_pickle() -> None:
 
 def forward_type(derivation: Derivation) -> Any:
     """What the forward sweep returns."""
-    shadows = types.BaseTuple.from_types(
-        tuple(_shadow_type(leaf) for _, leaf in derivation.active_leaves(LeafKind.ARRAY))
-    )
-    return types.Tuple((types.intp, derivation.return_type, STATE_TYPE, shadows))
+    shadows = types.BaseTuple.from_types(tuple(_shadow_type(leaf) for _, leaf in derivation.active_memory()))
+    return types.Tuple((types.intp, abi.owned_type(derivation.return_type), STATE_TYPE, shadows))
 
 
 def _shadow_type(leaf: Leaf) -> Any:
+    if not leaf.is_array:
+        return types.Array(leaf.type, 0, "C")
     return types.Array(leaf.type.dtype, leaf.type.ndim, leaf.type.layout)
 
 
@@ -184,7 +184,7 @@ def emit_forward(
     block = context.nrt.meminfo_data(builder, state)
     places = _places(builder, derivation, block, layout)
     extras = Extras({}, held=(*held, (state, MEMINFO_TYPE)), places=places)
-    sweeps = Sweeps(context, builder, derivation, values, extras)
+    sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True)
     arena = sweeps.open_arena("irad.arena_new")
     status = sweeps.run_augmented(block, arena)
     result_type = forward_type(derivation)
@@ -192,11 +192,11 @@ def emit_forward(
     with sweeps.succeeded(status, arena, "irad.arena_delete"):
         builder.store(arena, _at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
         sweeps.memory.defer_transient(sweeps.declare("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
-        leaves = [leaf for _, leaf in derivation.active_leaves(LeafKind.ARRAY)]
+        leaves = [leaf for _, leaf in derivation.active_memory()]
         shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
         items = (
             _INTP(number),
-            sweeps.value(),
+            sweeps.kept_value(),
             _state_array(context, builder, state, block, layout),
             context.make_tuple(builder, result_type.types[3], shadows),
         )
@@ -250,7 +250,9 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
             return cotangents.value(leaf, gradient_type)
         array, array_type = next(remaining)
         copy = _copy_transposed if gradient_type.layout == "F" else _copy
-        return context.compile_internal(builder, copy, gradient_type(array_type), [array._getvalue()])
+        # A record's gradient differs from the copied array in its name only.
+        copied_type = gradient_type if leaf.is_array else array_type
+        return context.compile_internal(builder, copy, copied_type(array_type), [array._getvalue()])
 
     result_type = gradients_type(derivation)
     items = []

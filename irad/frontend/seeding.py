@@ -50,7 +50,9 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
                 return_type.ndim,
             )
             wanted = "an array of the same dtype and shape, or None"
-        case _:
+        case LeafKind.RECORD:
+            good, wanted = seed_type == return_type, "a record of the same dtype, or None"
+        case LeafKind.INERT:
             good, wanted = False, "None: the value has no derivative"
     if not good and seed_type != types.none:
         raise _misfit(name, return_type, seed_type, at, wanted)
@@ -114,6 +116,11 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, lea
     part = _extract(builder, seed, leaf.path)
     if leaf.kind is LeafKind.NUMBER:
         builder.store(context.cast(builder, part, seed_type, leaf.type), place)
+        return
+    if leaf.kind is LeafKind.RECORD:
+        data = builder.load(place)
+        with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
+            _add_floats(builder, leaf.type, data, part)
         return
     data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):

@@ -28,7 +28,7 @@ _VOID_POINTER = cgutils.voidptr_t
 
 @dataclass(frozen=True)
 class Extent:
-    """The addresses that an array spans: from ``low`` to before ``high``; ``data`` is that of its first element."""
+    """The addresses that an array or record spans: from ``low`` to before ``high``; ``data`` is that of its start."""
 
     data: Any
     low: Any
@@ -52,9 +52,11 @@ def strides_of(leaf: Leaf, flat: Sequence[Any]) -> list[Any]:
 
 
 def extent_of(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Extent:
-    """The byte extent of an array."""
+    """The byte extent of an array or record."""
     data = builder.ptrtoint(flat[leaf.data_index], _INTP)
-    item_size = _INTP(abi.size_of_element(leaf.type.dtype))
+    item_size = _INTP(abi.size_of_element(leaf.element))
+    if not leaf.is_array:
+        return Extent(data, data, builder.add(data, item_size))
     count = flat[leaf.index + abi.ITEM_COUNT]
     if leaf.type.layout in "CF":
         return Extent(data, data, builder.add(data, builder.mul(count, item_size)))

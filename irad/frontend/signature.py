@@ -61,15 +61,13 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
 
 
 def _is_refused(leaf: Leaf) -> bool:
-    scalar = leaf.type.dtype if leaf.is_array else leaf.type
-    is_record = isinstance(scalar, types.Record) and not leaf.is_array and abi.holds_floats(scalar)
-    return is_record or isinstance(scalar, _CONTAINERS)
+    return isinstance(leaf.element, _CONTAINERS)
 
 
 def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
-    """`irad.autodiff`'s annotations: a number travels by value, an array by its memory."""
+    """`irad.autodiff`'s annotations: a number travels by value, an array or record by its memory."""
     kinds = {leaf.kind for leaf in argument.leaves}
-    if role is Role.ACTIVE and LeafKind.ARRAY in kinds:
+    if role is Role.ACTIVE and any(kind.has_memory for kind in kinds):
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Active is for numbers",
             f"(a) irad.Duplicated({argument.name}, np.zeros_like({argument.name})), or irad.MixedDuplicated for a "
@@ -78,7 +76,7 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
         )
     if role is Role.SHADOW and LeafKind.NUMBER in kinds:
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Duplicated is for arrays",
+            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Duplicated is for arrays and records",
             f"(a) irad.Active({argument.name}), or irad.MixedDuplicated for a tuple of floats and arrays, "
             "or (b) irad.Const",
             location=location_of(dispatcher.py_func),
@@ -192,10 +190,13 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, t
     wanted = _wanted(role, leaf)
     if wanted is None:
         return
-    good = target.is_array and target.type.dtype == (leaf.type.dtype if leaf.is_array else leaf.type)
+    if leaf.kind is LeafKind.RECORD:
+        good = target.type == leaf.type
+    else:
+        good = target.is_array and target.element == leaf.element and target.type.mutable
     if leaf.is_array:
         good = good and target.type.ndim == leaf.type.ndim
-    if not good or not target.type.mutable:
+    if not good:
         at = "".join(f"[{i}]" for i in leaf.path)
         raise SignatureError(
             f"{argument}{at} of {_name(dispatcher)} is a {leaf.type}; "
@@ -208,6 +209,8 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, t
 def _wanted(role: Role, leaf: Leaf) -> str | None:
     if leaf.kind is LeafKind.ARRAY:
         return "a writeable array of the same dtype and shape"
+    if leaf.kind is LeafKind.RECORD:
+        return "a record of the same dtype"
     if leaf.kind is LeafKind.NUMBER and role is Role.INTO:
         return f"a writeable array of one {leaf.type}: a number cannot be overwritten"
     return None

@@ -121,6 +121,8 @@ def _as_cotangent(value: Any, like: Any) -> Any:
         return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
     if isinstance(like, np.ndarray):
         return value.astype(like.dtype)
+    if isinstance(like, np.void):
+        return np.asarray(value).astype(like.dtype)[()]
     return like.dtype.type(value) if isinstance(like, np.generic) else value
 
 

@@ -152,8 +152,8 @@ def _copy(value: Any, owners: dict[int, _Block]) -> Any:
             result = owners.setdefault(id(owner), _Block(owner)).view(value)
             result.flags.writeable = value.flags.writeable
             return result
-        case np.void():
-            return value.copy()
+        case np.void():  # np.void.copy leaves out what lies between the fields
+            return np.frombuffer(bytearray(value.tobytes()), value.dtype)[0]
     return value
 
 

@@ -174,3 +174,28 @@ def test_pullback_frees_what_it_holds():
     del pullback, value
     gc.collect()
     assert state() is None
+
+
+def test_records():
+    dtype = np.dtype([("m", np.float64), ("k", np.int32)])
+    p, dp, seed = (np.ones(1, dtype)[0] for _ in range(3))
+
+    @numba.njit
+    def doubled(p, x):
+        if x < 0:
+            raise ValueError("negative")
+        p.m = 2.0 * x
+        return p
+
+    @numba.njit
+    def f(p, x):
+        return doubled(p, x).m
+
+    def work():
+        irad.grad(f, (0, 1))(p, 0.5)
+        irad.vjp(doubled, p, 1.0)[1](seed)
+        irad.autodiff(irad.ReverseWithPrimal, doubled, irad.Duplicated(p, dp), irad.Active(1.0), seed=seed)
+        with pytest.raises(ValueError, match="negative"):
+            irad.grad(f)(p, -1.0)
+
+    assert kept(work, 20) == (0, 0)
