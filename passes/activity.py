@@ -37,7 +37,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType, element_types
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.callees import effects_of, resolve
+from irad.passes.callees import Unknown, effects_of, resolve
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.passes.request import ParameterKind
@@ -110,7 +110,7 @@ def everything(
     """The plan `save_all`: every float is active and all memory has a shadow, as far as it can."""
     active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
     for inst in function.instructions():
-        if is_differentiable(inst.type) and not _is_inactive_call(inst, registry):
+        if is_differentiable(inst.type) and not _is_constant_call(inst, registry):
             active[inst] = None
     shadowed = _mask_of(
         o
@@ -145,8 +145,9 @@ def find_activity(
     return solver.result()
 
 
-def _is_inactive_call(inst: Instruction, registry: Registry) -> bool:
-    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Inactive)
+def _is_constant_call(inst: Instruction, registry: Registry) -> bool:
+    """Whether a call gives a constant: an unknown callee to which active values go has been refused before."""
+    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Inactive | Unknown)
 
 
 def _mask_of(items: Iterable[MemoryObject]) -> int:
@@ -232,9 +233,8 @@ class _Solver:
     def vary_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
         match callee:
-            case Elementwise(partials=partials):
-                pairs = zip(call.arguments, partials, strict=False)
-                if any(p is not None and v in self.varied for v, p in pairs):
+            case Elementwise():
+                if any(callee.depends_on(i) and call.arguments[i] in self.varied for i in range(callee.arity)):
                     self.mark_varied(call)
             case Inactive():
                 if any(v in self.varied for v in call.arguments):
@@ -294,11 +294,11 @@ class _Solver:
     def use_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
         match callee:
-            case Elementwise(partials=partials):
+            case Elementwise():
                 if call in self.useful:
-                    for value, partial in zip(call.arguments, partials, strict=False):
-                        if partial is not None:
-                            self.mark_useful(value)
+                    for i in range(callee.arity):
+                        if callee.depends_on(i):
+                            self.mark_useful(call.arguments[i])
             case Inactive():
                 pass
             case CallRule(effects=effects):

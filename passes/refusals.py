@@ -13,7 +13,7 @@ from irad.passes.callees import Unknown, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
-from irad.ruleset.interface import CallRule, Effects
+from irad.ruleset.interface import CallRule, Effects, Elementwise
 from irad.ruleset.python_names import python_name
 
 
@@ -175,9 +175,13 @@ def _describe(item: MemoryObject) -> str:
 
 
 def _call_error(unit: Unit, call: CallSite) -> IradError | None:
+    if unit.everything:
+        return None  # decided with what is really active
     callee = resolve(call, unit.registry)
     if isinstance(callee, CallRule):
-        return None if unit.everything else _move_error(unit, call, callee.effects)
+        return _move_error(unit, call, callee.effects)
+    if isinstance(callee, Elementwise):
+        return _partial_error(unit, call, callee)
     if not isinstance(callee, Unknown):
         return None
     active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)
@@ -187,3 +191,13 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         f"no derivative rule for a call of {python_name(callee.name)}",
         "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",
     )
+
+
+def _partial_error(unit: Unit, call: CallSite, rule: Elementwise) -> IradError | None:
+    for index in sorted(rule.refused):
+        if unit.activity.is_active(call.arguments[index]):
+            return NoRuleError(
+                f"no derivative is known of {python_name(call.callee.name or rule.name)} by its argument {index + 1}",
+                "keep that argument constant: pass it as an argument that is not differentiated",
+            )
+    return None

@@ -16,6 +16,7 @@ from irad.rules import (
     memory,
     numba_runtime,
     scalar_calls,
+    scipy_special,
     typed_dict,
     typed_list,
 )
@@ -23,6 +24,7 @@ from irad.ruleset.interface import Rule
 
 ALL: Final[tuple[Rule, ...]] = (
     *elementwise.RULES,
+    *scipy_special.RULES,
     *inactive.RULES,
     *scalar_calls.RULES,
     *blas.RULES,

@@ -15,7 +15,7 @@ from numba.core import cgutils, codegen, debuginfo, types
 from numba.np.ufunc import dufunc
 
 from irad.backend import equality
-from irad.frontend import fixups
+from irad.frontend import external, fixups
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
@@ -131,6 +131,14 @@ class RawContext(cpu.CPUContext):
         if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
             self._defns[key] = real_context()._defns[key]
         return super().get_function(fn, sig, _firstcall)
+
+    def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
+        """A constant. Functions given by address get a symbol, under which rules and messages know them."""
+        if isinstance(ty, types.ExternalFunctionPointer):
+            pointer = self.get_function_pointer_type(ty)
+            symbol = external.symbol_of(ty.get_pointer(val), val, len(ty.sig.args))
+            return builder.bitcast(cgutils.get_or_insert_function(builder.module, pointer.pointee, symbol), pointer)
+        return super().get_constant_generic(builder, ty, val)
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
         """The end of a compilation: no machine code, but the library is remembered under its symbol."""

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from irad.errors import RuleError
 from irad.ruleset.expr import Expr, Symbol, expression
 from irad.ruleset.interface import Domain, Effects, Elementwise, Inactive
 
-Partial: TypeAlias = "Expr | float | None"
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Stands for a derivative that exists but has no formula."""
+
+
+REFUSED: Final = Refused()
+Partial: TypeAlias = "Expr | float | Refused | None"
 Formula: TypeAlias = Callable[..., "Partial | Sequence[Partial]"]
 
 
@@ -28,7 +36,8 @@ def elementwise(
     Args:
         name: canonical name, see `irad.ruleset.symbols`.
         formula: its parameters are the arguments, the last one the primal result. It gives the partial derivative, or a
-            tuple of one for each argument; None stands for an argument that carries no derivative.
+            tuple of one for each argument; None stands for an argument that carries no derivative, `REFUSED` for one
+            by which the derivative is not known.
         on: where to sample, one domain or one for each argument.
         also: points to test besides, added to each domain.
         policy: the convention at kinks and singular points, in words.
@@ -52,8 +61,9 @@ def elementwise(
     return Elementwise(
         name=name,
         arity=arity,
-        partials=tuple(None if p is None else expression(p) for p in partials),
+        partials=tuple(None if p is None or isinstance(p, Refused) else expression(p) for p in partials),
         domains=tuple(Domain(d.low, d.high, (*d.also, *also)) for d in domains),
+        refused=frozenset(i for i, p in enumerate(partials) if isinstance(p, Refused)),
         policy=policy,
         source=source,
     )

@@ -250,6 +250,9 @@ def call_function(name: str, builder: Builder, arguments: Sequence[Value], type_
     A function that no library has (`digamma`) is defined in the module when it is first called.
     """
     body = special.BODIES.get(name)
+    if type_ is not types.DOUBLE and symbols.is_double_only(name, builder.module.triple):
+        wide = [builder.fpext(a, types.DOUBLE) if a.type is type_ else a for a in arguments]
+        return builder.fptrunc(call_function(name, builder, wide, types.DOUBLE), type_)
     parameters = tuple(a.type for a in arguments)
     if body is not None:
         symbol = symbols.helper_symbol(name, type_)

@@ -105,6 +105,7 @@ class Elementwise:
         partials: derivative with respect to each argument as an expression in the arguments ("x0", "x1", …) and the
             result ("y"); None for an argument that carries no derivative.
         domains: one for each argument.
+        refused: arguments by which no derivative is known; a program that needs one is refused.
         policy: the convention at kinks and singular points, in words, or "".
         source: where the formula is from, or "" for textbook calculus.
     """
@@ -113,8 +114,13 @@ class Elementwise:
     arity: int
     partials: tuple[Expr | None, ...]
     domains: tuple[Domain, ...]
+    refused: frozenset[int] = frozenset()
     policy: str = ""
     source: str = ""
+
+    def depends_on(self, index: int) -> bool:
+        """Whether the result changes smoothly with an argument."""
+        return self.partials[index] is not None or index in self.refused
 
 
 @dataclass(frozen=True, slots=True)

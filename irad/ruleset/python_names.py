@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from irad.ruleset.symbols import external_text
+
 _EXACT: Final[Mapping[str, str]] = {
     "numba_xgesv": "np.linalg.solve",
     "numba_xxgetrf": "an LU factorisation (np.linalg.inv, np.linalg.det, np.linalg.slogdet)",
@@ -30,6 +32,9 @@ _PREFIXES: Final[Mapping[str, str]] = {
 
 def python_name(symbol: str) -> str:
     """The symbol in Python terms, with the symbol itself; just the symbol when nothing is known of it."""
+    external = external_text(symbol)
+    if external is not None:
+        return external
     known = _EXACT.get(symbol)
     if known is None:
         known = next((text for prefix, text in _PREFIXES.items() if symbol.startswith(prefix)), None)

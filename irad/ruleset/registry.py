@@ -141,7 +141,7 @@ _Code: TypeAlias = Callable[..., object]
 def _text_of(rule: Rule) -> str:
     match rule:
         case Elementwise():
-            return repr((rule.name, rule.partials))
+            return repr((rule.name, rule.partials, sorted(rule.refused)))
         case Inactive():
             return repr(("inactive", rule.symbols, _sorted(rule.effects)))
         case CallRule():

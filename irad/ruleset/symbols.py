@@ -6,6 +6,10 @@ A canonical name is C's, without precision (`sin`, `fmax`, `lgamma`). The famili
     sin            sinf                   the C library
     numba_sin      numba_sinf             Numba's own C helpers
     __nv_sin       __nv_sinf              CUDA's libdevice
+    scipy.special.expit   scipy.special.expit.f32    SciPy, as it exports functions to Cython
+
+The last are names that the front end gives to addresses (`irad.frontend.external`): `.f32` in single precision, `.i64`
+with an integer first argument, and `.dispatch` behind either where the call passes Cython's hidden flag.
 """
 
 from __future__ import annotations
@@ -30,12 +34,14 @@ class Names:
     Attributes:
         c: of the C library; Numba's helpers are named after them.
         numba: of Numba's helpers that are named otherwise.
+        scipy: of SciPy's functions.
         llvm: of intrinsics.
         nv: of libdevice.
         nv_exact: libdevice names that spell the precision in their own way, as (double, float) stems, "" for none.
         intrinsic: calls are emitted to the intrinsic, not the C function: it becomes instructions, or Numba calls it
             itself. The others go to C names, which every LLVM release resolves and vector libraries are keyed by.
         integers: positions of integer arguments.
+        defined: irad defines the function itself (`irad.ruleset.special`).
     """
 
     c: tuple[str, ...] = ()
@@ -45,6 +51,13 @@ class Names:
     intrinsic: bool = False
     integers: frozenset[int] = frozenset()
     numba: tuple[str, ...] = ()
+    scipy: tuple[str, ...] = ()
+    defined: bool = False
+
+    @property
+    def is_double_only(self) -> bool:
+        """Whether calls go to SciPy, which has most functions in double precision only."""
+        return bool(self.scipy) and not (self.c or self.llvm or self.defined)
 
 
 def _names(
@@ -54,8 +67,10 @@ def _names(
     exact: str = "",
     *,
     numba: str = "",
+    scipy: str = "",
     intrinsic: bool = False,
     integers: tuple[int, ...] = (),
+    defined: bool = False,
 ) -> Names:
     pairs = tuple((double, single) for double, _, single in (word.partition("/") for word in exact.split()))
     return Names(
@@ -66,6 +81,8 @@ def _names(
         intrinsic,
         frozenset(integers),
         tuple(numba.split()),
+        tuple(scipy.split()),
+        defined,
     )
 
 
@@ -74,24 +91,34 @@ def _rounded(stem_double: str, stem_single: str) -> str:
     return " ".join(f"{stem_double}_{mode}/{stem_single}_{mode}" for mode in ("rn", "rz", "ru", "rd"))
 
 
+# Functions that only SciPy has, by the name they have there.
+_SCIPY: Final = (
+    *("expit", "logit", "log_expit", "log_ndtr", "ndtri_exp", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div"),
+    *("exprel", "boxcox", "huber", "pseudo_huber", "cosm1", "sindg", "cosdg", "tandg", "cotdg", "wrightomega"),
+    *("erfi", "dawsn", "spence", "expi", "exp1", "expn", "owens_t", "beta", "betaln", "betainc", "betaincc"),
+    *("betaincinv", "gammainc", "gammaincc", "gammaincinv", "gammainccinv", "gammasgn", "stdtr"),
+    *("iv", "kv", "ive", "kve", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e"),
+    *("ellipk", "ellipkm1", "ellipe", "ellipkinc", "ellipeinc", "elliprd", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu"),
+)
+
 TABLE: Final[Mapping[str, Names]] = MappingProxyType(
     {
         # powers, exponentials
         "sqrt": _names("sqrt", "sqrt", "sqrt", _rounded("dsqrt", "fsqrt"), intrinsic=True),
-        "cbrt": _names("cbrt", "", "cbrt"),
+        "cbrt": _names("cbrt", "", "cbrt", scipy="cbrt"),
         "rsqrt": _names("", "", "rsqrt", "/frsqrt_rn"),
         "rcbrt": _names("", "", "rcbrt"),
         "hypot": _names("hypot", "", "hypot"),
         "pow": _names("pow", "pow", "pow", "/fast_powf", intrinsic=True),
         "powi": _names("", "powi", "powi", intrinsic=True, integers=(1,)),
         "exp": _names("exp __exp_finite", "exp", "exp", "/fast_expf", intrinsic=True),
-        "exp2": _names("exp2", "exp2", "exp2", intrinsic=True),
-        "exp10": _names("exp10 pow10", "exp10", "exp10", "/fast_exp10f"),
-        "expm1": _names("expm1", "", "expm1"),
+        "exp2": _names("exp2", "exp2", "exp2", scipy="exp2", intrinsic=True),
+        "exp10": _names("exp10 pow10", "exp10", "exp10", "/fast_exp10f", scipy="exp10"),
+        "expm1": _names("expm1", "", "expm1", scipy="expm1"),
         "log": _names("log __log_finite", "log", "log", "/fast_logf", intrinsic=True),
         "log2": _names("log2", "log2", "log2", "/fast_log2f", intrinsic=True),
         "log10": _names("log10", "log10", "log10", "/fast_log10f", intrinsic=True),
-        "log1p": _names("log1p", "", "log1p"),
+        "log1p": _names("log1p", "", "log1p", scipy="log1p"),
         # trigonometric, hyperbolic
         "sin": _names("sin", "sin", "sin", "/fast_sinf", intrinsic=True),
         "cos": _names("cos", "cos", "cos", "/fast_cosf", intrinsic=True),
@@ -109,20 +136,20 @@ TABLE: Final[Mapping[str, Names]] = MappingProxyType(
         "acosh": _names("acosh", "", "acosh"),
         "atanh": _names("atanh", "", "atanh"),
         # error and gamma functions, Bessel functions
-        "erf": _names("erf", "", "erf"),
-        "erfc": _names("erfc", "", "erfc"),
-        "erfcx": _names("", "", "erfcx"),
-        "erfinv": _names("", "", "erfinv"),
-        "erfcinv": _names("", "", "erfcinv"),
-        "normcdf": _names("", "", "normcdf"),
-        "normcdfinv": _names("", "", "normcdfinv"),
-        "tgamma": _names("tgamma", "", "tgamma", numba="gamma"),
-        "lgamma": _names("lgamma", "", "lgamma"),
-        "j0": _names("j0", "", "j0"),
-        "j1": _names("j1", "", "j1"),
+        "erf": _names("erf", "", "erf", scipy="erf"),
+        "erfc": _names("erfc", "", "erfc", scipy="erfc"),
+        "erfcx": _names("", "", "erfcx", scipy="erfcx"),
+        "erfinv": _names("", "", "erfinv", scipy="erfinv"),
+        "erfcinv": _names("", "", "erfcinv", scipy="erfcinv"),
+        "normcdf": _names("", "", "normcdf", scipy="ndtr"),
+        "normcdfinv": _names("", "", "normcdfinv", scipy="ndtri"),
+        "tgamma": _names("tgamma", "", "tgamma", numba="gamma", scipy="gamma"),
+        "lgamma": _names("lgamma", "", "lgamma", scipy="gammaln loggamma"),
+        "j0": _names("j0", "", "j0", scipy="j0"),
+        "j1": _names("j1", "", "j1", scipy="j1"),
         "jn": _names("jn", "", "jn", integers=(0,)),
-        "y0": _names("y0", "", "y0"),
-        "y1": _names("y1", "", "y1"),
+        "y0": _names("y0", "", "y0", scipy="y0"),
+        "y1": _names("y1", "", "y1", scipy="y1"),
         "yn": _names("yn", "", "yn", integers=(0,)),
         # sign, order
         "fabs": _names("fabs", "fabs", "fabs", intrinsic=True),
@@ -153,8 +180,12 @@ TABLE: Final[Mapping[str, Names]] = MappingProxyType(
         "div": _names(exact=_rounded("ddiv", "fdiv") + " /fast_fdividef"),
         "reciprocal": _names(exact=_rounded("drcp", "frcp")),
         # defined by `irad.ruleset.special`
-        "digamma": Names(),
-        "trigamma": Names(),
+        "digamma": _names(scipy="psi", defined=True),
+        "trigamma": _names(defined=True),
+        # SciPy's own
+        **{name: _names(scipy=name) for name in _SCIPY},
+        **{name: _names(scipy=f"{name} {name}e") for name in ("jv", "yv")},
+        "expn_integer": _names(scipy="expn", integers=(0,)),
     }
 )
 
@@ -184,8 +215,41 @@ def _spell(name: str, names: Names) -> Iterator[tuple[str, FloatType]]:
             stem = exact[0] if type_ is types.DOUBLE else exact[1]
             if stem:
                 yield f"__nv_{stem}", type_
-        if names == Names():
+        if names.defined:
             yield helper_symbol(name, type_), type_
+        yield from ((symbol, type_) for symbol in _scipy_symbols(names, type_))
+
+
+def _scipy_symbols(names: Names, type_: FloatType) -> Iterator[str]:
+    """SciPy's functions: with an integer argument there is only one precision."""
+    if names.integers and type_ is not types.DOUBLE:
+        return
+    suffix = ".i64" if names.integers else "" if type_ is types.DOUBLE else ".f32"
+    for stem in names.scipy:
+        yield f"scipy.special.{stem}{suffix}"
+        yield f"scipy.special.{stem}{suffix}.dispatch"
+
+
+_EXTERNAL: Final = "irad.external."
+
+
+def external_symbol(address: int, text: str) -> str:
+    """The symbol of a function that has no name of its own; ``text`` says in words what it is."""
+    return f"{_EXTERNAL}{address:x}.{text}"
+
+
+def external_text(symbol: str) -> str | None:
+    """What `external_symbol` was given; None for other symbols."""
+    return symbol.removeprefix(_EXTERNAL).partition(".")[2] if symbol.startswith(_EXTERNAL) else None
+
+
+def is_double_only(name: str, triple: str | None) -> bool:
+    """Whether a function is computed in double precision also where a single result is wanted."""
+    return TABLE[name].is_double_only and not (_is_device(triple) and TABLE[name].nv)
+
+
+def _is_device(triple: str | None) -> bool:
+    return triple is not None and triple.startswith("nvptx")
 
 
 def helper_symbol(name: str, type_: FloatType) -> str:
@@ -205,9 +269,10 @@ def emitted_symbol(name: str, type_: FloatType, parameters: Sequence[Type], trip
     """
     names = TABLE[name]
     dotted, letter = next((dotted, letter) for known, dotted, letter in _SUFFIXES if known is type_)
-    device = triple is not None and triple.startswith("nvptx")
-    if device and names.nv:
+    if _is_device(triple) and names.nv:
         return f"__nv_{names.nv[0]}{letter}"
+    if names.is_double_only:
+        return next(_scipy_symbols(names, types.DOUBLE))
     if names.intrinsic or not names.c:
         tail = "".join(f".{parameters[i]}" for i in sorted(names.integers))
         return f"llvm.{names.llvm[0]}.{dotted}{tail}"

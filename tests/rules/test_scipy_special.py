@@ -1,0 +1,352 @@
+"""Rules of SciPy's special functions: formulas against high-precision derivatives, code against formulas, programs."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import re
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import llvmlite.binding as llvm
+import mpmath
+import numpy as np
+import pytest
+import scipy.special
+import scipy.special.cython_special
+from numba import njit
+from numba.extending import get_cython_function_address
+
+import irad
+from irad.frontend.external import scipy_functions
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.module import Module
+from irad.ir.printer import print_module
+from irad.rules.scipy_special import RULES
+from irad.ruleset import reference
+from irad.ruleset.expr import emit, evaluate
+from irad.ruleset.interface import Elementwise
+from irad.ruleset.registry import Registry
+from irad.ruleset.symbols import TABLE
+from irad.testing.check_gradient import check_gradient
+from irad.testing.check_rule import check_rule
+
+NAMED = {rule.name: rule for rule in RULES if isinstance(rule, Elementwise)}
+WITHOUT_FORMULA = {"elliprd", "gammasgn"}
+SMOOTH = [rule for name, rule in NAMED.items() if name not in WITHOUT_FORMULA]
+
+
+def regularised_beta(a: Any, b: Any, x: Any) -> Any:
+    return mpmath.betainc(a, b, 0, x, regularized=True)
+
+
+def inverse(f: Callable[[Any], Any], y: Any, start: Any) -> Any:
+    return mpmath.findroot(lambda x: f(x) - y, (0.999 * start, 1.001 * start), solver="illinois")
+
+
+def gamma_quantile(a: Any, p: Any) -> Any:
+    guess = scipy.special.gammaincinv(float(a), float(p))
+    return inverse(lambda x: mpmath.gammainc(a, 0, x, regularized=True), p, guess)
+
+
+def beta_quantile(a: Any, b: Any, p: Any) -> Any:
+    return inverse(lambda x: regularised_beta(a, b, x), p, scipy.special.betaincinv(float(a), float(b), float(p)))
+
+
+def student(v: Any, t: Any) -> Any:
+    half = regularised_beta(v / 2, mpmath.mpf(1) / 2, v / (v + t * t)) / 2
+    return 1 - half if t > 0 else half
+
+
+def owens_t(h: Any, a: Any) -> Any:
+    return mpmath.quad(lambda x: mpmath.exp(-h * h * (1 + x * x) / 2) / (1 + x * x), [0, a]) / (2 * mpmath.pi)
+
+
+def degrees(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda x: f(x * mpmath.pi / 180)
+
+
+def huber(d: Any, r: Any) -> Any:
+    return r * r / 2 if abs(r) <= d else d * (abs(r) - d / 2)
+
+
+# The functions in arbitrary precision; what mpmath has under the same name is taken from there.
+EXACT: dict[str, Callable[..., Any]] = {
+    "expit": lambda x: 1 / (1 + mpmath.exp(-x)),
+    "logit": lambda x: mpmath.log(x / (1 - x)),
+    "log_expit": lambda x: -mpmath.log1p(mpmath.exp(-x)),
+    "log_ndtr": lambda x: mpmath.log(mpmath.ncdf(x)),
+    "ndtri_exp": lambda x: inverse(lambda z: mpmath.log(mpmath.ncdf(z)), x, scipy.special.ndtri_exp(float(x))),
+    "xlogy": lambda x, a: x * mpmath.log(a),
+    "xlog1py": lambda x, a: x * mpmath.log1p(a),
+    "entr": lambda x: -x * mpmath.log(x),
+    "rel_entr": lambda a, b: a * mpmath.log(a / b),
+    "kl_div": lambda a, b: a * mpmath.log(a / b) - a + b,
+    "exprel": lambda x: mpmath.expm1(x) / x if x else mpmath.mpf(1),
+    "boxcox": lambda x, p: (x**p - 1) / p,
+    "huber": huber,
+    "pseudo_huber": lambda d, r: d * d * (mpmath.sqrt(1 + (r / d) ** 2) - 1),
+    "cosm1": lambda x: mpmath.cos(x) - 1,
+    "sindg": degrees(mpmath.sin),
+    "cosdg": degrees(mpmath.cos),
+    "tandg": degrees(mpmath.tan),
+    "cotdg": degrees(mpmath.cot),
+    "wrightomega": lambda x: mpmath.lambertw(mpmath.exp(x)).real,
+    "dawsn": lambda x: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x),
+    "spence": lambda z: mpmath.polylog(2, 1 - z).real,
+    "expi": mpmath.ei,
+    "exp1": mpmath.e1,
+    "expn": mpmath.expint,
+    "expn_integer": mpmath.expint,
+    "owens_t": owens_t,
+    "betaln": lambda a, b: mpmath.log(mpmath.beta(a, b)),
+    "gammainc": lambda a, x: mpmath.gammainc(a, 0, x, regularized=True),
+    "gammaincc": lambda a, x: mpmath.gammainc(a, x, regularized=True),
+    "gammaincinv": gamma_quantile,
+    "gammainccinv": lambda a, p: gamma_quantile(a, 1 - p),
+    "betainc": regularised_beta,
+    "betaincc": lambda a, b, x: 1 - regularised_beta(a, b, x),
+    "betaincinv": beta_quantile,
+    "stdtr": student,
+    "jv": mpmath.besselj,
+    "yv": mpmath.bessely,
+    "iv": mpmath.besseli,
+    "kv": mpmath.besselk,
+    "ive": lambda v, x: mpmath.besseli(v, x) * mpmath.exp(-abs(x)),
+    "kve": lambda v, x: mpmath.besselk(v, x) * mpmath.exp(x),
+    "i0": lambda x: mpmath.besseli(0, x),
+    "i1": lambda x: mpmath.besseli(1, x),
+    "i0e": lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
+    "i1e": lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)),
+    "k0": lambda x: mpmath.besselk(0, x),
+    "k1": lambda x: mpmath.besselk(1, x),
+    "k0e": lambda x: mpmath.besselk(0, x) * mpmath.exp(x),
+    "k1e": lambda x: mpmath.besselk(1, x) * mpmath.exp(x),
+    "ellipkm1": lambda p: mpmath.ellipk(1 - p),
+    "ellipkinc": mpmath.ellipf,
+    "ellipeinc": mpmath.ellipe,
+}
+# What names mean in partials: SciPy's own, in double precision.
+FUNCTIONS = dict(reference.FUNCTIONS) | {
+    name: getattr(scipy.special, name.removesuffix("_integer"))
+    for name in (*NAMED, "erfcx")
+    if name not in reference.FUNCTIONS
+}
+
+
+# SciPy's Bessel and elliptic functions are good to about 1e-13, differences of them lose a digit; this one is worse.
+ACCURACY = {"hyperu": 1e-9}
+
+
+def exact(name: str) -> Callable[..., Any]:
+    return EXACT.get(name) or getattr(mpmath, name)
+
+
+def points(rule: Elementwise, count: int = 4) -> list[tuple[float, ...]]:
+    generator = random.Random(rule.name)
+    whole = TABLE[rule.name].integers
+    drawn = [[generator.uniform(d.low, d.high) for d in rule.domains] for _ in range(count)]
+    if rule.name == "expn":  # by its order, a whole number, it is refused
+        whole = frozenset({0})
+    return [tuple(float(round(x)) if i in whole else x for i, x in enumerate(point)) for point in drawn]
+
+
+def values_at(rule: Elementwise, point: tuple[float, ...]) -> dict[str, float]:
+    with mpmath.workdps(30):
+        y = float(exact(rule.name)(*map(mpmath.mpf, point)))
+    return {"y": y} | {f"x{i}": x for i, x in enumerate(point)}
+
+
+@pytest.mark.parametrize("rule", SMOOTH, ids=lambda rule: rule.name)
+def test_partials_are_the_derivatives(rule: Elementwise):
+    for point, argument in product(points(rule), range(rule.arity)):
+        partial = rule.partials[argument]
+        if partial is None:
+            assert argument in rule.refused or argument in TABLE[rule.name].integers
+            continue
+        with mpmath.workdps(30):
+            order = tuple(int(i == argument) for i in range(rule.arity))
+            expected = float(mpmath.diff(exact(rule.name), tuple(map(mpmath.mpf, point)), order))
+        given = evaluate(partial, values_at(rule, point), FUNCTIONS)
+        assert given == pytest.approx(expected, rel=ACCURACY.get(rule.name, 2e-12), abs=2e-14), point
+
+
+@pytest.mark.parametrize("rule", [r for r in SMOOTH if r.name != "expn"], ids=lambda rule: rule.name)
+def test_the_public_check_accepts_what_is_not_refused(rule: Elementwise):
+    if not rule.refused:
+        check_rule(rule, functions=FUNCTIONS)
+
+
+EDGES = [
+    ("log_ndtr", 0, (-1e8,), 1e8),
+    ("log_ndtr", 0, (40.0,), 0.0),
+    ("log_expit", 0, (800.0,), 0.0),
+    ("log_expit", 0, (-800.0,), 1.0),
+    ("exprel", 0, (0.0,), 0.5),
+    ("i1", 0, (0.0,), 0.5),
+    ("i1e", 0, (0.0,), 0.5),
+    ("i0e", 0, (0.0,), 0.0),
+    ("spence", 0, (1.0,), -1.0),
+    ("xlogy", 1, (0.0, 0.0), 0.0),
+    ("xlog1py", 1, (0.0, -1.0), 0.0),
+    ("gammainc", 1, (1.0, 0.0), 1.0),
+    ("gammainc", 1, (2.0, 0.0), 0.0),
+    ("gammainc", 1, (0.5, 0.0), np.inf),
+    ("betainc", 2, (1.0, 1.0, 0.0), 1.0),
+    ("betainc", 2, (1.0, 1.0, 1.0), 1.0),
+    ("ellipk", 0, (0.0,), np.pi / 8),
+    ("ellipe", 0, (0.0,), -np.pi / 8),
+    ("ellipkm1", 0, (1e-12,), -0.5e12),
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "point", "expected"), EDGES)
+def test_edges(name: str, argument: int, point: tuple[float, ...], expected: float):
+    partial = NAMED[name].partials[argument]
+    assert partial is not None
+    values = {"y": float(FUNCTIONS[name](*point))} | {f"x{i}": x for i, x in enumerate(point)}
+    assert evaluate(partial, values, FUNCTIONS) == pytest.approx(expected, rel=1e-9, abs=1e-15)
+
+
+# ------------------------------------------------------------------------------------------------ code
+
+
+@pytest.fixture(scope="module")
+def engine() -> llvm.ExecutionEngine:
+    """The partials of all rules, compiled, in both precisions."""
+    assert scipy_functions()  # makes them known to LLVM
+    module = Module()
+    for rule, type_ in product(SMOOTH, (types.DOUBLE, types.FLOAT)):
+        integers = TABLE[rule.name].integers
+        parameters = [types.I64 if i in integers else type_ for i in range(rule.arity)]
+        names = [f"x{i}" for i in range(rule.arity)] + ["y"]
+        for argument, partial in enumerate(rule.partials):
+            if partial is not None:
+                signature = types.function_type(type_, [*parameters, type_])
+                function = module.define(f"{rule.name}.{argument}.{type_}", signature, names)
+                builder = Builder(function.add_block("entry"))
+                builder.ret(emit(partial, builder, dict(zip(names, function.params, strict=True)), type_))
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    compiled = llvm.parse_assembly(print_module(module))
+    compiled.verify()
+    engine = llvm.create_mcjit_compiler(compiled, llvm.Target.from_default_triple().create_target_machine())
+    engine.finalize_object()
+    return engine
+
+
+@pytest.mark.parametrize("type_", [types.DOUBLE, types.FLOAT], ids=str)
+@pytest.mark.parametrize("rule", SMOOTH, ids=lambda rule: rule.name)
+def test_code_computes_the_formula(engine: llvm.ExecutionEngine, rule: Elementwise, type_: types.FloatType):
+    real = ctypes.c_double if type_ is types.DOUBLE else ctypes.c_float
+    kinds = [ctypes.c_int64 if i in TABLE[rule.name].integers else real for i in range(rule.arity)]
+    for point, (argument, partial) in product(points(rule), enumerate(rule.partials)):
+        if partial is None:
+            continue
+        rounded = tuple(real(x).value if kind is real else int(x) for kind, x in zip(kinds, point, strict=True))
+        values = values_at(rule, rounded)
+        values["y"] = real(values["y"]).value
+        address = engine.get_function_address(f"{rule.name}.{argument}.{type_}")
+        given = ctypes.CFUNCTYPE(real, *kinds, real)(address)(*rounded, values["y"])
+        expected = evaluate(partial, values, FUNCTIONS)
+        tolerance = 2e-13 if type_ is types.DOUBLE else 3e-5
+        assert given == pytest.approx(expected, rel=tolerance, abs=tolerance), point
+
+
+def test_every_rule_belongs_to_a_function_that_scipy_exports():
+    registry = Registry.of(*RULES)
+    ruled = {symbol: rule for symbol in scipy_functions() if (rule := registry.lookup(symbol)) is not None}
+    assert set(ruled.values()) == set(RULES)
+    for symbol, rule in ruled.items():
+        assert isinstance(rule, Elementwise)
+        assert rule.arity == scipy_functions()[symbol]
+
+
+# ------------------------------------------------------------------------------------------------ programs
+
+D = ctypes.c_double
+
+
+def exported(name: str, *arguments: Any, result: Any = D) -> Any:
+    address = get_cython_function_address("scipy.special.cython_special", name)
+    return ctypes.CFUNCTYPE(result, *arguments)(address)
+
+
+jv = exported("__pyx_fuse_1jv", D, D)
+jv_with_flag = exported("__pyx_fuse_1jv", D, D, ctypes.c_int)
+kv = exported("__pyx_fuse_1kv", D, D)
+gammaln = exported("gammaln", D)
+psi = exported("__pyx_fuse_1psi", D)
+gammainc = exported("gammainc", D, D)
+ndtr = exported("__pyx_fuse_1ndtr", D)
+expit_single = exported("__pyx_fuse_1expit", ctypes.c_float, result=ctypes.c_float)
+expn = exported("__pyx_fuse_1expn", ctypes.c_long, D)
+zetac = exported("zetac", D)
+
+
+@njit
+def several(x, y):
+    s = 0.0
+    for i in range(3):
+        s += jv(0.5 + i, x * y) * gammaln(x + i) - kv(1.5, y)
+    return s * ndtr(x) + psi(y) * gammainc(2.0, x)
+
+
+@njit
+def by_position(n, x):
+    return jv(n, x) * jv(n + 1.0, x)
+
+
+@njit
+def with_flag(x):
+    return jv_with_flag(0.5, x, 0) * jv(1.5, x)
+
+
+@njit
+def integer_order(x):
+    return expn(3, x) * expn(1, x * x)
+
+
+@njit
+def constant_use(n, x):
+    return zetac(float(n)) * x + x * x
+
+
+@njit
+def without_rule(x):
+    return zetac(x)
+
+
+@njit
+def single(x):
+    return expit_single(x)
+
+
+def test_programs():
+    check_gradient(several, 0.7, 1.3)
+    check_gradient(by_position, 1.5, 0.8, argnums=(1,))
+    check_gradient(with_flag, 0.8)
+    check_gradient(integer_order, 0.8)
+
+
+def test_a_function_without_rule_may_be_used_where_nothing_is_active():
+    check_gradient(constant_use, 3, 0.7)
+
+
+def test_single_precision():
+    given = irad.grad(single)(np.float32(0.3))
+    assert given == pytest.approx(scipy.special.expit(0.3) * scipy.special.expit(-0.3), rel=1e-6)
+
+
+def test_a_function_without_rule_is_refused_by_name():
+    with pytest.raises(
+        irad.NoRuleError, match=r"scipy\.special\.zetac(?s:.*)test_scipy_special\.py:\d+ in without_rule"
+    ):
+        irad.grad(without_rule)(2.5)
+
+
+def test_the_order_of_a_bessel_function_is_refused_by_name():
+    with pytest.raises(irad.UnsupportedError, match=re.escape("scipy.special.jv by its argument 1")):
+        irad.grad(by_position)(1.5, 0.8)
