@@ -12,11 +12,13 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core import cgutils, codegen, debuginfo, types
+from numba.core.ccallback import CFunc
+from numba.core.registry import CPUDispatcher
 from numba.np.ufunc import dufunc
 
 from irad.backend import equality
 from irad.frontend import external, fixups
-from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target
+from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
 UNRESOLVED_PREFIX = ".numba.unresolved$"
@@ -114,6 +116,7 @@ class RawContext(cpu.CPUContext):
         """Called by Numba's constructor."""
         self.is32bit = False
         self._internal_codegen = RawCodegen("irad.raw")
+        self._cfuncs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.libraries: weakref.WeakValueDictionary[str, RawLibrary] = weakref.WeakValueDictionary()
 
     def refresh(self) -> None:
@@ -138,7 +141,35 @@ class RawContext(cpu.CPUContext):
             pointer = self.get_function_pointer_type(ty)
             symbol = external.symbol_of(ty.get_pointer(val), val, len(ty.sig.args))
             return builder.bitcast(cgutils.get_or_insert_function(builder.module, pointer.pointee, symbol), pointer)
+        if isinstance(ty, types.FunctionType):
+            return self._function_value(builder, ty.get_precise(), val)
         return super().get_constant_generic(builder, ty, val)
+
+    def _function_value(self, builder: Any, ty: Any, val: Any) -> Any:
+        """A constant first-class function: the wrapper that is called through it, by symbol instead of by address.
+
+        As in Numba's own lowering there is no direct entry (`jit_addr`): exceptions end in the wrapper.
+        """
+        value = cgutils.create_struct_proxy(ty)(self, builder)
+        value.py_addr = self.add_dynamic_addr(builder, id(val), info=type(val).__name__)
+        wrapper = self.get_value_type(ty.ftype)
+        if isinstance(val, CFunc):
+            symbol = self.compile_cfunc(val).fndesc.llvm_cfunc_wrapper_name
+        elif isinstance(val, dispatcher.Dispatcher):
+            symbol = val.get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
+        else:
+            symbol = external.symbol_of(val.__wrapper_address__(), val, len(ty.signature.args))
+        function = cgutils.get_or_insert_function(builder.module, wrapper.pointee, symbol)
+        value.c_addr = builder.bitcast(function, self.get_value_type(types.voidptr))
+        return value._getvalue()
+
+    def compile_cfunc(self, val: Any) -> Any:
+        """Numba's compile result of a `@cfunc` function, which has no dispatcher of its own."""
+        own = self._cfuncs.get(val)
+        if own is None:
+            own = self._cfuncs[val] = CPUDispatcher(val._pyfunc, targetoptions=val._compiler.targetoptions)
+        own.compile(val._sig)
+        return own.overloads[tuple(val._sig.args)]
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
         """The end of a compilation: no machine code, but the library is remembered under its symbol."""
