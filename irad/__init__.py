@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from irad.api import (
         Active,
+        CheckReport,
         Const,
         Duplicated,
         DuplicatedNoNeed,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         Reverse,
         ReverseWithPrimal,
         autodiff,
+        check,
         grad,
         jit,
         value_and_grad,
@@ -45,6 +47,7 @@ __all__ = [
     "Active",
     "ActivityError",
     "BackendError",
+    "CheckReport",
     "Const",
     "Duplicated",
     "DuplicatedNoNeed",
@@ -63,6 +66,7 @@ __all__ = [
     "UnsupportedProgram",
     "__version__",
     "autodiff",
+    "check",
     "grad",
     "jit",
     "value_and_grad",

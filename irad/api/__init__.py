@@ -3,12 +3,14 @@
 from irad.api import nopython as nopython
 from irad.api.annotate import Active, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Reverse, ReverseWithPrimal
 from irad.api.autodiff import autodiff
+from irad.api.check import CheckReport, check
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jit import jit
 from irad.api.vjp import Pullback, vjp
 
 __all__ = [
     "Active",
+    "CheckReport",
     "Const",
     "Duplicated",
     "DuplicatedNoNeed",
@@ -17,6 +19,7 @@ __all__ = [
     "Reverse",
     "ReverseWithPrimal",
     "autodiff",
+    "check",
     "grad",
     "jit",
     "value_and_grad",

@@ -26,10 +26,9 @@ from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_
 from irad.frontend.linkable import resident
 from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
-from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, allocate_zeroed, extent_of
-from irad.frontend.signature import check_representable, may_have_derivative
+from irad.frontend.signature import check_representable, may_have_derivative, without_derivative
 from irad.options import Options
 
 STATE_TYPE = types.Array(types.uint8, 1, "C")
@@ -97,12 +96,7 @@ def _derivation(primal: Any, argument_types: tuple[Any, ...], options: Options) 
     arguments = abi.arguments_of(primal.py_func, argument_types)
     roles = tuple((a.position, Role.GRADIENT) for a in arguments if may_have_derivative(a))
     if not roles:
-        raise SignatureError(
-            f"no argument of {primal.py_func.__qualname__} has a derivative: "
-            + (", ".join(str(a.type) for a in arguments) or "there is none"),
-            "pass floats or arrays of floats",
-            location=location_of(primal.py_func),
-        )
+        raise without_derivative(primal, arguments)
     return derivation_of(primal, argument_types, Task(roles, Seed.GIVEN, options=options), arguments_may_change=True)
 
 

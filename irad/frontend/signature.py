@@ -88,6 +88,16 @@ def may_have_derivative(argument: Argument) -> bool:
     return any(leaf.kind is not LeafKind.INERT or _is_refused(leaf) for leaf in argument.leaves)
 
 
+def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> SignatureError:
+    """The error of a call none of whose arguments has a derivative."""
+    return SignatureError(
+        f"no argument of {_name(dispatcher)} has a derivative: "
+        + (", ".join(str(a.type) for a in arguments) or "there is none"),
+        "pass floats or arrays of floats",
+        location=location_of(dispatcher.py_func),
+    )
+
+
 _CONTAINERS = (
     types.List,
     types.ListType,

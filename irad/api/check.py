@@ -1,0 +1,151 @@
+"""`check`: whether a function can be differentiated, and everything that is in the way, without running it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba import typeof
+from numba.core.errors import ForceLiteralArg, NumbaError
+
+from irad.api.functions import check_options, check_positions, options_or_default, primal_of
+from irad.errors import BackendError, IradError, SignatureError, SourceLocation
+from irad.frontend.dispatcher import refuse_inside_primal
+from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_untyped import types
+from irad.frontend.problems import default_positions, problems_of
+from irad.options import Options
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What `irad.check` found.
+
+    Attributes:
+        function: the qualified name of the function.
+        location: where it is defined.
+        arguments: name and Numba type of each parameter.
+        positions: the arguments it is differentiated by.
+        problems: every construct that irad cannot differentiate, each with its place and a remedy.
+    """
+
+    function: str
+    location: SourceLocation
+    arguments: tuple[tuple[str, str], ...]
+    positions: tuple[int, ...]
+    problems: tuple[IradError, ...] = field(default=())
+
+    @property
+    def supported(self) -> bool:
+        """Whether irad differentiates the function at arguments of these types."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        parameters = ", ".join(f"{name}: {kind}" for name, kind in self.arguments)
+        head = f"{self.function}({parameters})\n  at  {self.location.file}:{self.location.line}"
+        if self.supported:
+            return f"{head}\nirad differentiates it by {self._differentiated()}."
+        count = len(self.problems)
+        verdict = f"irad does not differentiate it: {count} problem{'s' * (count > 1)}."
+        return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
+
+    def _differentiated(self) -> str:
+        names = [name for name, _ in self.arguments]
+        last = len(names) - 1  # star arguments have positions of their own behind the last name
+        return ", ".join(dict.fromkeys(names[min(position, last)] for position in self.positions))
+
+
+def check(
+    f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None
+) -> CheckReport:
+    """Looks for all that keeps a function from being differentiated, without running it.
+
+    Args:
+        f: the function, as in `irad.grad`; it may return anything that `irad.vjp` takes, or write to its arrays.
+        args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
+        argnums: positions to differentiate by; by default all arguments that hold floats.
+        options: how the derivative would be made.
+
+    Returns:
+        A report: `supported`, `problems`, and a text to read.
+
+    Raises:
+        SignatureError: ``f`` is no function that Numba compiles, or does not take such arguments.
+    """
+    primal = primal_of(f)
+    check_options(options)
+    refuse_inside_primal(primal)
+    given = None if argnums is None else check_positions(primal, argnums)
+    values = _bound(primal, args)
+    try:
+        kinds = {name: _type_of(primal, name, value) for name, value in values.items()}
+    except IradError as error:
+        return _report(primal, {name: type(value).__name__ for name, value in values.items()}, (), (error,))
+    while True:
+        argument_types = tuple(kinds.values())
+        positions = default_positions(primal, argument_types) if given is None else given
+        try:
+            problems = problems_of(primal, argument_types, positions, options_or_default(options))
+            return _report(primal, kinds, positions, problems)
+        except ForceLiteralArg as wanted:
+            kinds = _with_literals(primal, kinds, values, wanted)
+
+
+def _report(
+    primal: Any, kinds: dict[str, Any], positions: tuple[int, ...], problems: tuple[IradError, ...]
+) -> CheckReport:
+    function = primal.py_func
+    listed = tuple((name, str(kind)) for name, kind in kinds.items())
+    return CheckReport(function.__qualname__, location_of(function), listed, positions, problems)
+
+
+def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+    """The value of each parameter; defaults as Numba passes them."""
+    signature = inspect.signature(primal.py_func)
+    try:
+        bound = signature.bind(*args)
+    except TypeError as error:
+        raise SignatureError(
+            f"{primal.py_func.__qualname__} cannot be called so: {error}",
+            f"give the arguments of one call: {primal.py_func.__name__}{signature}",
+            location=location_of(primal.py_func),
+        ) from None
+    values = {}
+    for name, parameter in signature.parameters.items():
+        missing = () if parameter.kind is parameter.VAR_POSITIONAL else types.Omitted(parameter.default)
+        values[name] = bound.arguments.get(name, missing)
+    return values
+
+
+def _type_of(primal: Any, name: str, value: Any) -> Any:
+    if isinstance(value, types.Type):
+        return value
+    if isinstance(value, tuple) and any(isinstance(entry, types.Type) for entry in value):
+        return types.BaseTuple.from_types(tuple(_type_of(primal, name, entry) for entry in value))
+    try:
+        return typeof(value)
+    except (NumbaError, ValueError) as error:
+        raise BackendError(
+            f"Numba cannot type argument {name!r}, a {type(value).__name__}: {error}",
+            "pass arguments of types that Numba knows",
+            location=location_of(primal.py_func),
+        ) from None
+
+
+def _with_literals(primal: Any, kinds: dict[str, Any], values: dict[str, Any], wanted: Any) -> dict[str, Any]:
+    """The types with those that Numba asks for made literal."""
+    names = list(kinds)
+    changed = {names[i]: types.literal(values[names[i]]) for i in wanted.requested_args if _is_value(values[names[i]])}
+    if all(kinds[name] == kind for name, kind in changed.items()):
+        raise SignatureError(
+            f"{primal.py_func.__qualname__} needs the values of {', '.join(names[i] for i in wanted.requested_args)}",
+            "give values, not types",
+            location=location_of(primal.py_func),
+        )
+    return {**kinds, **changed}
+
+
+def _is_value(value: Any) -> bool:
+    return isinstance(value, int | str | bool)
