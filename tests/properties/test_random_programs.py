@@ -55,6 +55,13 @@ def test_same_seed_same_program():
     assert str(random_program(7)) != str(random_program(8))
 
 
+def test_reduction_of_loops_that_are_left():
+    source = "def program(a):\n    while True:\n        if a > 1.0:\n            break\n        a += 1.0\n    return a * 2.0\n"
+    program = Program(0, source, (0.5,), (((0, ""),),))
+    reduced = reduce_program(program, lambda p: "it" if "return" in p.source else None)
+    assert reduced.source.count("\n") == 2
+
+
 def test_reduction_keeps_the_failure_only():
     program = next(p for p in map(random_program, range(100)) if "tanh" in p.source and p.source.count("\n") > 20)
     reduced = reduce_program(program, lambda p: "it" if "tanh" in p.source else None)
