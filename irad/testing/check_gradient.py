@@ -88,7 +88,7 @@ def reference(
     after = copy_arguments(args)
     value = f(*after)
     wanted = tuple(i for i, a in enumerate(args) if has_leaves(a)) if argnums is None else tuple(argnums)
-    seed = None if isinstance(value, (float, np.floating)) else _random_like(value)
+    seed = None if isinstance(value, (float, np.floating)) else random_like(value)
     weights = np.ones(1) if seed is None else read_leaves(seed)
     derivatives = tuple(_differences(f, args, i, weights, rtol) for i in wanted)
     return Reference(value, after, wanted, seed, derivatives)
@@ -106,7 +106,7 @@ def _differences(f: Callable[..., Any], args: tuple[Any, ...], position: int, we
     return values
 
 
-def _random_like(value: Any) -> Any:
+def random_like(value: Any) -> Any:
     """A cotangent for ``value``: in its structure and precision, None in place of what holds no floats."""
     count = read_leaves(value).size
     leaves = np.random.default_rng(count).uniform(0.5, 1.5, count)

@@ -1,0 +1,106 @@
+"""What became of a sample, and how that is found out: one sample after the other, in a process of its own per package.
+
+    python -m tests.corpus.outcome numba_stats 0 1 2
+
+prints a line of JSON before and after each sample, so that who reads along knows which one ended the process.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import json
+import sys
+import traceback
+import warnings
+from typing import Any
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+import irad
+from irad.errors import ActivityError, IradError, SignatureError, UnsupportedError
+from irad.options import Options
+from irad.testing.check_gradient import check_gradient, compiled, random_like
+from irad.testing.leaves import copy_arguments, read_leaves, same_bits
+from tests.corpus.sample import Package, Sample
+
+
+class Outcome(enum.StrEnum):
+    """Classes of results. The first three are what irad promises; the last two are no fault of irad."""
+
+    RIGHT = "right"
+    REFUSED = "refused"
+    NOT_SMOOTH = "not smooth"  # differences do not converge: both plans agree
+    WRONG = "wrong"
+    CRASHED = "crashed"
+    HUNG = "hung"
+    NOT_COMPILED = "not compiled"  # by Numba
+    RAISED = "raised"  # by the function itself, at this point
+
+
+def table_of(name: str) -> Package:
+    """The table of the package ``name``."""
+    package: Package = importlib.import_module(f"tests.corpus.packages.{name}").PACKAGE
+    return package
+
+
+def check(sample: Sample) -> tuple[Outcome, str]:
+    """Differentiate a sample; what became of it, and the details."""
+    try:
+        function, args = sample.program(), sample.arguments()
+        value = compiled(function)(*copy_arguments(args))
+    except NumbaError as error:
+        return Outcome.NOT_COMPILED, str(error)
+    except Exception:
+        return Outcome.RAISED, traceback.format_exc()
+    try:
+        return _differentiate(sample, function, args, value)
+    except (UnsupportedError, ActivityError, SignatureError) as error:
+        return Outcome.REFUSED, str(error)
+    except AssertionError as error:
+        return Outcome.WRONG, str(error) or traceback.format_exc()
+    except IradError as error:
+        return Outcome.CRASHED, str(error)
+    except Exception:
+        return Outcome.CRASHED, traceback.format_exc()
+
+
+def _differentiate(sample: Sample, function: Any, args: tuple[Any, ...], value: Any) -> tuple[Outcome, str]:
+    if sample.known.startswith("not smooth"):
+        _compare_plans(function, args, value)
+        return Outcome.NOT_SMOOTH, sample.known
+    try:
+        check_gradient(function, *args, **sample.options)
+    except AssertionError as error:
+        if "do not converge" not in str(error):
+            raise
+        _compare_plans(function, args, value)
+        return Outcome.NOT_SMOOTH, str(error)
+    return Outcome.RIGHT, ""
+
+
+def _compare_plans(function: Any, args: tuple[Any, ...], value: Any) -> None:
+    """Where differences say nothing, the oracle still does."""
+    seed = random_like(value)
+    found = []
+    for plan in ("default", "save_all"):
+        result, pullback = irad.vjp(function, *copy_arguments(args), options=Options(plan=plan))
+        assert same_bits(result, value), f"value {result!r}, plain {value!r} (plan {plan})"
+        found.append(np.concatenate([read_leaves(gradient) for gradient in pullback(seed)]))
+    scale = float(np.max(np.abs(found[1]), initial=1e-300))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-10, atol=1e-10 * scale, err_msg="the plans differ")
+
+
+def main(name: str, *numbers: str) -> None:
+    """Check samples of the package, by their numbers in the table."""
+    warnings.simplefilter("ignore")
+    samples = table_of(name).samples
+    for number in map(int, numbers):
+        print(json.dumps({"number": number}), flush=True)
+        outcome, details = check(samples[number])
+        print(json.dumps({"number": number, "outcome": outcome, "details": details}), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,16 @@
+"""Entropy and fractal dimension of time series."""
+
+from __future__ import annotations
+
+from irad.testing.catalogue import floats
+from tests.corpus.sample import Package, of
+
+PACKAGE = Package(
+    "antropy",
+    "antropy>=0.1.6",
+    (
+        of("antropy.fractal:_higuchi_fd", floats(40), 4),
+        of("antropy.fractal:_dfa", floats(64)),
+        of("antropy.utils:_linear_regression", floats(6), floats(6, seed=1)),
+    ),
+)

@@ -1,0 +1,28 @@
+"""Quaternions: generalised universal functions and conversions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from irad.testing.catalogue import floats
+from tests.corpus.sample import Package, of
+
+Q, R = floats(4), floats(4, seed=1)
+
+PACKAGE = Package(
+    "quaternionic",
+    "quaternionic>=1.0",
+    (
+        of("quaternionic.algebra:_divide", Q, R, np.zeros(4), writes=2),
+        of("quaternionic.algebra:_absolute", Q, np.zeros(1), writes=1),
+        of("quaternionic.algebra:_log", Q, np.zeros(4), writes=1),
+        of(
+            "quaternionic.alignment:_construct_S",
+            np.zeros((3, 3)),
+            floats(5, 3),
+            floats(5, 3, seed=1),
+            floats(5),
+            writes=0,
+        ),
+    ),
+)

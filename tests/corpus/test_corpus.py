@@ -1,0 +1,50 @@
+"""Third-party functions with float inputs differentiate right or are refused by name; see README.md.
+
+The tables are checked always; they are run where IRAD_CORPUS is set, package by package where it is installed.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import pytest
+
+from tests.corpus.outcome import Outcome, table_of
+from tests.corpus.run import names, run_package
+
+_SHARE_REFUSED = 0.03
+
+
+def test_the_sample_is_broad():
+    samples = [sample for name in names() for sample in table_of(name).samples]
+    assert len(names()) >= 12
+    assert len({sample.path for sample in samples}) >= 250
+
+
+def test_few_are_expected_to_be_refused():
+    samples = [sample for name in names() for sample in table_of(name).samples]
+    refused = [sample.path for sample in samples if sample.known.startswith("refused: ")]
+    assert len(refused) <= _SHARE_REFUSED * len(samples), refused
+
+
+@pytest.mark.parametrize("name", names())
+def test_what_is_said_of_a_sample_has_a_form(name: str):
+    for sample in table_of(name).samples:
+        assert sample.known.partition(": ")[0] in ("", "refused", "not smooth"), sample.path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("IRAD_CORPUS"), reason="runs for an hour: set IRAD_CORPUS=1")
+@pytest.mark.parametrize("name", names())
+def test_every_function_of_a_package(name: str):
+    package = table_of(name)
+    if importlib.util.find_spec(package.module) is None:
+        pytest.skip(f"needs {package.requirement}, of the extra corpus")
+    unexpected = []
+    for number, outcome, details in run_package(name, range(len(package.samples))):
+        sample = package.samples[number]
+        expected = Outcome(sample.known.partition(": ")[0] or "right")
+        if outcome != expected:
+            unexpected.append(f"{sample.path} ({number}): {outcome}, expected {expected}\n{details}")
+    assert not unexpected, "\n\n".join(unexpected)
