@@ -20,6 +20,7 @@ from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
+from irad.frontend.numba_untyped import types
 from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.values import Parameter
@@ -57,7 +58,7 @@ class Derivation:
         parameter_types: types the primal was compiled for; they differ where it has explicit signatures.
         caller_arguments: the caller's arguments.
         arguments: the arguments as the primal takes them.
-        return_type: Numba type of the primal's value.
+        return_type: Numba type of the primal's value; where that may be None and needs a cotangent, of one that is not.
         compiled: the code.
     """
 
@@ -68,6 +69,11 @@ class Derivation:
     arguments: tuple[Argument, ...]
     return_type: Any
     compiled: Compiled
+
+    @property
+    def may_lack_value(self) -> bool:
+        """Whether the primal may return None instead of the value that is differentiated."""
+        return bool(self.return_type != self.compiled.program.signature.return_type)
 
     def active_numbers(self) -> list[tuple[Argument, Leaf]]:
         """The numbers in all differentiated arguments, in the order of the LLVM parameters."""
@@ -107,7 +113,8 @@ def derivation_of(
         caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
         check_arguments(dispatcher, caller_arguments, task)
         program = load_program(dispatcher, argument_types)
-        check_return(dispatcher, program.signature.return_type, task)
+        return_type = _differentiated(program.signature.return_type, task)
+        check_return(dispatcher, return_type, task)
         parameter_types = tuple(program.signature.args)
         arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
         check_arguments(dispatcher, arguments, task)
@@ -122,9 +129,15 @@ def derivation_of(
             parameter_types,
             caller_arguments,
             arguments,
-            program.signature.return_type,
+            return_type,
             compiled,
         )
+
+
+def _differentiated(return_type: Any, task: Task) -> Any:
+    """The type of a returned value that has a cotangent: where the function may return None, the other type."""
+    is_optional = isinstance(return_type, types.Optional) and task.seed is not Seed.NONE
+    return return_type.type if is_optional else return_type
 
 
 def _request(program: Program, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:

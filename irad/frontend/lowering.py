@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils
+from numba.core import cgutils, imputils
 
+from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed, Task
@@ -27,6 +28,10 @@ from irad.passes.exhaustion import EXHAUSTED
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
+_NO_VALUE = (
+    "the function returns None for these arguments, which has no derivative",
+    "ask for derivatives where it returns a value",
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,8 @@ class Sweeps:
         callee = self.declare(library.symbols[derivative.augmented], _STATUS, [value.type for value in values])
         code = self.builder.call(callee, values)
         excinfo = self.builder.load(self.exception_pointer)
-        return self.context.call_conv._get_return_status(self.builder, code, excinfo)
+        self._status = self.context.call_conv._get_return_status(self.builder, code, excinfo)
+        return self._status
 
     def _shadow_of(self, index: int) -> Any:
         if index == abi.RETURN_INDEX:
@@ -179,10 +185,13 @@ class Sweeps:
     @contextmanager
     def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
         """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
-        with self.builder.if_else(status.is_error, likely=False) as (failed, fine):
+        lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
+        with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
             with failed:
                 self.close_arena(close, arena)
                 self.memory.release()
+                with self.builder.if_then(lacks_value):
+                    self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(EXHAUSTED))
                 with self.builder.if_then(is_memory):
                     self.raise_out_of_memory()
@@ -193,7 +202,9 @@ class Sweeps:
     def value(self) -> Any:
         """What the primal returned, as Numba holds it."""
         raw = self.builder.load(self.return_pointer)
-        return self.context.get_returned_value(self.builder, self.derivation.return_type, raw)
+        value = self.context.get_returned_value(self.builder, self.derivation.return_type, raw)
+        signature = self.derivation.return_type()
+        return imputils.fix_returning_optional(self.context, self.builder, signature, self._status, value)
 
     def kept_value(self) -> Any:
         """What the primal returned as a value of the type `abi.owned_type`."""

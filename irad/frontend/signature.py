@@ -149,9 +149,7 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     leaves = list(abi.leaves_of(return_type))
-    if isinstance(return_type, types.Optional):
-        remedy = "return a float on every path"
-    elif return_type in abi.COMPLEX:
+    if return_type in abi.COMPLEX:
         remedy = (
             "(a) return a float, the real part or abs(…) ** 2 for instance, or (b) give the cotangent of the value: "
             "irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…)"

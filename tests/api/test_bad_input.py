@@ -161,17 +161,6 @@ def test_return_without_derivative(function, words):
     assert "test_bad_input.py" in str(caught.value)
 
 
-def test_optional_return():
-    @numba.njit
-    def f(x):
-        if x > 0:
-            return x * 2
-        return None
-
-    with pytest.raises(irad.SignatureError, match=r"(?s)returns.*every path"):
-        irad.grad(f)(1.0)
-
-
 def test_has_aux_without_pair():
     with pytest.raises(irad.SignatureError, match="has_aux"):
         irad.grad(product, has_aux=True)(1.0, 2.0)
