@@ -26,6 +26,7 @@ from irad.frontend.shadows import (
     Extent,
     allocate_zeroed,
     extent_of,
+    extent_of_array,
     join_overlapping,
     overlaps_itself,
     shadow_pointer,
@@ -91,11 +92,9 @@ class ArgumentMemory:
     def _extent_of_target(self, tracked: Tracked) -> Extent:
         assert tracked.target is not None
         target, target_type = tracked.target
-        leaf = Leaf(target_type, tracked.leaf.kind, 0, ())
-        value = target._getvalue() if leaf.is_array else target
-        return extent_of(
-            self.builder, leaf, self.context.get_arg_packer((target_type,)).as_arguments(self.builder, [value])
-        )
+        if tracked.leaf.is_array:
+            return extent_of_array(self.context, self.builder, target, target_type)
+        return extent_of(self.builder, Leaf(target_type, tracked.leaf.kind, 0, ()), [target])
 
     def _separate(self, leaf: Leaf) -> None:
         """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""

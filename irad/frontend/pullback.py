@@ -27,7 +27,14 @@ from irad.frontend.linkable import resident
 from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
-from irad.frontend.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, allocate_zeroed, extent_of
+from irad.frontend.shadows import (
+    ALIGNMENT,
+    MEMINFO_TYPE,
+    NO_MEMORY,
+    allocate_zeroed,
+    copy_arrays,
+    extent_of_array,
+)
 from irad.frontend.signature import check_representable, may_have_derivative, without_derivative
 from irad.options import Options
 
@@ -142,19 +149,10 @@ def gradients_type(derivation: Derivation) -> Any:
         tuple(
             types.none
             if derivation.task.role_of(a.position) is Role.CONST
-            else _compact(abi.gradient_type(derivation.caller_arguments[a.position].type))
+            else abi.gradient_type(derivation.caller_arguments[a.position].type)
             for a in derivation.arguments
         )
     )
-
-
-def _compact(gradient_type: Any) -> Any:
-    """The same with contiguous arrays: a pullback returns copies."""
-    if isinstance(gradient_type, types.BaseTuple):
-        return abi.tuple_type(gradient_type, tuple(map(_compact, gradient_type.types)))
-    if isinstance(gradient_type, types.Array) and gradient_type.layout == "A":
-        return gradient_type.copy(layout="C")
-    return gradient_type
 
 
 # --- forward ----------------------------------------------------------------------------------------------------------
@@ -237,16 +235,16 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
         seeding.add_seed(context, builder, return_shadow, value, seed, leaf, part)
     cotangents = _run_reverse(context, builder, derivation, block, layout, zip(values, signature.args, strict=True))
-    remaining = iter(zip(arrays, shadows_type.types, strict=True))
+
+    def fail() -> None:
+        _release(context, builder, zip(values, signature.args, strict=True))
+        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
+
+    is_written = bool(derivation.compiled.written)
+    copies = iter(copy_arrays(context, builder, arrays, shadows_type.types, len(arrays) > 1 and is_written, fail))
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
-        if leaf.kind is LeafKind.NUMBER:
-            return cotangents.value(leaf, gradient_type)
-        array, array_type = next(remaining)
-        copy = _copy_transposed if gradient_type.layout == "F" else _copy
-        # A record's gradient differs from the copied array in its name only.
-        copied_type = gradient_type if leaf.is_array else array_type
-        return context.compile_internal(builder, copy, copied_type(array_type), [array._getvalue()])
+        return cotangents.value(leaf, gradient_type) if leaf.kind is LeafKind.NUMBER else next(copies)
 
     result_type = gradients_type(derivation)
     items = []
@@ -259,23 +257,12 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     return context.make_tuple(builder, result_type, items)
 
 
-def _copy(array: Any) -> Any:
-    """Compiled by Numba: a contiguous copy."""
-    return array.copy()
-
-
-def _copy_transposed(array: Any) -> Any:
-    """Compiled by Numba: a contiguous copy in Fortran's order."""
-    return array.T.copy().T
-
-
 def _clear(
     context: Any, builder: Any, derivation: Derivation, return_shadow: Any, arrays: Sequence[Any], array_types: Any
 ) -> None:
     """Clears the cotangents that an earlier call left: those of argument memory and of returned numbers."""
     for array, array_type in zip(arrays, array_types, strict=True):
-        flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
-        extent = extent_of(builder, Leaf(array_type, LeafKind.ARRAY, 0, ()), flat)
+        extent = extent_of_array(context, builder, array, array_type)
         cgutils.memset(builder, builder.inttoptr(extent.low, _VOID_POINTER), extent.size(builder), 0)
     for leaf in abi.leaves_of(derivation.return_type):
         if leaf.kind is LeafKind.NUMBER:
@@ -294,9 +281,14 @@ def _check_shapes(
     leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
     good = seeding.shapes_match(context, builder, value, values[2][0], leaves)
     with builder.if_then(builder.not_(good), likely=False):
-        for held_value, numba_type in values:
-            context.nrt.decref(builder, numba_type, held_value)
+        _release(context, builder, values)
         context.call_conv.return_user_exc(builder, SignatureError, seeding.SHAPE_MISFIT)
+
+
+def _release(context: Any, builder: Any, held: Iterable[tuple[Any, Any]]) -> None:
+    """Before an exception: drops references that Numba drops only after success."""
+    for value, numba_type in held:
+        context.nrt.decref(builder, numba_type, value)
 
 
 def _run_reverse(
@@ -320,8 +312,7 @@ def _run_reverse(
     symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
     with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, builder.load(failed))):
-        for value, numba_type in held:
-            context.nrt.decref(builder, numba_type, value)
+        _release(context, builder, held)
         context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
     return cotangents
 

@@ -7,15 +7,16 @@ they lie as they lie in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
+from numba.np.arrayobj import populate_array
 
 from irad.frontend import abi
-from irad.frontend.abi import Leaf
+from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.numba_untyped import types
 
 ALIGNMENT = 64
@@ -186,3 +187,69 @@ def shadow_pointer(context: Any, builder: Any, meminfo: Any, extent: Extent) -> 
     """The shadow of an array's first element in a buffer for an extent."""
     base = context.nrt.meminfo_data(builder, meminfo)
     return builder.gep(base, [builder.sub(extent.data, extent.low)])
+
+
+def extent_of_array(context: Any, builder: Any, array: Any, array_type: Any) -> Extent:
+    """The byte extent of an array that is a value of the function being lowered (a struct proxy)."""
+    flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
+    return extent_of(builder, Leaf(array_type, LeafKind.ARRAY, 0, ()), flat)
+
+
+def copy_arrays(
+    context: Any,
+    builder: Any,
+    arrays: Sequence[Any],
+    array_types: Sequence[Any],
+    may_overlap: bool,
+    fail: Callable[[], None],
+) -> list[Any]:
+    """Copies of arrays in new memory, with their strides; arrays that overlap have copies that do so in the same way.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        arrays: struct proxies.
+        array_types: their Numba types.
+        may_overlap: without it no two of them share memory.
+        fail: emits the end of the function when there is no memory; the copies are released by then.
+    """
+    extents = [extent_of_array(context, builder, a, t) for a, t in zip(arrays, array_types, strict=True)]
+    groups = Groups(extents, [_INTP(i) for i in range(len(extents))])
+    if may_overlap:
+        groups = join_overlapping(context, builder, extents)
+    slots = [cgutils.alloca_once_value(builder, cgutils.get_null_value(_VOID_POINTER)) for _ in arrays]
+    for i, (slot, group) in enumerate(zip(slots, groups.extents, strict=True)):
+        with builder.if_else(builder.icmp_signed("==", groups.owners[i], _INTP(i)), likely=True) as (first, later):
+            with first:
+                size = group.size(builder)
+                meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
+                with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
+                    for earlier in slots[:i]:
+                        context.nrt.decref(builder, MEMINFO_TYPE, builder.load(earlier))
+                    fail()
+                builder.store(meminfo, slot)
+                source = builder.inttoptr(group.low, _VOID_POINTER)
+                cgutils.raw_memcpy(builder, context.nrt.meminfo_data(builder, meminfo), source, size, 1)
+            with later:
+                for j in range(i):
+                    with builder.if_then(builder.icmp_signed("==", groups.owners[i], _INTP(j))):
+                        builder.store(builder.load(slots[j]), slot)
+                context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slot))
+    return [
+        _moved_array(context, builder, array, array_type, builder.load(slot), group)
+        for array, array_type, slot, group in zip(arrays, array_types, slots, groups.extents, strict=True)
+    ]
+
+
+def _moved_array(context: Any, builder: Any, array: Any, array_type: Any, meminfo: Any, extent: Extent) -> Any:
+    """An array like another one, at the same place in a copy of an extent around it."""
+    result = context.make_array(array_type)(context, builder)
+    populate_array(
+        result,
+        data=builder.bitcast(shadow_pointer(context, builder, meminfo, extent), array.data.type),
+        shape=array.shape,
+        strides=array.strides,
+        itemsize=array.itemsize,
+        meminfo=meminfo,
+    )
+    return result._getvalue()

@@ -81,6 +81,28 @@ def test_identical_arguments_that_are_written_have_one_derivative():
     assert np.shares_memory(dx, dy)
 
 
+def test_a_pullback_returns_overlapping_gradients_where_grad_does():
+    memory = np.arange(1.0, 7.0)
+    value, pullback = irad.vjp(writes_first, memory[:4].copy(), memory[2:])
+    dx, dy = pullback(1.0)
+    assert not np.shares_memory(dx, dy)
+    expected = irad.grad(writes_first, (0, 1))(memory.copy()[:4], memory.copy()[2:])
+    np.testing.assert_array_equal(dx, expected[0])
+
+    before = memory.copy()
+    value, pullback = irad.vjp(writes_first, memory[:4], memory[2:])
+    (dx, dy), (ex, ey) = pullback(1.0), pullback(2.0)
+    memory[:] = before
+    found, expected = irad.value_and_grad(writes_first, (0, 1))(memory[:4], memory[2:])
+    assert value == found
+    for one, two, want in zip((dx, dy), (ex, ey), expected, strict=True):
+        np.testing.assert_array_equal(one, want)
+        np.testing.assert_array_equal(two, 2 * want)
+    assert np.shares_memory(dx, dy)
+    assert dy.ctypes.data - dx.ctypes.data == 16
+    assert not np.shares_memory(dx, ex)
+
+
 @pytest.mark.parametrize(
     "views",
     [

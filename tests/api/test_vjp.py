@@ -112,12 +112,16 @@ def test_structures():
     assert gradient.second == 4.0
 
 
-def test_strided_argument_gets_a_compact_gradient():
-    x = np.arange(8.0)[::-2]
+@pytest.mark.parametrize("step", [2, -1, -2])
+def test_strided_argument_gets_a_gradient_with_its_strides(step):
+    x = np.arange(8.0)[::step]
     _, pullback = irad.vjp(squares, x)
-    (gradient,) = pullback(np.ones(4))
-    assert gradient.flags.c_contiguous
+    (gradient,) = pullback(np.ones(x.size))
+    assert gradient.strides == x.strides == irad.grad(lambda x: squares(x).sum())(x).strides
     np.testing.assert_array_equal(gradient, 2 * x)
+    (other,) = pullback(np.zeros(x.size))
+    np.testing.assert_array_equal(gradient, 2 * x, "it is no view of what the pullback works on")
+    assert not other.any()
 
 
 def test_fortran_argument():
