@@ -93,11 +93,13 @@ class Package:
         module: what is imported.
         requirement: its name on the package index.
         samples: the table.
+        fastmath: its functions are compiled so, and their values are right to rounding only.
     """
 
     module: str
     requirement: str
     samples: tuple[Sample, ...]
+    fastmath: bool = False
 
 
 def of(

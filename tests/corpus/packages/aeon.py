@@ -58,4 +58,5 @@ PACKAGE = Package(
         of("aeon.utils.numba.stats:quantile75", U),
         of("aeon.utils.numba.stats:slope", U),
     ),
+    fastmath=True,
 )

@@ -55,4 +55,5 @@ PACKAGE = Package(
         of(SPARSE + "sparse_hellinger", AT, A, BT, B),
         of(SPARSE + "sparse_jensen_shannon_divergence", AT, A, BT, B),
     ),
+    fastmath=True,
 )

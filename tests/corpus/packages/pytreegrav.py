@@ -24,4 +24,5 @@ PACKAGE = Package(
         of("pytreegrav.kernel:PotentialKernel", 0.4, 0.7),
         of("pytreegrav.treewalk:NearestImage", 0.7, 1.1),
     ),
+    fastmath=True,
 )

@@ -132,13 +132,6 @@ PACKAGE = Package(
             np.zeros(3),
             writes=5,
         ),
-        of(
-            "quantecon.game_theory.game_generators.bimatrix_generators:_populate_ranking_payoff_arrays",
-            (np.zeros((3, 3)), np.zeros((3, 3))),
-            ints(1, 2, 3, 1, 3, 2).reshape(2, 3),
-            floats(2, 2),
-            argnums=(0, 2),
-        ),
         of(QUAD + "gammaln", 1.7),
         of(QUAD + "_qnwcheb1", 5, 0.3, 1.7),
         of(QUAD + "_qnwlege1", 5, 0.3, 1.7),

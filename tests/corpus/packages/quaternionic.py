@@ -13,9 +13,9 @@ PACKAGE = Package(
     "quaternionic",
     "quaternionic>=1.0",
     (
-        of("quaternionic.algebra:_divide", Q, R, np.zeros(4), writes=2),
-        of("quaternionic.algebra:_absolute", Q, np.zeros(1), writes=1),
-        of("quaternionic.algebra:_log", Q, np.zeros(4), writes=1),
+        of("quaternionic.distance:_divide", Q, R, np.zeros(4), writes=2),
+        of("quaternionic.distance:_absolute", Q, np.zeros(1), writes=1),
+        of("quaternionic.distance:_log", Q, np.zeros(4), writes=1),
         of(
             "quaternionic.alignment:_construct_S",
             np.zeros((3, 3)),

@@ -36,4 +36,5 @@ PACKAGE = Package(
         of(C + "_shift_insert_at_index", T, 4, 0.7, "right", writes=0),
         of("stumpy.fastmath:_add_assoc", 0.3, 0.4),
     ),
+    fastmath=True,
 )

@@ -65,4 +65,5 @@ PACKAGE = Package(
         of("umap.umap_:reprocess_row", X.astype(np.float32), 3, 32, known="not smooth: bisection"),
         of("umap.aligned_umap:procrustes_align", floats(5, 2), floats(5, 2, seed=1), np.array([[0, 1, 3], [2, 1, 4]])),
     ),
+    fastmath=True,
 )
