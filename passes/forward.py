@@ -403,7 +403,7 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function) -> Variant | No
         return None
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
     memory = tuple(
-        unit.memory_types.layout(unit.points_to.mask(a)) if isinstance(a.type, PointerType) else None
+        unit.memory_types.common_layout(unit.points_to.mask(a)) if isinstance(a.type, PointerType) else None
         for a in call.arguments
     )
     has_shadow = isinstance(call.type, PointerType) and activity.has_shadow(call)

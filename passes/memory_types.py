@@ -66,6 +66,11 @@ class MemoryTypes:
                 found.add(layout)
         return next(iter(found)) if len(found) == 1 else None
 
+    def common_layout(self, mask: int) -> MemoryType | None:
+        """The pattern of all objects of a set; None where that of one is not known."""
+        found = {self.layouts[item.index] or self._lone(item.index) for item in self.points_to.members(mask)}
+        return found.pop() if len(found) == 1 else None
+
     def is_float_at(self, pointer: Value, kind: FloatType) -> bool:
         """Whether what a pointer points to is a float of that type: certainly, or as far as it can be told."""
         return any(self._is_float_in(item.index, pointer, kind) for item in self.points_to.of(pointer))
@@ -250,6 +255,7 @@ class _Collector:
             for into, source in (*self.copies, *self.moves):
                 for one, other in ((into, source), (source, into)):
                     changed |= self.hand_on(one, other)
+                    changed |= self.hand_on_layout(one, other)
 
     def hand_on(self, source: int, into: int) -> bool:
         """What is known of one set of objects becomes known of another; returns whether that was news."""
@@ -263,10 +269,16 @@ class _Collector:
                 if (self.skewed >> a.index & 1) > (self.skewed >> b.index & 1):
                     self.skewed |= 1 << b.index
                     changed = True
-                if self.layouts[b.index] is None and self.layouts[a.index] is not None:
-                    self.layouts[b.index] = self.layouts[a.index]
-                    changed = True
         return changed
+
+    def hand_on_layout(self, source: int, into: int) -> bool:
+        """The layout of what is copied is known of the copy, if it is certain what is copied where."""
+        layouts = {self.layouts[a.index] for a in self.points_to.members(source)}
+        targets = list(self.points_to.members(into))
+        if len(layouts) != 1 or len(targets) != 1 or self.layouts[targets[0].index] is not None:
+            return False
+        (self.layouts[targets[0].index],) = layouts
+        return self.layouts[targets[0].index] is not None
 
     def elements(self) -> dict[int, MemoryType]:
         """Layouts of local variables whose bytes are moved to or from containers, by their own accesses.
@@ -293,13 +305,13 @@ class _Collector:
         return MemoryType(size, tuple(sorted(fields)))
 
     def spread_elements(self, known: Mapping[int, MemoryType]) -> None:
-        """What is moved into a container tells what its elements are; all that is moved there together."""
+        """What is moved into a container, if it is certain which, tells what its elements are; all of that together."""
         sources: dict[int, set[MemoryType]] = {}
         for to, origin in self.moves:
+            targets = list(self.points_to.members(to))
             for item in self.points_to.members(origin):
-                if item.index in known:
-                    for target in self.points_to.members(to):
-                        sources.setdefault(target.index, set()).add(known[item.index])
+                if item.index in known and len(targets) == 1:
+                    sources.setdefault(targets[0].index, set()).add(known[item.index])
         for index, layout in known.items():
             self.layouts[index] = self.layouts[index] or layout
         for index, layouts in sources.items():

@@ -105,7 +105,8 @@ def _is_header(unit: Unit, item: MemoryObject) -> bool:
     """
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
-    return unit.variant.memory[unit.function.params.index(item.value)] is None
+    memory = unit.variant.memory[unit.function.params.index(item.value)]
+    return memory is None or not memory.fields
 
 
 def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
@@ -133,11 +134,12 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
                     f"an active value is stored in {_describe(item)}, which was passed as constant",
                     "differentiate with respect to that argument too",
                 )
-            if (activity.useful_objects & ~activity.shadowed) >> item.index & 1:
+            lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
+            if lost and not _is_header(unit, item):
                 return _no_shadow(item)
     for argument in call.arguments:
         for item in points_to.of(argument) if activity.has_shadow(argument) else ():
-            if not activity.shadowed >> item.index & 1:
+            if not activity.shadowed >> item.index & 1 and not _is_header(unit, item):
                 return _no_shadow(item)
     return None
 

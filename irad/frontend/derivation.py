@@ -145,7 +145,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
     kinds = [returns, ParameterKind.CONST]
     memory: list[MemoryType | None] = [
         abi.memory_of_return(program.signature.return_type),
-        MemoryType(8, ((0, "ptr"),)),
+        abi.BOOKKEEPING,
     ]
     for argument in arguments:
         active = task.role_of(argument.position) is not Role.CONST
