@@ -78,6 +78,13 @@ def _letters(value: Value, depth: int) -> frozenset[str]:
             return frozenset()
 
 
+def same(a: Value, b: Value) -> bool:
+    """Whether two operands are one value."""
+    if isinstance(a, ConstantInt) and isinstance(b, ConstantInt):
+        return a.type is b.type and a.value == b.value
+    return a is b
+
+
 def copied(context: ForwardContext, build: Builder, pointer: Value, type_: FloatType, count: Value) -> Value:
     """A copy of so many elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
     copy = workspace(context, type_, count)

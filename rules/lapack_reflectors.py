@@ -22,7 +22,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType
 from irad.ir.values import Value
-from irad.rules.lapack_parts import copied, element, extent, kept_result, shadow_or_null, workspace
+from irad.rules.lapack_parts import copied, element, extent, kept_result, same, shadow_or_null, workspace
 from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
@@ -35,7 +35,7 @@ _NUMPY: Final = "np.linalg.qr"
 def _assemble_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, m, n, k, a, lda, tau = call.arguments
     type_, build = element(kind, _NUMPY), context.before
-    if n is not k:
+    if not same(n, k):
         raise UnsupportedError("more columns of Q than reflectors have no derivative rule", f"call {_NUMPY}")
     rows, columns = context.value(m), context.value(n)
     count = extent(build, rows, columns, context.value(lda))

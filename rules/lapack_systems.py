@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from irad.errors import UnsupportedError
-from irad.ir.instructions import CallSite, Load, Store
+from irad.ir.instructions import CallSite, Load, Store, Terminator
 from irad.ir.module import Block
 from irad.ir.types import FloatType
 from irad.ir.values import TrackedValue, Value, const_int
-from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, workspace
+from irad.rules.lapack_parts import copied, element, extent, kept_result, letter, same, workspace
 from irad.rules.matrices import (
     I64,
     ONE,
@@ -56,7 +56,7 @@ def _factorise_forward(context: ForwardContext, call: CallSite) -> Sequence[Valu
     type_ = element(kind, "an LU factorisation (np.linalg.inv, det, slogdet)")
     if _is_at_once(call):
         return ()
-    if m is not n:
+    if not same(m, n):
         raise UnsupportedError(
             "the LU factorisation of a matrix that is not square has no derivative rule",
             "factorise the square part",
@@ -247,11 +247,12 @@ def _inversion_behind(factorisation: CallSite) -> CallSite | None:
     block = factorisation.block
     assert block is not None
     rest = block.instructions[block.instructions.index(factorisation) + 1 :]
-    for path in [rest, *(rest + follower.instructions for follower in block.successors if _leads_to(block, follower))]:
+    ways = block.successors if isinstance(block.instructions[-1], Terminator) else []
+    for path in [rest, *(rest + way.instructions for way in ways if _leads_to(block, way))]:
         touching = next((i for i in path if isinstance(i, Load | Store | CallSite)), None)
         if isinstance(touching, CallSite) and touching.callee.name == _INVERT:
-            _, n, a, lda, ipiv = touching.arguments
-            if [n, a, lda, ipiv] == factorisation.arguments[2:]:
+            operands = zip(touching.arguments[1:], factorisation.arguments[2:], strict=True)
+            if all(same(x, y) for x, y in operands):
                 return touching
     return None
 

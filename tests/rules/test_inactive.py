@@ -19,7 +19,7 @@ CONTAINERS = (
     "dict_insert_ez dict_delitem dict_popitem dict_iter dict_iter_next set_new set_new_sized set_set_method_table "
     "set_free set_add set_contains set_discard set_iter set_iter_next test_dict test_list test_set"
 )
-LINEAR_ALGEBRA = "xxgetrf ez_xxgetri xxpotrf ez_rgeev ez_cgeev ez_xxxevd ez_gesdd ez_geqrf ez_xxgqr ez_gelsd xgesv"
+LINEAR_ALGEBRA = "ez_cgeev"
 BOXES = (
     "complex_adaptor adapt_ndarray ndarray_new extract_record_data get_buffer adapt_buffer release_buffer "
     "get_pyobject_private_data set_pyobject_private_data reset_pyobject_private_data"

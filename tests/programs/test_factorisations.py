@@ -1,0 +1,341 @@
+"""`np.linalg` through LAPACK: systems, determinants, factorisations, eigenvalues, singular values, least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+import irad
+from irad.testing.catalogue import Case, Catalogue, floats
+
+PROGRAMS = Catalogue()
+
+
+def regular(size: int, **options: Any) -> np.ndarray:
+    """A matrix that needs pivoting, with a condition number near 10 and distinct eigenvalues."""
+    order = options.pop("order", "C")
+    matrix = floats(size, size, low=-0.5, high=0.5, **options) + 2.0 * np.diag(np.arange(1.0, size + 1))
+    return np.array(np.roll(matrix, 1, axis=0).astype(matrix.dtype), order=order)
+
+
+def symmetric(size: int) -> np.ndarray:
+    return floats(size, size, low=-0.5, high=0.5) + np.diag(np.arange(1.0, size + 1))
+
+
+# ------------------------------------------------------------------------------------------------ systems
+
+
+@PROGRAMS.at(regular(4), floats(4, 3))
+@PROGRAMS.at(regular(1), floats(1, 3))
+@njit
+def solve(a, b):
+    return np.linalg.solve(a, b)
+
+
+@PROGRAMS.at(regular(6), floats(6))
+@njit
+def solve_in_a_loop_with_slices_that_change(a, b):
+    c, s = b[::2].copy(), 0.0
+    for k in range(3):
+        x = np.linalg.solve(a[::2, 1::2].T, c)
+        a[0, 1] += x[0]
+        x *= x
+        c[k] += 0.1 * np.sum(x)
+        s += x[k]
+    return s
+
+
+@PROGRAMS.at(symmetric(3))
+@njit
+def factorise_until_small(a):
+    n = 0
+    while a[1, 0] ** 2 > 1e-4 and n < 20:
+        a = np.linalg.cholesky(a)
+        a = a.T @ a
+        n += 1
+    return a[0, 0] * a[1, 1] + n
+
+
+@PROGRAMS.at(symmetric(3), 3)
+@njit
+def factorise_in_a_recursion(a, n):
+    if n == 0:
+        return a[0, 0]
+    factor = np.linalg.cholesky(a)
+    return factor[2, 1] * factorise_in_a_recursion(a, n - 1) + factor[1, 0]
+
+
+@PROGRAMS.at(regular(4))
+@PROGRAMS.at(regular(1))
+@PROGRAMS.at(np.zeros((0, 0)))
+@njit
+def inverse_and_determinants(a):
+    sign, logarithm = np.linalg.slogdet(a)
+    return np.linalg.inv(a).sum() + np.linalg.det(a) * sign + logarithm
+
+
+@PROGRAMS.at(regular(6))
+@njit
+def inverse_of_a_slice_and_powers(a):
+    b = np.linalg.inv(a[::2, 1::2] + 3.0 * np.eye(3)).T
+    c = np.linalg.inv(b)
+    c[0] = 0.0
+    return np.linalg.matrix_power(b, -2) + c
+
+
+@PROGRAMS.at(floats(3, 4), floats(3))
+@njit
+def gaussian_log_density(a, x):
+    factor = np.linalg.cholesky(a @ a.T + 0.1 * np.eye(3))
+    z = np.linalg.solve(factor, x)
+    return -0.5 * (z @ z) - np.sum(np.log(np.diag(factor)))
+
+
+@PROGRAMS.at(symmetric(4))
+@PROGRAMS.at(symmetric(1))
+@njit
+def cholesky_of_the_lower_triangle(a):
+    return np.linalg.cholesky(a)
+
+
+# ------------------------------------------------------------------------------------------------ orthogonal factors
+
+
+@PROGRAMS.at(regular(4))
+@PROGRAMS.at(floats(5, 3))
+@PROGRAMS.at(floats(3, 5))
+@PROGRAMS.at(floats(1, 3))
+@PROGRAMS.at(floats(3, 1))
+@njit
+def qr(a):
+    return np.linalg.qr(a)
+
+
+@PROGRAMS.at(floats(5, 3))
+@njit
+def triangular_factor_alone(a):
+    return np.linalg.qr(a)[1]
+
+
+# ------------------------------------------------------------------------------------------------ spectra
+
+
+@PROGRAMS.at(symmetric(4))
+@PROGRAMS.at(symmetric(1))
+@njit
+def symmetric_eigenvalues(a):
+    w, v = np.linalg.eigh(a)
+    return w, v, np.linalg.eigvalsh(a * a)
+
+
+@PROGRAMS.at(np.roll(regular(4), -1, axis=0))
+@njit
+def general_eigenvalues(a):
+    w, v = np.linalg.eig(a)
+    return w, v, np.linalg.eigvals(a + a[0, 1])
+
+
+@PROGRAMS.at(floats(4, 2))
+@PROGRAMS.at(floats(2, 4))
+@PROGRAMS.at(regular(3))
+@PROGRAMS.at(floats(1, 1))
+@njit
+def thin_singular_values(a):
+    u, s, vt = np.linalg.svd(a, False)
+    return u, s, vt
+
+
+@PROGRAMS.at(floats(4, 2), True)
+@PROGRAMS.at(floats(2, 4), True)
+@PROGRAMS.at(floats(4, 2), False)
+@njit
+def projectors(a, full):
+    u, s, vt = np.linalg.svd(a, full)
+    k = s.size
+    p, q = np.ascontiguousarray(u[:, k:]), np.ascontiguousarray(vt[k:])
+    return p @ p.T, q.T @ q, u[:, 0] * s[0]
+
+
+@PROGRAMS.at(regular(3), np.inf)
+@PROGRAMS.at(regular(3), -np.inf)
+@PROGRAMS.at(regular(3), 1.0)
+@PROGRAMS.at(regular(3), -1.0)
+@PROGRAMS.at(regular(3), 2.0)
+@PROGRAMS.at(regular(3), -2.0)
+@njit
+def norms(a, p):
+    return np.linalg.norm(a, p) * np.linalg.matrix_rank(a) + np.linalg.norm(a[0], p)
+
+
+@PROGRAMS.at(regular(3))
+@njit
+def frobenius_norm_and_condition(a):
+    return np.linalg.norm(a) + np.linalg.norm(a[:, 1]) + np.linalg.cond(a)
+
+
+@PROGRAMS.at(floats(4, 2), floats(2, 3))
+@PROGRAMS.at(floats(3, 3), floats(3, 2))
+@njit
+def pseudo_inverse_at_any_rank(a, b):
+    return np.linalg.pinv(a @ b, 1e-10)
+
+
+# ------------------------------------------------------------------------------------------------ least squares
+
+
+@PROGRAMS.at(floats(5, 3), floats(5, 2))
+@PROGRAMS.at(floats(2, 4), floats(2, 2))
+@PROGRAMS.at(regular(3), floats(3, 1))
+@njit
+def least_squares(a, b):
+    x, residuals, _, s = np.linalg.lstsq(a, b)
+    return x, residuals, s
+
+
+@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+def test_gradient(case: Case):
+    case.check()
+
+
+# ------------------------------------------------------------------------------------------------ single precision
+
+
+@njit
+def logarithm_and_factor(a):
+    return np.linalg.slogdet(a)[1] + np.linalg.cholesky(a)[1, 0]
+
+
+def test_single_precision():
+    Case("single", logarithm_and_factor, (symmetric(3).astype(np.float32),), {"rtol": 1e-3}).check()
+
+
+# ------------------------------------------------------------------------------------------------ equal values
+
+
+@njit
+def spectral_function(a):
+    w, v = np.linalg.eigh(a)
+    return ((v * np.exp(w)) @ v.T).sum()
+
+
+@njit
+def first_vector_beside_equal_values(a):
+    w, v = np.linalg.eigh(a)
+    return (v[1, 2] + 2.0 * v[0, 2]) / v[2, 2] + w[0] + w[1]
+
+
+@njit
+def sum_of_singular_values(a):
+    return np.linalg.svd(a)[1].sum()
+
+
+@njit
+def basis_of_the_complement(a):
+    return np.linalg.svd(a)[0][0, 3]
+
+
+def test_vectors_of_equal_eigenvalues_give_nan():
+    given = irad.grad(spectral_function)(np.eye(3))
+    assert np.isnan(given[np.tril_indices(3)]).all()
+
+
+def test_equal_eigenvalues_whose_vectors_do_not_matter():
+    given = irad.grad(first_vector_beside_equal_values)(np.diag([1.0, 1.0, 3.0]))
+    np.testing.assert_allclose(given, [[1, 0, 0], [0, 1, 0], [1.0, 0.5, 0]], atol=1e-14)
+
+
+def test_equal_singular_values():
+    np.testing.assert_allclose(irad.grad(sum_of_singular_values)(np.eye(3)), np.eye(3), atol=1e-14)
+
+
+def test_vectors_that_lapack_is_free_to_choose_give_nan():
+    assert np.isnan(irad.grad(basis_of_the_complement)(floats(4, 2))).all()
+
+
+# ------------------------------------------------------------------------------------------------ singular matrices
+
+
+@njit
+def determinant(a):
+    return np.linalg.det(a)
+
+
+@njit
+def guarded_logarithm(a):
+    sign, logarithm = np.linalg.slogdet(a)
+    return logarithm if sign > 0 else a[0, 0]
+
+
+def test_determinant_of_a_singular_matrix():
+    """Numba returns a constant 0 there; nearby the derivative is right."""
+    singular = np.array([[1.0, 2.0], [2.0, 4.0]])
+    assert not irad.grad(determinant)(singular).any()
+    near = np.array([[1.0 + 1e-12, 2.0], [2.0, 4.0]])
+    np.testing.assert_allclose(irad.grad(determinant)(near), [[4, -2], [-2, 1]], rtol=1e-10)
+
+
+def test_a_factorisation_that_does_not_count_leaves_no_nan():
+    np.testing.assert_array_equal(irad.grad(guarded_logarithm)(np.ones((2, 2))), [[1, 0], [0, 0]])
+
+
+@njit
+def inverse(a):
+    return np.linalg.inv(a).sum()
+
+
+@njit
+def cholesky(a):
+    return np.linalg.cholesky(a).sum()
+
+
+@njit
+def solution(a):
+    return np.linalg.solve(a, a[0]).sum()
+
+
+@pytest.mark.parametrize("function", [inverse, cholesky, solution])
+def test_what_the_primal_raises(function: Callable[..., Any]):
+    gradient, singular = irad.grad(function), -np.ones((2, 2))
+    for _ in range(2):
+        with pytest.raises(np.linalg.LinAlgError) as expected:
+            function(singular)
+        with pytest.raises(np.linalg.LinAlgError) as caught:
+            gradient(singular)
+        assert caught.value.args == expected.value.args
+        assert np.isfinite(gradient(np.array([[2.0, 1.0], [1.0, 3.0]]))).all()
+
+
+# ------------------------------------------------------------------------------------------------ refusals, memory
+
+
+@njit
+def complex_system(a):
+    return np.linalg.solve(a + 1j * a, a[0] + 0j)[0].real
+
+
+@njit
+def complex_eigenvalues(a):
+    return np.linalg.eigvals(a + 1j * a)[0].real
+
+
+@pytest.mark.parametrize(("function", "name"), [(complex_system, "np.linalg.solve"), (complex_eigenvalues, "eig")])
+def test_complex_matrices_are_refused_by_name(function: Callable[..., Any], name: str):
+    with pytest.raises(irad.UnsupportedError, match=name) as caught:
+        irad.grad(function)(np.eye(2))
+    assert caught.value.location is not None
+
+
+def test_a_pullback_can_be_called_again():
+    a, b = regular(4), floats(4, 3)
+    x, pullback = irad.vjp(solve, a, b)
+    seed = np.asfortranarray(floats(4, 3, seed=1))
+    a_bar, b_bar = pullback(seed)
+    x[:] = 0.0
+    again = pullback(seed)
+    np.testing.assert_array_equal(a_bar, again[0])
+    np.testing.assert_array_equal(b_bar, again[1])
+    np.testing.assert_allclose(b_bar, np.linalg.solve(a.T, seed), rtol=1e-12)

@@ -1,0 +1,350 @@
+"""LAPACK rules run for real, against differences of LAPACK itself: what `np.linalg` never asks for is here too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy.linalg import lapack
+
+from irad.errors import UnsupportedError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.module import Module
+from irad.ir.values import Value, const_float, const_int
+from irad.rules.matrices import Kernel, Matrix, kernel, read_pivots, solve_triangular
+from tests.rules.test_blas import DTYPE, Program, execute, letter, number, random_array
+
+Arrays = tuple[np.ndarray, ...]
+TOLERANCE = {"d": 1e-7, "s": 2e-3}
+KINDS_AND_LATER_WRITES = list(product("ds", [False, True]))
+
+
+@njit
+def _load_lapack(a):
+    return np.linalg.solve(a, a)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lapack_is_loaded():
+    """Numba makes its entry points known to LLVM when it first compiles a call."""
+    _load_lapack(np.eye(2))
+
+
+def fortran(kind: str, *shape: int, seed: int = 0, shift: float = 0.0) -> np.ndarray:
+    matrix = random_array(kind, *shape, seed=seed)
+    return np.asfortranarray(matrix + (shift * np.eye(*shape) if shift else 0.0), dtype=DTYPE[kind])
+
+
+def check(
+    symbol: str,
+    kind: str,
+    arrays: Arrays,
+    arguments: Callable[[Builder, Sequence[Value]], list[Value]],
+    primal: Callable[..., Arrays],
+    *,
+    active: Sequence[int],
+    overwrite: Sequence[int] = (),
+    silent: Mapping[int, slice] = MappingProxyType({}),
+) -> None:
+    """Compares the shadows after the reverse part with differences of ``primal``.
+
+    Args:
+        symbol: what is called.
+        kind: "s" or "d".
+        arrays: its memory before the call.
+        arguments: as in `Program`.
+        primal: from the active arrays before to those after, in double precision.
+        active: indices of the arrays with a shadow.
+        overwrite: indices of those that are cleared after the call.
+        silent: rows of an array without a cotangent.
+    """
+    inputs = [arrays[i].astype(np.float64) for i in active]
+    seeds = [random_array("d", *arrays[i].shape, seed=9 + i) for i in active]
+    for index, rows in silent.items():
+        seeds[active.index(index)][rows] = 0.0
+    shadows = [
+        None if i not in active else np.array(seeds[active.index(i)], a.dtype, order="F") for i, a in enumerate(arrays)
+    ]
+    Program(kind, [a.copy(order="F") for a in arrays], shadows, tuple(overwrite)).run(symbol, arguments)
+
+    def loss(*values: np.ndarray) -> float:
+        return sum(float(np.sum(s * v)) for s, v in zip(seeds, primal(*values), strict=True))
+
+    for position, index in enumerate(active):
+        expected = np.zeros(arrays[index].shape)
+        for place in np.ndindex(*expected.shape):
+            moved = [[v.copy(order="F") for v in inputs] for _ in range(2)]
+            moved[0][position][place] += 1e-6
+            moved[1][position][place] -= 1e-6
+            expected[place] = (loss(*moved[0]) - loss(*moved[1])) / 2e-6
+        scale = max(1.0, float(np.abs(expected).max()))
+        np.testing.assert_allclose(shadows[index], expected, atol=scale * TOLERANCE[kind], rtol=0)
+
+
+def pivots(size: int) -> np.ndarray:
+    return np.zeros(size, np.int32)
+
+
+# ------------------------------------------------------------------------------------------------ systems
+
+
+@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
+def test_solution_and_factors_together(kind: str, later: bool):
+    a, b = fortran(kind, 4, 4), fortran(kind, 4, 2, seed=1)
+
+    def primal(a: np.ndarray, b: np.ndarray) -> Arrays:
+        factors, _, x, _ = lapack.dgesv(a, b)
+        return factors, x
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), number(4), number(2), p[0], number(4), p[2], p[1], number(4)]
+
+    check(
+        "numba_xgesv", kind, (a, b, pivots(4)), arguments, primal, active=(0, 1), overwrite=(0, 1, 2) if later else ()
+    )
+
+
+def test_a_constant_matrix():
+    a, b = fortran("d", 3, 3), fortran("d", 3, 2, seed=1)
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter("d"), number(3), number(2), p[0], number(3), p[2], p[1], number(3)]
+
+    def primal(b: np.ndarray) -> Arrays:
+        return (np.linalg.solve(a, b),)
+
+    check("numba_xgesv", "d", (a, b, pivots(3)), arguments, primal, active=(1,), overwrite=(0, 1, 2))
+
+
+@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
+def test_factors(kind: str, later: bool):
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), *[size] * 2, p[0], number(5), p[1]]
+
+    size = number(4)
+    a = fortran(kind, 5, 4)  # the last row is not part of the matrix
+
+    def primal(a: np.ndarray) -> Arrays:
+        a = a.copy(order="F")
+        a[:4] = lapack.dgetrf(a[:4])[0]
+        return (a,)
+
+    check("numba_xxgetrf", kind, (a, pivots(4)), arguments, primal, active=(0,), overwrite=(0, 1) if later else ())
+
+
+def test_factors_of_a_matrix_that_is_not_square_are_refused():
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter("d"), number(3), number(2), p[0], number(3), p[1]]
+
+    with pytest.raises(UnsupportedError, match="square"):
+        Program("d", [fortran("d", 3, 2), pivots(2)], [fortran("d", 3, 2), None]).run("numba_xxgetrf", arguments)
+
+
+@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
+def test_inverse_from_factors_of_unknown_origin(kind: str, later: bool):
+    factors, exchanged, _ = lapack.dgetrf(fortran("d", 4, 4))
+    exchanged = (exchanged + 1).astype(np.int32)
+
+    def primal(factors: np.ndarray) -> Arrays:
+        return (lapack.dgetri(factors, exchanged - 1)[0],)
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), number(4), p[0], number(4), p[1]]
+
+    arrays = (np.asfortranarray(factors, DTYPE[kind]), exchanged)
+    check("numba_ez_xxgetri", kind, arrays, arguments, primal, active=(0,), overwrite=(0, 1) if later else ())
+
+
+@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
+def test_cholesky_leaves_the_other_triangle_alone(kind: str, later: bool):
+    def primal(a: np.ndarray) -> Arrays:
+        return (lapack.dpotrf(a, lower=0, clean=0)[0],)
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), letter("U"), number(4), p[0], number(4)]
+
+    a = fortran(kind, 4, 4, shift=6.0)
+    check("numba_xxpotrf", kind, (a,), arguments, primal, active=(0,), overwrite=(0,) if later else ())
+
+
+def test_the_other_cholesky_is_refused():
+    a = fortran("d", 2, 2)
+    with pytest.raises(UnsupportedError, match="cholesky"):
+        Program("d", [a], [a]).run("numba_xxpotrf", lambda b, p: [letter("d"), letter("L"), number(2), p[0], number(2)])
+
+
+@pytest.mark.parametrize("type_", [np.int32, np.int64])
+@pytest.mark.parametrize("exchanged", [[3, 2, 3], [1], [2, 2]])
+def test_pivots_of_either_width(type_: type, exchanged: list[int]):
+    given, found = np.array(exchanged, type_), np.zeros(len(exchanged), np.int64)
+    module = Module()
+    function = module.define("run", types.function_type(types.VOID, [types.PTR] * 2))
+    builder = Builder(function.add_block("entry"))
+    read_pivots(builder, number(len(exchanged)), *function.params)
+    builder.ret()
+    execute(module, [given, found])
+    assert found.tolist() == exchanged
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("form", ["upper", "upper_transposed", "unit_lower_transposed"])
+def test_triangular_systems_of_several_blocks(form: str, size: int):
+    matrix, right = fortran("d", size, size) / size + np.eye(size), fortran("d", size, 3, seed=1)
+    factor = {"upper": np.triu(matrix), "upper_transposed": np.triu(matrix).T}.get(
+        form, (np.tril(matrix, -1) + np.eye(size)).T
+    )
+    expected = np.linalg.solve(factor, right)
+    module = Module()
+
+    def body(k: Kernel, factor: Value, right: Value) -> None:
+        n = number(size)
+        solve_triangular(k, form, n, number(3), Matrix(factor, n), Matrix(right, n))
+
+    inner = kernel(module, "test", types.DOUBLE, [types.PTR] * 2, body)
+    function = module.define("run", types.function_type(types.VOID, [types.PTR] * 2))
+    builder = Builder(function.add_block("entry"))
+    builder.call(inner, function.params)
+    builder.ret()
+    execute(module, [np.asfortranarray(matrix), right])
+    np.testing.assert_allclose(right, expected, rtol=1e-10, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ spectra
+
+
+@pytest.mark.parametrize(("kind", "later", "jobz"), list(product("ds", [False, True], "NV")))
+def test_symmetric_eigenvalues(kind: str, later: bool, jobz: str):
+    """Only the lower triangle is read. Without vectors the matrix counts as destroyed, its upper triangle as left."""
+    a = fortran(kind, 4, 4) + np.diag(np.arange(4.0, dtype=DTYPE[kind])) * 3
+
+    def primal(a: np.ndarray, w: np.ndarray) -> Arrays:
+        values, vectors, _ = lapack.dsyevd(a, lower=1)
+        return vectors if jobz == "V" else np.triu(a, 1), values
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), letter(jobz), letter("L"), number(4), p[0], number(4), p[1]]
+
+    arrays = (np.asfortranarray(a), np.zeros(4, DTYPE[kind]))
+    check("numba_ez_xxxevd", kind, arrays, arguments, primal, active=(0, 1), overwrite=(0, 1) if later else ())
+
+
+@pytest.mark.parametrize(("kind", "later", "jobvr"), list(product("ds", [False, True], "NV")))
+def test_general_eigenvalues(kind: str, later: bool, jobvr: str):
+    a = fortran(kind, 3, 3) * DTYPE[kind](0.3) + np.diag(np.array([1, 3, 6], DTYPE[kind]))
+
+    def primal(a: np.ndarray, wr: np.ndarray, vr: np.ndarray) -> Arrays:
+        values, _, _, vectors, _ = lapack.dgeev(a, compute_vl=0)
+        return 0 * a, values, vectors if jobvr == "V" else vr
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        jobs = [letter(kind), letter("N"), letter(jobvr)]
+        return [*jobs, number(3), p[0], number(3), p[1], p[3], p[4], number(1), p[2], number(3)]
+
+    arrays = (np.asfortranarray(a), np.zeros(3, DTYPE[kind]), fortran(kind, 3, 3), *np.zeros((2, 3), DTYPE[kind]))
+    overwritten = (0, 1, 2, 3) if later else ()
+    check("numba_ez_rgeev", kind, arrays, arguments, primal, active=(0, 1, 2), overwrite=overwritten)
+
+
+@pytest.mark.parametrize(("kind", "shape"), list(product("ds", [(4, 3), (3, 4), (3, 3)])))
+@pytest.mark.parametrize(("jobz", "later"), [("N", True), ("S", False), ("S", True), ("A", True)])
+def test_singular_values(kind: str, shape: tuple[int, int], jobz: str, later: bool):
+    (m, n), k = shape, min(shape)
+    width, height = (m, n) if jobz == "A" else (k, k)
+
+    def primal(a: np.ndarray, s: np.ndarray, u: np.ndarray, vt: np.ndarray) -> Arrays:
+        left, values, right, _ = lapack.dgesdd(a, full_matrices=jobz == "A")
+        return (0 * a, values, left, right) if jobz != "N" else (0 * a, values, u, vt)
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        out = [p[1], p[2], number(m), p[3], number(height)]
+        return [letter(kind), letter(jobz), number(m), number(n), p[0], number(m), *out]
+
+    a = fortran(kind, m, n, shift=2.0)
+    a[0, 0] += 2
+    arrays = (a, np.zeros(k, DTYPE[kind]), fortran(kind, m, width), fortran(kind, height, n))
+    overwritten = (0, 1, 2, 3) if later else ()
+    check("numba_ez_gesdd", kind, arrays, arguments, primal, active=(0, 1, 2, 3), overwrite=overwritten)
+
+
+# ------------------------------------------------------------------------------------------------ reflectors
+
+
+@pytest.mark.parametrize(("kind", "shape", "later"), list(product("ds", [(4, 4), (5, 3), (3, 5)], [False, True])))
+def test_reflectors(kind: str, shape: tuple[int, int], later: bool):
+    m, n = shape
+
+    def primal(a: np.ndarray, tau: np.ndarray) -> Arrays:
+        factors, scales, _, _ = lapack.dgeqrf(a)
+        return factors, scales
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), number(m), number(n), p[0], number(m), p[1]]
+
+    arrays = (fortran(kind, m, n), np.zeros(min(shape), DTYPE[kind]))
+    check("numba_ez_geqrf", kind, arrays, arguments, primal, active=(0, 1), overwrite=(0, 1) if later else ())
+
+
+@pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
+def test_columns_of_reflectors(kind: str, later: bool):
+    reflectors, scales, _, _ = lapack.dgeqrf(fortran("d", 5, 3))
+
+    def primal(a: np.ndarray, tau: np.ndarray) -> Arrays:
+        return lapack.dorgqr(a, tau)[0], tau
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter(kind), number(5), number(3), number(3), p[0], number(5), p[1]]
+
+    arrays = (np.asfortranarray(reflectors, DTYPE[kind]), scales.astype(DTYPE[kind]))
+    check("numba_ez_xxgqr", kind, arrays, arguments, primal, active=(0, 1), overwrite=(0,) if later else ())
+
+
+# ------------------------------------------------------------------------------------------------ least squares
+
+
+@pytest.mark.parametrize(("kind", "shape", "later"), list(product("ds", [(5, 3), (3, 3), (2, 4)], [False, True])))
+def test_least_squares(kind: str, shape: tuple[int, int], later: bool):
+    (m, n), long, k = shape, max(shape), min(shape)
+
+    def primal(a: np.ndarray, b: np.ndarray, s: np.ndarray) -> Arrays:
+        x = np.zeros_like(b)
+        x[:n] = np.linalg.pinv(a) @ b[:m]
+        return 0 * a, x, np.linalg.svd(a)[1]
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        sizes, rcond = [number(m), number(n), number(2)], const_float(types.DOUBLE, -1.0)
+        return [letter(kind), *sizes, p[0], number(m), p[1], number(long), p[2], rcond, p[3]]
+
+    b = fortran(kind, long, 2, seed=1)
+    arrays = (fortran(kind, m, n), b, np.zeros(k, DTYPE[kind]), np.zeros(2, np.int32))
+    overwritten = (0, 1, 2, 3) if later else ()
+    below = {1: slice(n, m)}  # the sum of squares there is the residual; single elements have no rule
+    check("numba_ez_gelsd", kind, arrays, arguments, primal, active=(0, 1, 2), overwrite=overwritten, silent=below)
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+
+@pytest.mark.parametrize(("kind", "word"), [("z", "complex128"), ("c", "complex64")])
+def test_complex_matrices_are_refused_by_name(kind: str, word: str):
+    a = fortran("d", 2, 2)
+    with pytest.raises(UnsupportedError, match=rf"np.linalg.cholesky of {word}"):
+        Program("d", [a], [a]).run(
+            "numba_xxpotrf", lambda b, p: [letter(kind), letter("U"), number(2), p[0], number(2)]
+        )
+
+
+def test_a_choice_between_values_and_vectors_at_run_time_is_refused():
+    a, flag = fortran("d", 2, 2), np.array([1], np.int8)
+
+    def arguments(b: Builder, p: Sequence[Value]) -> list[Value]:
+        wanted = b.icmp("eq", b.load(types.I8, p[2]), const_int(types.I8, 1))
+        jobz = b.select(wanted, letter("V"), letter("N"))
+        return [letter("d"), jobz, letter("L"), number(2), p[0], number(2), p[1]]
+
+    with pytest.raises(UnsupportedError, match="at run time"):
+        Program("d", [a, np.zeros(2), flag], [a, np.zeros(2), None]).run("numba_ez_xxxevd", arguments)
