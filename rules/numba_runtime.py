@@ -68,6 +68,22 @@ def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Val
     return old, new, common
 
 
+def _replace_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """The data of an allocation is replaced by fresh memory; who asked copies from the old memory and frees it."""
+    header, size = call.arguments
+    if not context.is_active(header):
+        return ()
+    new_size = context.before.zext(context.value(size), types.I64)
+    new = context.allocate(new_size)
+    build = context.before
+    fill(build, new, new_size)
+    shadow = context.shadow(header)
+    build.store(new, build.byte_offset(shadow, _DATA), align=8)
+    build.store(new_size, build.byte_offset(shadow, _SIZE), align=8)
+    context.set_shadow(new)
+    return ()
+
+
 def _reallocate_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     """Nothing uses the old memory after the call, so its cotangent is just that of the new memory."""
     if not saved:
@@ -85,6 +101,7 @@ _FRESH: Final = Effects(result=Origin.FRESH)
 _MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
 # A list or set begins with its size, its capacity and a flag (`ListPayload` in numba/cpython/listobj.py): 24 bytes.
 _CONTAINER: Final = Effects(result=Origin.FRESH, header=_DATA, integer_prefix=24)
+_MOVED: Final = Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA, frees=frozenset({0}))
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -103,12 +120,8 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _nothing, _allocate_forward),
     CallRule(("NRT_Allocate", "malloc"), _FRESH, _nothing, _plain_forward),
-    CallRule(
-        ("NRT_MemInfo_varsize_realloc", "NRT_MemInfo_varsize_alloc"),
-        Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA, frees=frozenset({0})),
-        _reallocate_reverse,
-        _reallocate_forward,
-    ),
+    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, _reallocate_reverse, _reallocate_forward),
+    CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, _nothing, _replace_forward),
     Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),
     Inactive(
         ("NRT_decref", "NRT_Free", "NRT_MemInfo_call_dtor", "NRT_MemInfo_varsize_free", "free"),

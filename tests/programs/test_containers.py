@@ -1,0 +1,253 @@
+"""Containers together: sets, constants from outside, exceptions, pullbacks, and what they leave behind."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.core.runtime.nrt import rtsys
+from numba.experimental import jitclass
+from numba.typed import Dict, List
+
+import irad
+from irad.errors import ActivityError
+from irad.options import Options
+from irad.testing.catalogue import Case, Catalogue, floats
+
+PROGRAMS = Catalogue()
+VECTOR = types.float64[::1]
+ITEMS = types.ListType(types.float64)
+
+NAMES = List(["a", "b", "a", "c"])
+WEIGHTS = Dict.empty(types.unicode_type, types.float64)
+for _i, _name in enumerate(NAMES):
+    WEIGHTS[_name] = _i + 0.5
+TABLES = List([np.ones(2), np.array([2.0, 3.0])])
+
+
+# ------------------------------------------------------------------------------------------------ sets
+
+
+@PROGRAMS.at(floats(12))
+@njit
+def set_of_floats(a):
+    found = set()
+    for v in a:
+        found.add(v * v)
+    found.add(a[0] * a[0])
+    found.discard(a[1] * a[1])
+    s = 0.0
+    for v in found:
+        s += v * v
+    return s * len(found)
+
+
+@PROGRAMS.at(floats(5))
+@njit
+def set_of_pairs(a):
+    found = set()
+    for v in a:
+        found.add((v, v * v))
+    s = 0.0
+    for x, y in found:
+        s += x * y * y
+    return s
+
+
+@PROGRAMS.at(floats(4), floats(4, seed=1))
+@njit
+def sets_combined(a, b):
+    one, two = set(a), set(b * b)
+    both = one | two
+    both.add(a[0] * b[0])
+    both -= {a[1]}
+    s = 0.0
+    for v in both:
+        s += v**3
+    return s
+
+
+@PROGRAMS.at(floats(4), floats(3, seed=1))
+@njit
+def setdiff1d(a, b):
+    return np.sum(np.setdiff1d(a, b) ** 2)
+
+
+@PROGRAMS.at(floats(3))
+@njit
+def reflected_list_of_arrays(a):
+    items = [a * 2]
+    for _ in range(3):
+        items.append(items[-1] * a)
+    return items[3].sum() * items[1][0]
+
+
+# ------------------------------------------------------------------------------------------------ constants
+
+
+@PROGRAMS.at(NAMES, WEIGHTS, floats(4))
+@njit
+def constant_tables(names, weights, a):
+    sums = {"none": 0.0}
+    for i in range(len(names)):
+        name = names[i]
+        sums[name] = sums.get(name, 0.0) + a[i] ** 2 * weights[name]
+    return sums["a"] * sums["b"] + sums["c"] * weights.get("z", 2.0)
+
+
+@PROGRAMS.at(TABLES, floats(2))
+@njit
+def constant_list_of_arrays(tables, a):
+    s = 0.0
+    for table in tables:
+        s += table[0] * a[0] * a[1] + table[1] * a[1]
+    return s * len(tables)
+
+
+def test_a_constant_list_takes_no_active_value() -> None:
+    @njit
+    def appended(items, a):
+        items.append(a[0])
+        return items[0] * a[1]
+
+    with pytest.raises(ActivityError, match="passed as constant"):
+        irad.grad(appended, 1)(List([1.0]), np.ones(2))
+
+
+def test_a_constant_dictionary_takes_no_active_value() -> None:
+    @njit
+    def inserted(table, a):
+        table[0] = a[0]
+        return a[1]
+
+    with pytest.raises(ActivityError, match="passed as constant"):
+        irad.grad(inserted, 1)(Dict.empty(types.int64, types.float64), np.ones(2))
+
+
+# ------------------------------------------------------------------------------------------------ together
+
+
+@jitclass([("items", ITEMS), ("sums", types.DictType(types.int64, types.float64))])
+class Recorder:
+    def __init__(self):
+        self.items = List.empty_list(types.float64)
+        self.sums = Dict.empty(types.int64, types.float64)
+
+    def record(self, key, x):
+        self.items.append(x)
+        self.sums[key] = self.sums.get(key, 0.0) + x * x
+
+
+@PROGRAMS.at(floats(6))
+@njit
+def in_an_object(a):
+    recorder = Recorder()
+    for i in range(a.size):
+        recorder.record(i % 2, a[i] * a[0])
+    return recorder.sums[0] * recorder.sums[1] + recorder.items[2] * recorder.items.pop()
+
+
+@PROGRAMS.at(floats(3))
+@njit
+def exceptions_caught(a):
+    table, items = {1: a[0]}, List([a[1]])
+    s = table[1]
+    try:
+        items.append(a[2] * s)
+        s *= table[2]
+    except Exception:
+        s *= items[1]
+    try:
+        s += items[7]
+    except Exception:
+        s += items[0] * s
+    return s * table[1]
+
+
+@PROGRAMS.at(floats(8))
+@njit
+def queue_of_tuples(a):
+    queue = List([(0, a[0])])
+    best = Dict.empty(types.int64, types.float64)
+    while len(queue):
+        node, cost = queue.pop(0)
+        if node in best and best[node] <= cost:
+            continue
+        best[node] = cost
+        for child in (2 * node + 1, 2 * node + 2):
+            if child < a.size:
+                queue.append((child, cost * a[child] + a[child]))
+    s = 0.0
+    for node, cost in best.items():
+        s += cost * (node + 1)
+    return s
+
+
+@PROGRAMS.at(floats(6))
+@njit
+def lists_in_comprehensions(a):
+    rows = [[v * w for w in a] for v in a]
+    columns = List([row[1] * row[2] for row in rows])
+    columns.extend([x for x in columns if x > 1.0])
+    return sum(columns) * len(columns)
+
+
+@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+def test_gradient(case: Case) -> None:
+    case.check()
+
+
+@njit
+def busy(a):
+    items = List.empty_list(VECTOR)
+    table = {0: a * 2.0}
+    for i in range(20):
+        items.append(a * i)
+        table[i % 7] = items[i] + table[0]
+        if i % 3 == 1:
+            items[i - 1] = table[i % 7] * a
+        if i % 5 == 4:
+            table.pop(i % 7)
+    del items[2:14:3]
+    items.pop(1)
+    s = 0.0
+    for x in items:
+        s += x.sum()
+    for x in table.values():
+        s += x[0] * x[1]
+    return s
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_references_balance(plan: str) -> None:
+    statistics = importlib.import_module("numba.core.runtime._nrt_python")
+    statistics.memsys_enable_stats()
+    try:
+        gradient = irad.grad(busy, options=Options(plan=plan))
+        a = floats(3)
+        gradient(a)
+        gc.collect()
+        before = rtsys.get_allocation_stats()
+        for _ in range(20):
+            gradient(a)
+        gc.collect()
+        after = rtsys.get_allocation_stats()
+    finally:
+        statistics.memsys_disable_stats()
+    assert after.mi_alloc - before.mi_alloc > 20 * 40
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free
+    assert after.alloc - before.alloc == after.free - before.free
+
+
+def test_a_pullback_may_be_called_again() -> None:
+    a = floats(3)
+    value, pullback = irad.vjp(busy, a)
+    expected = irad.grad(busy)(a)
+    (first,) = pullback(1.0)
+    (second,) = pullback(1.0)
+    assert value == busy(a)
+    np.testing.assert_allclose(first, expected)
+    np.testing.assert_array_equal(first, second)
