@@ -415,7 +415,7 @@ class _Solver:
         for i, place in effects.links:
             self.grow_content(self.mask(arguments[i]), self.place(call, place), self.offset(arguments[i]))
         for target, origin in effects.moves:
-            self.move_content(call, target, origin)
+            self.grow_content(self.place(call, target), _follow(self.contents, self.place(call, origin), (None,)))
         if not _may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
             return
         match effects.result:
@@ -435,19 +435,14 @@ class _Solver:
                 moved = None if place is None or start is None or target is None else place - start + target
                 self.grow_content(self.mask(into), stored, moved)
 
-    def move_content(self, call: CallSite, into: Place, source: Place) -> None:
-        """Elements of containers: what they point to moves along, to the same offset if there is one element only."""
-        single = len(into) == len(source) == 1
-        for index in _indices(self.place(call, source)):
-            for place, stored in list(self.contents[index].items()):
-                self.grow_content(self.place(call, into), stored, place if single else None)
-
     # -------------------------------------------------------------------------------------------- result
 
     def result(self) -> PointsTo:
         overlaps = tuple(self.overlaps_of(item) for item in self.objects)
-        contents = tuple(_union(iter(places.values())) for places in self.contents)
-        return PointsTo(tuple(self.objects), self.pointees, contents, self.globals, overlaps, self.all_bases(), tuple(self.contents))
+        parts = tuple(self.contents)
+        contents = tuple(_union(iter(places.values())) for places in parts)
+        objects = tuple(self.objects)
+        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, self.all_bases(), parts)
 
     def all_bases(self) -> frozenset[Value]:
         """Results of allocations, and the data pointers read from their headers."""

@@ -132,7 +132,7 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
             if _is_constant_container(unit, item):
                 return ActivityError(
                     f"an active value is stored in {_describe(item)}, which was passed as constant",
-                    "differentiate with respect to that argument too",
+                    "make the container inside the function",
                 )
             lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
             if lost and not _is_header(unit, item):

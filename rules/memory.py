@@ -63,7 +63,7 @@ def _copy_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 
 
 def move_cotangents(build: Builder, into: Value, source: Value, size: Value, layout: MemoryType | None) -> None:
-    """Emits the adjoint of a copy of ``size`` bytes, on the shadows: the source's grows by the destination's, which is cleared.
+    """Emits the adjoint of a copy of ``size`` bytes: the source's shadow grows by the destination's, which is cleared.
 
     Raises:
         UnsupportedError: the layout is not known.

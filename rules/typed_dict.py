@@ -1,8 +1,8 @@
 """Numba's typed dictionaries (numba/cext/dictobject.c), beside which a shadow dictionary lives in the arena.
 
-The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime_containers.py): a table of cells, one for each
-entry. A lookup hands on what is in a cell, an insertion writes it; so adjoints are those of loads and stores, and only the
-cell's address must be known in the reverse sweep. No cell is read after its entry was deleted.
+The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime_containers.py): a table of cells, one for
+each entry. A lookup hands on what is in a cell, an insertion writes it; so adjoints are those of loads and stores, and
+only the cell's address must be known in the reverse sweep. No cell is read after its entry was deleted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.types import I64, PTR, VOID, function_type
@@ -194,9 +193,7 @@ def _begin_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     """The iterator's shadow, in the shadow of the memory that the primal's is in."""
     iterator, container = call.arguments
     if context.is_active(iterator):
-        call_helper(
-            context.after, "irad.dict_begin", VOID, [context.shadow(iterator), context.shadow(container)]
-        )
+        call_helper(context.after, "irad.dict_begin", VOID, [context.shadow(iterator), context.shadow(container)])
     return ()
 
 
@@ -227,9 +224,7 @@ _ITSELF: Final = frozenset({0})
 
 def _changes(*moves: tuple[Place, Place], also: tuple[int, ...] = ()) -> Effects:
     """Of a callee that changes a dictionary, and writes what the arguments ``also`` point to."""
-    return Effects(
-        reads=_ITSELF, writes=_ITSELF | frozenset(also), frees=_ITSELF, moves=moves, alters=_PARTS, raw=True
-    )
+    return Effects(reads=_ITSELF, writes=_ITSELF | frozenset(also), frees=_ITSELF, moves=moves, alters=_PARTS, raw=True)
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -1,8 +1,8 @@
 """Numba's typed lists (numba/cext/listobject.c), beside which a shadow list lives in the arena.
 
-The shadow of the list's struct is `%irad.list` (irad/backend/runtime_containers.py): the shadows of the items, which lie
-as the items do. What the C functions do to items is done to the shadows, in the forward sweep to the pointers in them, in
-the reverse sweep, backwards, to the cotangents.
+The shadow of the list's struct is `%irad.list` (irad/backend/runtime_containers.py): the shadows of the items, which
+lie as the items do. What the C functions do to items is done to the shadows, in the forward sweep to the pointers in
+them, in the reverse sweep, backwards, to the cotangents.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
 
 def _append_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     """Room for one more, as in the primal; the shadow of the new item."""
-    container, item = call.arguments
+    container = call.arguments[0]
     if not context.is_active(container):
         return ()
     build = context.before
@@ -170,7 +170,10 @@ def _effects(item: int | None = None) -> Effects:
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(
-        ("numba_list_new",), Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True), _nothing, _new_forward
+        ("numba_list_new",),
+        Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True),
+        _nothing,
+        _new_forward,
     ),
     CallRule(("numba_list_append",), _effects(1), _written_reverse, _append_forward),
     CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set_forward),

@@ -5,10 +5,10 @@ The primal's container stays what Numba's C code makes of it; beside it, in the 
 A list's shadow holds as many items as the list, in the same places: an item's address is base plus index times size in
 both. It is grown, and its items are moved, by the same steps; the adjoints of those steps move the cotangents back.
 
-A dictionary's shadow has a *cell* for each entry, shadow of its key and value: made when the key is inserted, kept when
-its value is replaced, dropped with the entry. Cells never move, so the adjoint of an access is one of its cell. They are
-found by the entry's number, which lookups return: entries are numbered in order of insertion, and closed up when
-the table is made anew (numba/cext/dictobject.c).
+A dictionary's shadow has a *cell* for each entry, shadow of its key and value: made when the key is inserted, kept
+when its value is replaced, dropped with the entry. Cells never move, so the adjoint of an access is one of its cell.
+They are found by the entry's number, which lookups return: entries are numbered in order of insertion, and closed up
+when the table is made anew (numba/cext/dictobject.c).
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ define linkonce_odr { i64, i64, i64 } @irad.list_slice(i64 %start, i64 %stop, i6
 }
 
 ; Removes the items start:stop:step of a list of %length items: what is between two of them moves down.
-define linkonce_odr void @irad.list_remove(ptr %items, i64 %size, i64 %length, i64 %start, i64 %stop, i64 %step) nounwind {
+define linkonce_odr void @irad.list_remove(
+  ptr %items, i64 %size, i64 %length, i64 %start, i64 %stop, i64 %step) nounwind {
 entry:
   %slice = call { i64, i64, i64 } @irad.list_slice(i64 %start, i64 %stop, i64 %step)
   %first = extractvalue { i64, i64, i64 } %slice, 0
@@ -123,7 +124,8 @@ done:
 }
 
 ; Adjoint of the removal: what moved down moves up, last first; the removed items get zero.
-define linkonce_odr void @irad.list_restore(ptr %items, i64 %size, i64 %length, i64 %start, i64 %stop, i64 %step) nounwind {
+define linkonce_odr void @irad.list_restore(
+  ptr %items, i64 %size, i64 %length, i64 %start, i64 %stop, i64 %step) nounwind {
 entry:
   %slice = call { i64, i64, i64 } @irad.list_slice(i64 %start, i64 %stop, i64 %step)
   %first = extractvalue { i64, i64, i64 } %slice, 0
@@ -208,7 +210,8 @@ done:
 
 ; After a key was inserted: the cell of its entry, made in %memory if the key was new; null if the insertion failed.
 ; %before is the entry the key had, %lookup is numba_dict_lookup.
-define linkonce_odr ptr @irad.dict_insert(ptr %dict, ptr %memory, i64 %before, i32 %status, ptr %lookup, ptr %primal, ptr %key, i64 %hash) nounwind {
+define linkonce_odr ptr @irad.dict_insert(
+  ptr %dict, ptr %memory, i64 %before, i32 %status, ptr %lookup, ptr %primal, ptr %key, i64 %hash) nounwind {
 entry:
   %failed = icmp slt i32 %status, 0
   br i1 %failed, label %none, label %check

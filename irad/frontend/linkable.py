@@ -21,7 +21,7 @@ from irad.backend.link import check_symbols
 from irad.frontend import numba_code
 from irad.frontend.library import build_library, parse
 
-_DEFINITION = re.compile(r"^define linkonce_odr (?P<head>[^\n]*?)(?P<attributes>\) [^\n]*)\{\n.*?^\}\n", re.M | re.S)
+_DEFINITION = re.compile(r"^define linkonce_odr (?P<head>.*?)(?P<attributes>\) [^\n]*)\{\n.*?^\}\n", re.M | re.S)
 
 
 class Linkable:

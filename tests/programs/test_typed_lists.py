@@ -11,25 +11,12 @@ import irad
 from irad.testing.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 VECTOR = types.float64[::1]
 PAIR = types.Tuple((types.float64, VECTOR))
 INNER = types.ListType(types.float64)
 TWO = types.UniTuple(types.float64, 2)
 MIXED = types.Tuple((types.int64, types.float64))
-
-
-@PROGRAMS.at(floats(5))
-@PROGRAMS.at(floats(0))
-@PROGRAMS.at(floats(40))
-@njit
-def append_and_read(a):
-    items = List.empty_list(types.float64)
-    for i in range(a.size):
-        items.append(a[i] * a[i])
-    s = 0.0
-    for x in items:
-        s += x * x
-    return s + len(items)
 
 
 @PROGRAMS.at(floats(4))
@@ -44,14 +31,6 @@ def read_between_growth(a):
     return s
 
 
-@PROGRAMS.at(floats(3))
-@njit
-def from_elements(a):
-    items = List([a[0] * a[1], a[1], a[2] ** 2])
-    items.append(a[0])
-    return items[0] * items[1] * items[2] * items[3]
-
-
 @PROGRAMS.at(floats(4))
 @njit
 def overwritten(a):
@@ -63,31 +42,9 @@ def overwritten(a):
     return first * items[0] + items[1]
 
 
-@PROGRAMS.at(floats(4))
-@njit
-def overwritten_by_constants(a):
-    items = List([a[0], a[1], a[2]])
-    before = items[1] * items[2]
-    items[1] = 3.0
-    return before + items[0] * items[1] * a[3]
-
-
-@PROGRAMS.at(floats(6))
-@njit
-def pop_from_the_end(a):
-    items = List.empty_list(types.float64)
-    for v in a:
-        items.append(v * v)
-    s = 1.0
-    while len(items) > 1:
-        s = s * items.pop() + items[0]
-    items.append(s)
-    return items.pop() * items.pop()
-
-
-@PROGRAMS.at(floats(7), 2)
-@PROGRAMS.at(floats(7), 0)
-@PROGRAMS.at(floats(7), -1)
+@MORE.at(floats(7), 2)
+@MORE.at(floats(7), 0)
+@MORE.at(floats(7), -1)
 @njit
 def pop_from_within(a, k):
     items = List.empty_list(types.float64)
@@ -130,7 +87,7 @@ def inserted(a):
     return s
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def extended(a):
     items = List([a[0], a[1]])
@@ -165,21 +122,7 @@ def slice_deleted(a, start, stop, step):
     return s + items[-1] * items[-2]
 
 
-@PROGRAMS.at(floats(6))
-@njit
-def deleted_one_by_one(a):
-    items = List.empty_list(types.float64)
-    for v in a:
-        items.append(v)
-    s = 0.0
-    while len(items) > 2:
-        s += items[1] * items[0]
-        del items[1]
-        items[0] = items[0] * items[1]
-    return s + items[0] + items[1]
-
-
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def cleared_and_refilled(a):
     items = List([a[0], a[1]])
@@ -193,7 +136,7 @@ def cleared_and_refilled(a):
     return s + len(items)
 
 
-@PROGRAMS.at(floats(6))
+@MORE.at(floats(6))
 @njit
 def sliced_and_copied(a):
     items = List.empty_list(types.float64)
@@ -206,7 +149,7 @@ def sliced_and_copied(a):
     return whole[0] * whole[3] * part[1] + items[3] * a[0] + items[0]
 
 
-@PROGRAMS.at(floats(6))
+@MORE.at(floats(6))
 @njit
 def slices_assigned(a):
     items = List.empty_list(types.float64)
@@ -221,7 +164,7 @@ def slices_assigned(a):
     return s
 
 
-@PROGRAMS.at(np.array([2.0, 0.5, 1.5, 3.0, 1.0]))
+@MORE.at(np.array([2.0, 0.5, 1.5, 3.0, 1.0]))
 @njit
 def sorted_list(a):
     items = List.empty_list(types.float64)
@@ -235,17 +178,7 @@ def sorted_list(a):
     return s + items[0] * items[1] ** 3
 
 
-@PROGRAMS.at(floats(5))
-@njit
-def reversed_list(a):
-    items = List.empty_list(types.float64)
-    for v in a:
-        items.append(v)
-    items.reverse()
-    return items[0] * items[1] ** 2 * a[0] + items[4]
-
-
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def comparisons(a):
     items = List([a[0], a[1], a[2]])
@@ -267,8 +200,8 @@ def two_names(a):
     return other[0] * items[1]
 
 
-@PROGRAMS.at(floats(4), True)
-@PROGRAMS.at(floats(4), False)
+@MORE.at(floats(4), True)
+@MORE.at(floats(4), False)
 @njit
 def one_of_two(a, first):
     one = List([a[0], a[1]])
@@ -279,7 +212,7 @@ def one_of_two(a, first):
     return one[0] * two[0] + one[len(one) - 1] * two[len(two) - 1]
 
 
-@PROGRAMS.at(np.float32(1.5), floats(3, dtype=np.float32))
+@MORE.at(np.float32(1.5), floats(3, dtype=np.float32))
 @njit
 def single_precision(x, a):
     items = List([x])
@@ -290,38 +223,10 @@ def single_precision(x, a):
     return items[0] * items[1]
 
 
-@PROGRAMS.at(floats(3))
-@njit
-def integers_beside(a):
-    counts = List.empty_list(types.int64)
-    items = List.empty_list(types.float64)
-    for i in range(a.size):
-        counts.append(i + 1)
-        items.append(a[i])
-    s = 0.0
-    for k, x in zip(counts, items):
-        s += x**k * counts[k - 1]
-    return s
-
-
-@PROGRAMS.at(floats(4))
-@njit
-def a_list_for_each_iteration(a):
-    s = 1.0
-    for i in range(a.size):
-        items = List.empty_list(types.float64)
-        for j in range(i + 1):
-            items.append(a[j] * s)
-        s = 0.0
-        for x in items:
-            s += x * x
-    return s
-
-
 # ------------------------------------------------------------------------------------------------ what lists hold
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def of_tuples(a):
     items = List.empty_list(TWO)
@@ -337,23 +242,10 @@ def of_tuples(a):
 
 @PROGRAMS.at(floats(3))
 @njit
-def of_mixed_tuples(a):
-    pairs = List.empty_list(MIXED)
-    for i in range(a.size):
-        pairs.append((i, a[i] ** 2))
-    pairs.insert(0, (5, a[0] * a[1]))
-    s = 0.0
-    for k, x in pairs:
-        s += k * x * x
-    return s
-
-
-@PROGRAMS.at(floats(3))
-@njit
 def of_arrays(a):
     items = List.empty_list(VECTOR)
     items.append(a * 2.0)
-    for i in range(6):
+    for _ in range(6):
         items.append(items[-1] * a)
     items[1] = items[0] + items[2]
     items[3][1] = items[2][0] * a[2]
@@ -363,7 +255,7 @@ def of_arrays(a):
     return s * items[1][0]
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def arrays_move_in_the_list(a):
     items = List([a, a * a, a + 1.0, a * 3.0])
@@ -375,7 +267,7 @@ def arrays_move_in_the_list(a):
     return items[0][0] * items[1][1] * items[2][2] + last.sum()
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def the_argument_in_a_list(a):
     items = List([a, a])
@@ -415,7 +307,7 @@ def of_lists(a):
     return s
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def of_complex_numbers(a):
     items = List.empty_list(types.complex128)
@@ -442,7 +334,7 @@ def made(a):
     return items
 
 
-@PROGRAMS.at(floats(4))
+@MORE.at(floats(4))
 @njit
 def through_callees(a):
     items = made(a)
@@ -461,7 +353,7 @@ def collect(items, x, depth):
     return items.pop()
 
 
-@PROGRAMS.at(floats(2))
+@MORE.at(floats(2))
 @njit
 def through_recursion(a):
     items = List.empty_list(types.float64)
@@ -485,26 +377,14 @@ def returned_from_recursion(a):
     return items[0] * items[1] * items[2] + items[3]
 
 
-@njit
-def arrays_of(a, depth):
-    if depth == 0:
-        items = List.empty_list(VECTOR)
-        items.append(a * a)
-        return items
-    items = arrays_of(a, depth - 1)
-    items.append(items[len(items) - 1] * a)
-    return items
-
-
-@PROGRAMS.at(floats(3))
-@njit
-def arrays_returned_from_recursion(a):
-    items = arrays_of(a, 2)
-    return items[0].sum() * items[2][1] + items[1][0]
-
-
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MORE, ids=str)
+def test_gradient_of_more(case: Case) -> None:
     case.check()
 
 
