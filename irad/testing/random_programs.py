@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
@@ -21,6 +22,7 @@ from irad.testing.random_expressions import Signature
 from irad.testing.random_source import write_program
 
 _LARGEST: Final = 1e4
+_MOST_LINES: Final = 100_000
 _LENGTHS: Final = (4, 4, 5, 6)
 _ARRAY_VIEWS: Final = ("[::-1]", "[1:]", "[:-1]", "[::2]", "[2:]")
 _MATRIX_VIEWS: Final = ("", "", ".T", "[:, ::-1]")
@@ -97,13 +99,30 @@ def runs(program: Program) -> bool:
     bases = program.copy_bases()
     try:
         with np.errstate(all="ignore"):
-            value = function(*program.arguments(bases))
+            value = _end_soon(function, *program.arguments(bases))
     except Exception:  # of whatever a drawn or reduced program does wrong
         return False
     if value is None:
         return False
     numbers = [np.ravel(v) for v in (*(value if isinstance(value, tuple) else (value,)), *bases)]
     return all(bool(np.all(np.abs(n) < _LARGEST)) for n in numbers)
+
+
+def _end_soon(function: Callable[..., Any], *args: Any) -> Any:
+    """The result; raises when the function runs for ever, as one does whose counter was taken away by a reduction."""
+    lines = iter(range(_MOST_LINES))
+
+    def count(frame: Any, event: str, argument: Any) -> Any:
+        if next(lines, None) is None:
+            raise RuntimeError("the program does not end")
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        return function(*args)
+    finally:
+        sys.settrace(before)
 
 
 def view_of(base: Any, view: str) -> Any:
