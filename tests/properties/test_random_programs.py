@@ -57,7 +57,8 @@ def test_same_seed_same_program():
 
 def test_reduction_of_loops():
     """Candidates that are no programs (a break outside of loops) or that do not end are passed over."""
-    source = "def program(a):\n    while True:\n        if a > 1.0:\n            break\n        a += 1.0\n    return a * 2.0\n"
+    loop = "while True:\n        if a > 1.0:\n            break\n        a += 1.0"
+    source = f"def program(a):\n    {loop}\n    return a * 2.0\n"
     program = Program(0, source, (0.5,), (((0, ""),),))
     reduced = reduce_program(program, lambda p: "it" if "break" in p.source else None)
     assert "while" in reduced.source
