@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import linecache
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -20,10 +20,20 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.derivative import GeneratedPair, generate
 from irad.passes.prepare import prepare
-from irad.passes.request import MemoryType, ParameterKind, Request
+from irad.passes.request import CalleeRequest, MemoryType, ParameterKind, Request
+from irad.passes.unit import PointerVariant
 from irad.ruleset.registry import Registry
 
-__all__ = ["Derivative", "MemoryType", "Observer", "ParameterKind", "Request", "derive"]
+__all__ = [
+    "CalleeRequest",
+    "Derivative",
+    "MemoryType",
+    "Observer",
+    "ParameterKind",
+    "PointerVariant",
+    "Request",
+    "derive",
+]
 
 _NUMBA = f"{os.sep}numba{os.sep}"
 Observer = Callable[[str, Module, tuple[GeneratedPair, ...]], None]
@@ -38,6 +48,7 @@ class Derivative:
         augmented: `i32 (ptr frame, ptr arena, primal parameters…, shadows…)`: the primal, which also fills the tape.
         reverse: `void (ptr frame, ptr arena, ptr for each ACTIVE parameter…)`: stores the cotangents there.
         frame_size: bytes of frame, which the caller provides (64-byte aligned) and keeps from one call to the other.
+        pointers: the tables that calls through pointers look up; by symbol, which the caller resolves.
         shadows: indices of the primal's parameters whose shadow ``augmented`` takes, in order. Those of kind CONST get
             zeroed memory of the same extent: a pointer may lead there or to active memory.
     """
@@ -47,6 +58,7 @@ class Derivative:
     reverse: str
     frame_size: int
     shadows: tuple[int, ...]
+    pointers: Mapping[str, PointerVariant]
 
 
 def derive(
@@ -95,7 +107,8 @@ def derive(
         assert entry.augmented.name is not None
         assert entry.reverse.name is not None
         text = print_module(module)
-    return Derivative(text, entry.augmented.name, entry.reverse.name, size.value, entry.shadows)
+        tables = {name: variant for pair in pairs for name, variant in pair.tables.items()}
+    return Derivative(text, entry.augmented.name, entry.reverse.name, size.value, entry.shadows, tables)
 
 
 def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> Module:

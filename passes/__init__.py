@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 PIPELINE: Final[tuple[tuple[str, str], ...]] = (
+    ("devirtualise", "Replaces calls through pointers by direct calls of what the pointers may lead to."),
     ("prepare", "Drops promises (attributes, metadata) that hold for the primal but not for its derivative."),
     ("split_aggregates", "Splits phis and selects of array descriptors, so that each pointer in them is told apart."),
     ("objects", "Finds the memory objects and which of them each pointer may point to."),

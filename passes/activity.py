@@ -37,7 +37,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType, element_types
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.callees import Unknown, effects_of, resolve
+from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.passes.request import ParameterKind
@@ -56,6 +56,7 @@ class Activity:
         points_to: the result this one is built on.
         varied, useful: floats that depend on an active input; floats on which an output depends.
         varied_objects, useful_objects: the same of memory, as masks.
+        constant_calls: calls that stay as they are although `save_all` takes their arguments as active.
     """
 
     active: frozenset[Value]
@@ -67,6 +68,13 @@ class Activity:
     useful: frozenset[Value] = frozenset()
     varied_objects: int = 0
     useful_objects: int = 0
+    constant_calls: frozenset[Value] = frozenset()
+
+    def takes_part(self, call: CallSite) -> bool:
+        """Whether any argument or the result of a call is active."""
+        if call in self.constant_calls:
+            return False
+        return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
 
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
@@ -106,11 +114,16 @@ def everything(
     memory_types: MemoryTypes,
     shadowable: frozenset[Parameter],
     registry: Registry,
+    really: Activity,
 ) -> Activity:
-    """The plan `save_all`: every float is active and all memory has a shadow, as far as it can."""
+    """The plan `save_all`: every float is active and all memory has a shadow, as far as it can.
+
+    Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant.
+    """
+    constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really))
     active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
     for inst in function.instructions():
-        if is_differentiable(inst.type) and not _is_constant_call(inst, registry):
+        if is_differentiable(inst.type) and inst not in constant:
             active[inst] = None
     shadowed = _mask_of(
         o
@@ -118,7 +131,7 @@ def everything(
         if _can_have_shadow(o, shadowable)
         and (memory_types.holds_floats(1 << o.index) or memory_types.holds_pointers >> o.index & 1)
     )
-    return Activity(frozenset(active), shadowed, shadowed, points_to, {})
+    return Activity(frozenset(active), shadowed, shadowed, points_to, {}, constant_calls=constant)
 
 
 def find_activity(
@@ -145,9 +158,17 @@ def find_activity(
     return solver.result()
 
 
-def _is_constant_call(inst: Instruction, registry: Registry) -> bool:
+def _is_constant_call(inst: Instruction, registry: Registry, really: Activity) -> bool:
     """Whether a call gives a constant: an unknown callee to which active values go has been refused before."""
-    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Inactive | Unknown)
+    if not isinstance(inst, CallSite):
+        return False
+    match resolve(inst, registry):
+        case Inactive() | Unknown():
+            return True
+        case Pointer():
+            return not really.takes_part(inst)
+        case _:
+            return False
 
 
 def _mask_of(items: Iterable[MemoryObject]) -> int:

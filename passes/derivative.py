@@ -9,8 +9,10 @@ exhaustion  checks of tape allocations
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from irad.errors import UnsupportedError
 from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
 from irad.ir.loops import loop_nest
@@ -32,31 +34,43 @@ from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
-from irad.passes.unit import Unit, Variant
+from irad.passes.unit import PointerVariant, Unit, Variant
 from irad.ruleset.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPair:
-    """A finished pair with its analyses, for reports."""
+    """A finished pair with its analyses, for reports; ``tables`` are those of all pairs finished so far."""
 
     pair: Pair
     unit: Unit
     plan: Plan
+    tables: Mapping[str, PointerVariant]
 
 
 def generate(module: Module, request: Request, registry: Registry) -> tuple[GeneratedPair, ...]:
     """Adds the derivatives of the requested entry (the first) and of all callees it needs to the module."""
     program = Program(module, registry, request)
     entry = module.functions[request.entry]
-    variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
+    if request.callee is None:
+        variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
+    else:
+        expected = request.callee
+        if entry.function_type is not expected.function_type:
+            raise UnsupportedError(
+                f"a function of type {entry.function_type} is called as {expected.function_type}",
+                "call functions with arguments of the types that they were compiled for",
+            )
+        variant = Variant(entry, request.kinds, request.memory, expected.result_active, expected.result_has_shadow)
     unit = analyse(program, variant)
-    program.pair(variant, _entry_shadows(unit))
+    made = program.pair(variant, None if request.callee is not None else _entry_shadows(unit))
+    made.augmented.prefix = made.reverse.prefix = ()
     finished: list[GeneratedPair] = []
     while program.pending:
         pair = program.pending.pop(0)
         known = unit if pair.variant is variant else analyse(program, pair.variant)
-        finished.append(GeneratedPair(pair, known, generate_pair(program, known, pair)))
+        plan = generate_pair(program, known, pair)
+        finished.append(GeneratedPair(pair, known, plan, {str(t.name): v for v, t in program.tables.items()}))
     return tuple(finished)
 
 
@@ -97,7 +111,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
     )
     check_unit(unit)
     if program.saves_all:
-        activity = everything(function, points_to, memory_types, shadowable, registry)
+        activity = everything(function, points_to, memory_types, shadowable, registry, activity)
         unit = replace(unit, activity=activity, everything=True)
         check_unit(unit)
     return unit

@@ -36,8 +36,11 @@ from irad.ir.values import (
 from irad.passes.exhaustion import split_after
 
 
-def devirtualise(module: Module) -> None:
-    """Rewrites all calls through pointers."""
+def devirtualise(module: Module) -> bool:
+    """Rewrites all calls through pointers; whether any could be.
+
+    The front end does it between two runs of LLVM's scalar pipeline, so that what is called directly is inlined.
+    """
     calls = [
         inst
         for function in module.defined_functions()
@@ -45,12 +48,17 @@ def devirtualise(module: Module) -> None:
         if isinstance(inst, Call) and is_through_pointer(inst)
     ]
     if not calls:
-        return
+        return False
+    changed = False
     taken = _taken(module)
     for call in calls:
         found = _trace(call.callee)
         targets = found.functions if found.is_complete else {**found.functions, **taken}
-        _replace(call, [f for f in targets if _fits(f, call.function_type)], is_complete=found.is_complete)
+        fitting = [f for f in targets if _fits(f, call.function_type)]
+        if fitting:
+            _replace(call, fitting, is_complete=found.is_complete)
+            changed = True
+    return changed
 
 
 def is_through_pointer(call: Call) -> bool:
@@ -153,8 +161,6 @@ def _leaves(content: Value) -> Iterator[Value]:
 
 def _replace(call: Call, targets: list[Function], *, is_complete: bool) -> None:
     """Puts direct calls in the place of a call; one through the pointer stays unless the targets are complete."""
-    if not targets:
-        return
     if is_complete and len(targets) == 1:
         call.set_operand(len(call.operands) - 1, targets[0])
         return

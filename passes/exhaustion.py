@@ -1,8 +1,8 @@
-"""Checks for exhausted memory, of the tape and of the machine's stack.
+"""Checks for what can fail in a forward sweep: memory of the tape or of the machine's stack, a pair behind a pointer.
 
 Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
 in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
-MemoryError.
+MemoryError. A look-up of a pair that fails is treated alike; the status is then `NO_PAIR`.
 
 A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
 how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of
@@ -16,32 +16,44 @@ from irad.ir.builder import Builder
 from irad.ir.cfg import rename_incoming
 from irad.ir.instructions import Alloca, Call, Instruction
 from irad.ir.module import Block, Function
+from irad.ir.types import Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.forward import Forward
-from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, ARENA_FAILED, STACK_FULL, runtime_function
+from irad.passes.runtime import (
+    ARENA_ALLOC,
+    ARENA_ALLOC_PRODUCT,
+    ARENA_FAILED,
+    ARENA_REASON,
+    POINTER_PAIR,
+    STACK_FULL,
+    runtime_function,
+)
 
 EXHAUSTED = -4
+NO_PAIR = -5
+_GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, POINTER_PAIR})
 
 
 def check_allocations(forward: Forward) -> None:
     """Inserts the checks."""
     augmented = {pair.augmented for pair in forward.program.pairs.values()}
-    allocators = {ARENA_ALLOC, ARENA_ALLOC_PRODUCT}
+    through_pointers = {made.call for made in forward.pointer_frames.values()}
     leave: Block | None = None
     for block in list(forward.function.blocks):
         for call in [i for i in block.instructions if isinstance(i, Call)]:
             callee = call.callee
-            if not isinstance(callee, Function) or not (callee.name in allocators or callee in augmented):
+            name = callee.name if isinstance(callee, Function) else None
+            if not (name in _GIVE_NULL or callee in augmented or call in through_pointers):
                 continue
             leave = leave or _leave(forward)
             rest = split_after(call)
             assert call.block is not None
             build = Builder(call.block)
-            build.cond_br(_failed(build, forward, call, callee), leave, rest)
+            build.cond_br(_failed(build, forward, call, gives_null=name in _GIVE_NULL), leave, rest)
 
 
-def _failed(build: Builder, forward: Forward, call: Call, callee: Function) -> Value:
-    if callee.name in (ARENA_ALLOC, ARENA_ALLOC_PRODUCT):
+def _failed(build: Builder, forward: Forward, call: Call, *, gives_null: bool) -> Value:
+    if gives_null:
         return build.icmp("eq", call, ConstantNull(types.PTR))
     return build.call(runtime_function(forward.program.module, ARENA_FAILED), [forward.arena])
 
@@ -53,7 +65,7 @@ def _leave(forward: Forward) -> Block:
     if result is types.VOID:
         build.ret()
     elif forward.pair.variant.is_entry:
-        build.ret(const_int(result, EXHAUSTED))
+        build.ret(_status(build, forward, result))
     else:
         build.ret(zero(result))
     return block
@@ -73,6 +85,17 @@ def check_stack(forward: Forward) -> None:
         build = Builder(entry)
         full = build.call(runtime_function(forward.program.module, STACK_FULL), [function.params[1]])
         build.cond_br(full, leave, rest)
+
+
+def _status(build: Builder, forward: Forward, type_: Type) -> Value:
+    """What the entry returns when it is left."""
+    if not any(_calls_through_pointer(pair) for pair in forward.program.module.defined_functions()):
+        return const_int(type_, EXHAUSTED)
+    return build.call(runtime_function(forward.program.module, ARENA_REASON), [forward.arena])
+
+
+def _calls_through_pointer(function: Function) -> bool:
+    return any(isinstance(i, Call) and not isinstance(i.callee, Function) for i in function.instructions())
 
 
 def split_after(inst: Instruction) -> Block:

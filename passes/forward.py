@@ -48,15 +48,25 @@ from irad.ir.values import (
     zero,
 )
 from irad.passes.alias_scopes import AliasScopes
-from irad.passes.callees import effects_of, resolve
+from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.program import Pair, Program
 from irad.passes.request import MemoryType, ParameterKind
-from irad.passes.runtime import ARENA_ALLOC, runtime_function
+from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function
 from irad.passes.tape import FrameLayout
-from irad.passes.unit import Unit, Variant
+from irad.passes.unit import PointerVariant, Unit, Variant, augmented_type
 from irad.ruleset.interface import CallRule, Inactive
 
 _NULL = ConstantNull(types.PTR)
+
+
+@dataclass(frozen=True, slots=True)
+class PointerFrame:
+    """A call through a pointer here: the frame, the pair found (see `runtime.POINTER_PAIR`), the call of it."""
+
+    frame: Value
+    pair: Value
+    call: Value
+    variant: PointerVariant
 
 
 @dataclass(eq=False, slots=True)
@@ -68,6 +78,7 @@ class Forward:
         shadows: primal pointer → shadow here.
         rule_values: what the forward part of a call's rule handed to its reverse part, by primal call.
         callee_frames: the frame of a call of another pair, by primal call; with the pair.
+        pointer_frames: the same of calls through pointers.
         frame: layout of this pair's own frame.
         kept: allocations that the reverse sweep reads again, as a mask.
         scopes: alias scopes of the augmented primal.
@@ -80,6 +91,7 @@ class Forward:
     shadows: dict[Value, Value] = field(default_factory=dict)
     rule_values: dict[CallSite, tuple[Value, ...]] = field(default_factory=dict)
     callee_frames: dict[CallSite, tuple[Value, Pair]] = field(default_factory=dict)
+    pointer_frames: dict[CallSite, PointerFrame] = field(default_factory=dict)
     frame: FrameLayout = field(default_factory=FrameLayout)
     kept: int = 0
     scopes: AliasScopes = field(init=False)
@@ -300,6 +312,11 @@ class _Visitor:
             if variant is not None:
                 self.augment_call(call, self.forward.program.pair(variant))
             return
+        if isinstance(callee, Pointer):
+            needed = pointer_variant(unit, call, callee)
+            if needed is not None:
+                self.augment_pointer_call(call, needed)
+            return
         if isinstance(callee, CallRule) and takes_part(unit, call):
             self.forward.rule_values[call] = tuple(callee.forward(self, call))
         elif isinstance(call.type, PointerType) and unit.activity.has_shadow(call):
@@ -309,23 +326,40 @@ class _Visitor:
 
     def augment_call(self, call: CallSite, pair: Pair) -> None:
         """Calls the augmented callee instead; its frame comes from the arena."""
-        forward = self.forward
-        build = Builder.before(self.copy)
-        build.origin, build.metadata = call, call.metadata
+        build = self.before
         size = build.load(types.I64, pair.frame_size)
+        frame = build.call(self.runtime(ARENA_ALLOC), [self.forward.arena, size], name="callee.frame")
+        packed = build.call(pair.augmented, self.augmented_arguments(call, frame, pair.shadows), name=call.name)
+        self.take_result(build, call, packed, has_shadow=pair.variant.result_has_shadow)
+        self.forward.callee_frames[call] = (frame, pair)
+
+    def augment_pointer_call(self, call: CallSite, variant: PointerVariant) -> None:
+        """The same with the pair that is found for the pointer."""
+        forward, build = self.forward, self.before
+        where = [forward.arena, forward.program.table(variant), forward.value(call.callee)]
+        pair = build.call(self.runtime(POINTER_PAIR), where, name="callee.pair")
+        size = build.load(types.I64, build.byte_offset(pair, PAIR_FRAME_SIZE))
         frame = build.call(self.runtime(ARENA_ALLOC), [forward.arena, size], name="callee.frame")
-        arguments = [forward.value(a) for a in call.arguments]
-        shadows = [forward.shadow(call.arguments[i]) for i in pair.shadows]
-        packed = build.call(pair.augmented, [frame, forward.arena, *arguments, *shadows], name=call.name)
-        result: Value = packed
-        if pair.variant.result_has_shadow:
+        augmented = build.load(types.PTR, build.byte_offset(pair, PAIR_AUGMENTED))
+        arguments = self.augmented_arguments(call, frame, variant.shadows)
+        packed = build.call(augmented, arguments, augmented_type(variant, variant.shadows), name=call.name)
+        self.take_result(build, call, packed, has_shadow=variant.result_has_shadow)
+        forward.pointer_frames[call] = PointerFrame(frame, pair, packed, variant)
+
+    def augmented_arguments(self, call: CallSite, frame: Value, shadows: tuple[int, ...]) -> list[Value]:
+        forward = self.forward
+        given = [forward.value(a) for a in call.arguments]
+        return [frame, forward.arena, *given, *(forward.shadow(call.arguments[i]) for i in shadows)]
+
+    def take_result(self, build: Builder, call: CallSite, packed: Value, *, has_shadow: bool) -> None:
+        """Puts the result of the augmented callee in the place of the call."""
+        forward, copy, result = self.forward, self.copy, packed
+        if has_shadow:
             result = build.extract_value(packed, 0)
             forward.shadows[call] = build.extract_value(packed, 1, name=_shadow_name(call))
-        copy = self.copy
         replace_uses(copy, result)
         copy.erase()
         forward.values[call] = result
-        forward.callee_frames[call] = (frame, pair)
 
     # -------------------------------------------------------------------------------------------- ForwardContext
 
@@ -393,21 +427,37 @@ def clear(build: Builder, pointer: Value, size: Value) -> None:
 
 def takes_part(unit: Unit, call: CallSite) -> bool:
     """Whether any argument or the result of a call is active."""
-    return unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)
+    return unit.activity.takes_part(call)
 
 
 def callee_variant(unit: Unit, call: CallSite, callee: Function) -> Variant | None:
     """The variant of a callee with a body that a call needs; None when nothing about the call is active."""
-    activity = unit.activity
     if not takes_part(unit, call):
         return None
+    return Variant(callee, *_kinds(unit, call), *_result_kinds(unit, call))
+
+
+def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVariant | None:
+    """The same for a callee that is known only when the call runs."""
+    if not takes_part(unit, call):
+        return None
+    return PointerVariant(callee.function_type, *_kinds(unit, call), *_result_kinds(unit, call))
+
+
+def _kinds(unit: Unit, call: CallSite) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
+    """How the parameters of a callee take part, and what their memory holds."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
     memory = tuple(
         unit.memory_types.common_layout(unit.points_to.mask(a)) if isinstance(a.type, PointerType) else None
         for a in call.arguments
     )
-    has_shadow = isinstance(call.type, PointerType) and activity.has_shadow(call)
-    return Variant(callee, kinds, memory, call in activity.active, has_shadow)
+    return kinds, memory
+
+
+def _result_kinds(unit: Unit, call: CallSite) -> tuple[bool, bool]:
+    """Whether the result is active, and whether it is a pointer with a shadow."""
+    has_shadow = isinstance(call.type, PointerType) and unit.activity.has_shadow(call)
+    return call in unit.activity.active, has_shadow
 
 
 def _argument_kind(unit: Unit, argument: Value) -> ParameterKind:

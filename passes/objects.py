@@ -50,7 +50,7 @@ from irad.ir.values import (
     Value,
 )
 from irad.passes.addresses import offset_modulo
-from irad.passes.callees import effects_of, resolve
+from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.request import MemoryType
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
@@ -274,7 +274,7 @@ class _Solver:
     def seed_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
         effects = effects_of(callee)
-        if isinstance(callee, Function):
+        if isinstance(callee, Function | Pointer):
             mask = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(mask, mask)
             self.pointees[call] = mask if isinstance(call.type, PointerType) else 0
@@ -375,7 +375,7 @@ class _Solver:
 
     def visit_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
-        if isinstance(callee, Function):
+        if isinstance(callee, Function | Pointer):
             self.visit_body_call(call)
             return
         effects = effects_of(callee)

@@ -6,8 +6,7 @@ the primal but not for its derivative: there, argument memory is read again late
 
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
-`noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split. Calls through
-pointers become direct calls where the pointer leads to a function of the module.
+`noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split.
 
 LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
 would put the kink of the absolute value behind a root of infinite slope; a sum with zero has the same value, no kink.
@@ -22,7 +21,6 @@ from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.values import Value, zero
-from irad.passes.devirtualise import devirtualise
 from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
@@ -31,7 +29,6 @@ _KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline")
 
 def prepare(module: Module) -> None:
     """Prepares every function with a body."""
-    devirtualise(module)
     for function in module.defined_functions():
         prepare_function(function, module)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 
 from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
-from irad.passes.request import ParameterKind, Request
-from irad.passes.unit import Variant, augmented_type, reverse_type
+from irad.passes.request import Request
+from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
 
 
@@ -42,6 +43,7 @@ class Program:
     pairs: dict[Variant, Pair] = field(default_factory=dict)
     pending: list[Pair] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
+    tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
 
     @property
     def saves_all(self) -> bool:
@@ -59,7 +61,7 @@ class Program:
         if found is not None:
             return found
         if shadows is None:
-            shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+            shadows = shadowed(variant.kinds)
         name = f"{variant.function.name}.irad{len(self.pairs)}"
         augmented = self.module.define(f"{name}.augmented", augmented_type(variant, shadows))
         reverse = self.module.define(f"{name}.reverse", reverse_type(variant))
@@ -72,6 +74,20 @@ class Program:
         self.pairs[variant] = pair
         self.pending.append(pair)
         return pair
+
+    def table(self, variant: PointerVariant) -> GlobalVariable:
+        """The table in which calls through a pointer look pairs up; it lives outside the module.
+
+        Its name says what it holds, so that all programs share it.
+        """
+        found = self.tables.get(variant)
+        if found is None:
+            key = repr((str(variant.function_type), variant, self.request.plan, self.request.strict))
+            name = f"irad.pointers.{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+            found = GlobalVariable(types.PTR, name, value_type=types.I8, prefix=("external",))
+            self.module.globals[name] = found
+            self.tables[variant] = found
+        return found
 
     def shadow_global(self, primal: GlobalVariable) -> GlobalVariable:
         """Zeroed memory of the size of a global, which takes what flows to it and is never read."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from irad.ir.types import FunctionType
 from irad.ruleset.memory_type import MemoryType
 
-__all__ = ["MemoryType", "ParameterKind", "Request"]
+__all__ = ["CalleeRequest", "MemoryType", "ParameterKind", "Request"]
 
 
 class ParameterKind(enum.Enum):
@@ -16,6 +17,15 @@ class ParameterKind(enum.Enum):
     CONST = "const"  # no derivative
     ACTIVE = "active"  # a float passed by value whose cotangent is wanted
     SHADOW = "shadow"  # a pointer that comes with a shadow pointer
+
+
+@dataclass(frozen=True, slots=True)
+class CalleeRequest:
+    """What the callers of a pair expect: the type of the primal, and that its result is active or has a shadow."""
+
+    function_type: FunctionType
+    result_active: bool
+    result_has_shadow: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,7 @@ class Request:
         plan: "default", or "save_all", the oracle: everything saved, all memory active, nothing assumed.
         arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
         strict: adjoint sums keep the order of the primal (no `reassoc`).
+        callee: the pair is called by other pairs, as one of their callees; None for what the front end calls.
     """
 
     entry: str
@@ -37,3 +48,4 @@ class Request:
     plan: str = "default"
     arguments_may_change: bool = False
     strict: bool = False
+    callee: CalleeRequest | None = None

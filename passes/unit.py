@@ -34,6 +34,27 @@ class Variant:
     result_has_shadow: bool
     is_entry: bool = False
 
+    @property
+    def function_type(self) -> FunctionType:
+        """Of the primal."""
+        return self.function.function_type
+
+
+@dataclass(frozen=True, slots=True)
+class PointerVariant:
+    """What a call through a pointer needs of the function there: as `Variant`, of some function of that type."""
+
+    function_type: FunctionType
+    kinds: tuple[ParameterKind, ...]
+    memory: tuple[MemoryType | None, ...]
+    result_active: bool
+    result_has_shadow: bool
+
+    @property
+    def shadows(self) -> tuple[int, ...]:
+        """Indices of the parameters that come with a shadow."""
+        return shadowed(self.kinds)
+
 
 @dataclass(eq=False, slots=True)
 class Unit:
@@ -59,18 +80,23 @@ class Unit:
         return self.variant.kinds[self.function.params.index(param)]
 
 
-def augmented_type(variant: Variant, shadows: tuple[int, ...]) -> FunctionType:
+def shadowed(kinds: tuple[ParameterKind, ...]) -> tuple[int, ...]:
+    """The parameters that get a shadow."""
+    return tuple(i for i, kind in enumerate(kinds) if kind is ParameterKind.SHADOW)
+
+
+def augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
     """Type of the augmented primal."""
-    result = variant.function.function_type.result
+    result = variant.function_type.result
     if variant.result_has_shadow:
         result = types.struct_type([result, types.PTR])
-    params = [types.PTR, types.PTR, *variant.function.function_type.params, *(types.PTR for _ in shadows)]
+    params = [types.PTR, types.PTR, *variant.function_type.params, *(types.PTR for _ in shadows)]
     return types.function_type(result, params)
 
 
-def reverse_type(variant: Variant) -> FunctionType:
+def reverse_type(variant: Variant | PointerVariant) -> FunctionType:
     """Type of the reverse."""
-    result = variant.function.function_type.result
+    result = variant.function_type.result
     seeds = [result] if variant.result_active else []
     outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
     return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])

@@ -1,9 +1,9 @@
 """Run-time support of derivatives: LLVM text that is linked into each of them, and what it needs of the process.
 
 The text is in ``runtime_arena`` (life of an arena, and how arenas work), ``runtime_allocate`` (allocation, deferred
-decrefs), ``runtime_stack`` (room for recursion), ``runtime_kernels`` (loops over shadow memory) and
-``runtime_containers`` (shadows of lists and dictionaries). All of it is ``linkonce_odr``: modules that were linked with
-it link together.
+decrefs), ``runtime_stack`` (room for recursion), ``runtime_pointers`` (calls through pointers), ``runtime_kernels``
+(loops over shadow memory) and ``runtime_containers`` (shadows of lists and dictionaries). All of it is
+``linkonce_odr``: modules that were linked with it link together.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from irad.backend.runtime_allocate import ALLOCATE, DEFER
 from irad.backend.runtime_arena import LIFE, RELEASE, TYPES
 from irad.backend.runtime_containers import containers_text
 from irad.backend.runtime_kernels import kernels_text
+from irad.backend.runtime_pointers import POINTERS
 from irad.backend.runtime_stack import STACK
 from irad.errors import BackendError
 
@@ -46,11 +47,13 @@ def runtime_text() -> str:
         void irad.arena_defer(ptr, ptr)         decref at the close
         i1   irad.arena_failed(ptr)             whether an allocation failed since the open
         i1   irad.stack_full(ptr)               whether little stack is left; sets the flag as well
+        ptr  irad.pointer_pair(ptr, ptr table, ptr)    the pair of a function by its address; null and the flag
+        i32  irad.arena_reason(ptr)             the status to leave with when that or an allocation failed
         void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
         void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
         irad.list_*, irad.dict_*                shadows of typed containers: see ``runtime_containers``
     """
-    parts = (TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, kernels_text(), containers_text())
+    parts = (TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, POINTERS, kernels_text(), containers_text())
     return "\n".join(parts)
 
 

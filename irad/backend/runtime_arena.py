@@ -4,7 +4,7 @@ An *arena* is a bump allocator for what one derivative call saves. It is a heade
 first chunk; further chunks hang on the first as a list, in the order in which they were first needed::
 
     arena ┬ top, end        free bytes of the current chunk: all that the fast path reads and writes
-          ├ failed          1 once memory ran out
+          ├ failed          1 once memory ran out, 2 once a pointer led to code without a pair
           ├ mark ──▶ mark of the innermost open ──▶ … ──▶ root mark (in the header)
           └ first chunk ──▶ chunk ──▶ current chunk ──▶ spare chunk ──▶ …
 

@@ -21,6 +21,7 @@ from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
 from irad.frontend.numba_untyped import types
+from irad.frontend.pointers import install
 from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.values import Parameter
@@ -181,6 +182,7 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
     derivative = derive(
         program.text, request, _registry(), check=verify, observer=observe, canonical_loops=canonical_loops
     )
+    install(derivative.pointers, request, _registry())
     exports = (derivative.augmented, derivative.reverse)
     library = Linkable(derivative.text, exports, program.environments, program.alive)
     return Compiled(program, derivative, library, frozenset(written))

@@ -69,6 +69,24 @@ class Linkable:
         return self._module
 
 
+def compile_pair(
+    text: str, exports: tuple[str, ...], environments: tuple[Any, ...], alive: tuple[Any, ...]
+) -> tuple[Any, tuple[int, ...]]:
+    """Machine code of a derivative that is called by address.
+
+    Returns:
+        Its library, which the code lives as long as, and the addresses of the exports.
+    """
+    linked = Linkable(text, exports, environments, alive)
+    symbols = [linked.symbols[name] for name in exports]
+    module = linked._get_module_for_linking().clone()
+    for symbol in symbols:
+        module.get_function(symbol).linkage = "external"
+    library = build_library(linked.name, str(module), environments)
+    library.alive = alive
+    return library, tuple(library.get_pointer_to_function(symbol) for symbol in symbols)
+
+
 def fill_environments(library: Any) -> None:
     """Fills the environment globals that a finished library got from the derivatives it linked."""
     for linked in library._linking_libraries:

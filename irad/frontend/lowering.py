@@ -24,7 +24,7 @@ from irad.frontend.derivation import Derivation
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import NO_MEMORY
-from irad.passes.exhaustion import EXHAUSTED
+from irad.passes.exhaustion import EXHAUSTED, NO_PAIR
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
@@ -154,6 +154,18 @@ class Sweeps:
         """Ends the function with a MemoryError."""
         self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
 
+    def raise_from_python(self, module: str, name: str) -> None:
+        """Ends the function with the exception that a Python function raises."""
+        python = self.context.get_python_api(self.builder)
+        gil = python.gil_ensure()
+        place = python.import_module(self.context.insert_const_string(self.builder.module, module))
+        raiser = python.object_getattr_string(place, name)
+        python.call_function_objargs(raiser, ())
+        python.decref(raiser)
+        python.decref(place)
+        python.gil_release(gil)
+        self.context.call_conv.return_exc(self.builder)
+
     def run_augmented(self, frame: Any, arena: Any) -> Any:
         """Calls the augmented primal; the result is Numba's status."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
@@ -195,6 +207,8 @@ class Sweeps:
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(EXHAUSTED))
                 with self.builder.if_then(is_memory):
                     self.raise_out_of_memory()
+                with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
+                    self.raise_from_python("irad.frontend.pointers", "raise_pending")
                 self.context.call_conv.return_status_propagate(self.builder, status)
             with fine:
                 yield

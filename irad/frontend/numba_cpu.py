@@ -16,11 +16,15 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core import errors as numba_errors
+from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
 from irad.errors import BackendError, SourceLocation
 from irad.frontend import numba_private
-from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, RawLibrary
+from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
+from irad.ir.parser import parse_module
+from irad.ir.printer import print_module
+from irad.passes.devirtualise import devirtualise
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,19 @@ def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: 
         return known[key]
 
 
+def load_callee(found: CompiledFunction) -> Program:
+    """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
+    with numba_private.shadow().active():
+        function = found.function
+        if isinstance(function, CFunc):
+            compiled = numba_private.shadow().context.compile_cfunc(function)
+            source = location_of(function.__wrapped__)
+        else:
+            compiled = _compile(function, tuple(found.signature.args))
+            source = location_of(function.py_func)
+        return _load(compiled, {}, source, wrapper=found.is_wrapper)
+
+
 def location_of(function: Callable[..., Any]) -> SourceLocation:
     """Where a Python function is defined."""
     code = inspect.unwrap(function).__code__
@@ -106,12 +123,16 @@ def _declared(compiled: Any, replaced: Replacement) -> dict[str, str]:
     return {symbol: attributes for symbol, attributes in answers.items() if attributes is not None}
 
 
-def _load(compiled: Any, declared: dict[str, str], source: SourceLocation) -> Program:
-    """The program of what was lowered."""
-    entry = compiled.fndesc.mangled_name
-    linked = _Linker(compiled.library, declared)
+def _load(compiled: Any, declared: dict[str, str], source: SourceLocation, *, wrapper: bool = False) -> Program:
+    """The program of what was lowered; its entry may be the wrapper that is called from C."""
+    if wrapper:
+        entry = compiled.fndesc.llvm_cfunc_wrapper_name
+        linked = _Linker(numba_private.shadow().context.cfunc_library(compiled.library), declared)
+    else:
+        entry = compiled.fndesc.mangled_name
+        linked = _Linker(compiled.library, declared)
     return Program(
-        text=scalarise(linked.module, keep=(entry,)),
+        text=_normal_form(linked.module, entry),
         entry=entry,
         signature=compiled.signature,
         descriptor=compiled.fndesc,
@@ -120,6 +141,18 @@ def _load(compiled: Any, declared: dict[str, str], source: SourceLocation) -> Pr
         source=source,
         alive=(compiled, *linked.libraries),
     )
+
+
+def _normal_form(module: Any, entry: str) -> str:
+    """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them."""
+    text = scalarise(module, keep=(entry,))
+    if _THROUGH_POINTER.search(text) is None:
+        return text
+    parsed = parse_module(text)
+    return scalarise(print_module(parsed), keep=(entry,)) if devirtualise(parsed) else text
+
+
+_THROUGH_POINTER = re.compile(r"^[^;@]*\bcall [^@\n]* %[^\s(]+\(", re.MULTILINE)
 
 
 def refusal(error: Any, source: SourceLocation) -> BackendError:

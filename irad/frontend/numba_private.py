@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numba.core import compiler, errors, lowering, sigutils, types, typing
+from numba.core import cgutils, compiler, errors, lowering, sigutils, types, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUTarget
@@ -146,6 +146,7 @@ class Shadow:
             (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
             (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
             (lowering.BaseLower, "_compute_def_location", _definition_location),
+            (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
             (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
             (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
             (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
@@ -269,6 +270,17 @@ def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
 def _definition_location(_: Any, self: Any) -> Any:
     """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
     return self.func_ir.loc
+
+
+def _function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any:
+    """The address in a first-class function.
+
+    Where it is null Numba's own code asks Python again, which no analysis sees through; here that is an error at once.
+    """
+    address = self.builder.extract_value(self.loadvar(fname), 0)
+    with self.builder.if_then(cgutils.is_null(self.builder, address), likely=False):
+        self.return_exception(RuntimeError, exc_args=(f"{ftype} function address is null",), loc=self.loc)
+    return self.builder.bitcast(address, self.context.get_value_type(ftype))
 
 
 def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:

@@ -6,8 +6,10 @@ machine code. With `numba_private` and `numba_code` this is all that touches Num
 
 from __future__ import annotations
 
+import gc
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -19,6 +21,7 @@ from numba.np.ufunc import dufunc
 from irad.backend import equality
 from irad.frontend import external, fixups
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
+from irad.ruleset.symbols import external_text
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
 UNRESOLVED_PREFIX = ".numba.unresolved$"
@@ -139,7 +142,7 @@ class RawContext(cpu.CPUContext):
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""
         if isinstance(ty, types.ExternalFunctionPointer):
             pointer = self.get_function_pointer_type(ty)
-            symbol = external.symbol_of(ty.get_pointer(val), val, len(ty.sig.args))
+            symbol = self._symbol_at(ty.get_pointer(val), val, len(ty.sig.args))
             return builder.bitcast(cgutils.get_or_insert_function(builder.module, pointer.pointee, symbol), pointer)
         if isinstance(ty, types.FunctionType):
             return self._function_value(builder, ty.get_precise(), val)
@@ -158,10 +161,23 @@ class RawContext(cpu.CPUContext):
         elif isinstance(val, dispatcher.Dispatcher):
             symbol = val.get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
         else:
-            symbol = external.symbol_of(val.__wrapper_address__(), val, len(ty.signature.args))
+            symbol = self._symbol_at(val.__wrapper_address__(), val, len(ty.signature.args))
         function = cgutils.get_or_insert_function(builder.module, wrapper.pointee, symbol)
         value.c_addr = builder.bitcast(function, self.get_value_type(types.voidptr))
         return value._getvalue()
+
+    def _symbol_at(self, address: int, val: Any, arity: int) -> str:
+        """The symbol of the function at an address: of its lowered code where Numba compiled it."""
+        symbol = external.symbol_of(address, val, arity)
+        found = function_at(address) if external_text(symbol) is not None else None
+        if found is None or not found.is_wrapper:
+            return symbol
+        if isinstance(found.function, CFunc):
+            compiled = self.compile_cfunc(found.function)
+        else:
+            compiled = found.function.get_compile_result(found.signature)
+        wrapper: str = compiled.fndesc.llvm_cfunc_wrapper_name
+        return wrapper
 
     def compile_cfunc(self, val: Any) -> Any:
         """Numba's compile result of a `@cfunc` function, which has no dispatcher of its own."""
@@ -218,6 +234,34 @@ def _no_signed_wrap(implementation: Callable[..., Any]) -> Callable[..., Any]:
         setattr(lower, name, value)
     lower.no_signed_wrap = True  # type: ignore[attr-defined]
     return lower
+
+
+@dataclass(frozen=True)
+class CompiledFunction:
+    """A dispatcher or cfunc with a signature; ``code`` is Numba's library, ``is_wrapper`` which entry is meant."""
+
+    function: Any
+    signature: Any
+    is_wrapper: bool
+    code: Any
+
+
+def function_at(address: int) -> CompiledFunction | None:
+    """The function whose machine code, as Numba compiled it, begins at an address: searched among all objects."""
+    if not address:
+        return None
+    for found in gc.get_objects():
+        kind = type(found)
+        if issubclass(kind, CFunc):
+            if found._wrapper_address == address:
+                return CompiledFunction(found, found._sig, True, found._library)
+        elif issubclass(kind, dispatcher.Dispatcher):
+            for compiled in list(vars(found).get("overloads", {}).values()):
+                names = compiled.fndesc.llvm_cfunc_wrapper_name, compiled.fndesc.llvm_func_name
+                for name in names:
+                    if compiled.library.get_pointer_to_function(name) == address:
+                        return CompiledFunction(found, compiled.signature, name == names[0], compiled.library)
+    return None
 
 
 def real_context() -> Any:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from irad.errors import NoRuleError
+from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FloatType, FunctionType
 from irad.ir.values import Value
-from irad.passes.callees import Unknown, resolve
+from irad.passes.callees import Pointer, Unknown, resolve
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
+from irad.passes.runtime import PAIR_REVERSE
+from irad.passes.unit import PointerVariant, Variant, reverse_type
 from irad.ruleset.expr import emit, symbols_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
@@ -33,6 +36,9 @@ def reverse_call(sweep: Sweep, call: CallSite) -> None:
         case Function():
             if call in sweep.forward.callee_frames:
                 _reverse_pair(sweep, call)
+        case Pointer():
+            if call in sweep.forward.pointer_frames:
+                _reverse_pointer(sweep, call)
         case Unknown(name=name):
             if sweep.take(call) is not None:
                 raise NoRuleError(
@@ -61,12 +67,25 @@ def _reverse_pair(sweep: Sweep, call: CallSite) -> None:
     """Runs the callee's reverse on its frame; it stores the cotangents of its active arguments."""
     forward = sweep.forward
     frame, pair = forward.callee_frames[call]
+    _call_reverse(sweep, call, frame, pair.reverse, pair.variant)
+
+
+def _reverse_pointer(sweep: Sweep, call: CallSite) -> None:
+    """The same with the pair that the forward sweep found."""
+    made = sweep.forward.pointer_frames[call]
+    place = sweep.build.byte_offset(sweep.need(made.pair), PAIR_REVERSE)
+    _call_reverse(sweep, call, made.frame, sweep.build.load(types.PTR, place), made.variant)
+
+
+def _call_reverse(
+    sweep: Sweep, call: CallSite, frame: Value, reverse: Value, variant: Variant | PointerVariant
+) -> None:
     arguments: list[Value] = [sweep.need(frame), sweep.arena]
-    if pair.variant.result_active:
+    if variant.result_active:
         arguments.append(sweep.take(call) or zero_of(call.type))
-    active = [a for a, k in zip(call.arguments, pair.variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
+    active = [a for a, k in zip(call.arguments, variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
     outs = [sweep.new_slot(a.type, zero_of(a.type)) for a in active]
-    sweep.build.call(pair.reverse, [*arguments, *outs])
+    sweep.build.call(reverse, [*arguments, *outs], reverse_type(variant))
     for argument, out in zip(active, outs, strict=True):
         sweep.accumulate(argument, sweep.build.load(argument.type, out))
 

@@ -126,9 +126,12 @@ def cubed(x):
 through_address = ctypes.CFUNCTYPE(D, D)(cubed.address)
 
 
+through_ctypes_of_the_callback = cubed.ctypes
+
+
 @njit
 def calls_an_address(x):
-    return through_address(x)
+    return through_address(x) * through_ctypes_of_the_callback(x + 1)
 
 
 by_symbol = types.ExternalFunction("erf", float64(float64))
@@ -153,6 +156,7 @@ def external_function_of_a_constant(n, x):
 def test_programs():
     check_gradient(through_ctypes, 0.7, 1.3)
     check_gradient(external_function, 0.7)
+    check_gradient(calls_an_address, 0.7)
 
 
 def test_a_function_without_rule_may_be_used_where_nothing_is_active():
@@ -164,11 +168,6 @@ def test_a_function_without_rule_may_be_used_where_nothing_is_active():
 def test_a_function_without_rule_is_refused_by_name_and_line(f):
     with pytest.raises(irad.NoRuleError, match=rf"call of significand(?s:.*)test_external\.py:\d+ in {f.__name__}"):
         irad.grad(f)(0.7)
-
-
-def test_the_address_of_compiled_code_is_refused_by_name():
-    with pytest.raises(irad.NoRuleError, match=r"test_external\.py:\d+ in calls_an_address"):
-        irad.grad(calls_an_address)(0.7)
 
 
 def test_values_are_those_of_the_function():

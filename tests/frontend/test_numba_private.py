@@ -30,6 +30,7 @@ PRIVATE_METHODS = [
     (dispatcher._FunctionCompiler, "_customize_flags"),
     (dispatcher._FunctionCompiler, "fold_argument_types"),
     (lowering.BaseLower, "_compute_def_location"),
+    (lowering.Lower, "_Lower__get_first_class_function_pointer"),
     (dufunc.DUFunc, "find_ewise_function"),
     (dufunc.DUFunc, "_compile_for_argtys"),
     (dufunc.DUFunc, "match_signature"),

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+from irad.ir import types
 from irad.ir.instructions import Call
-from irad.passes.callees import Unknown, effects_of, resolve
+from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from tests.passes.units import parsed, registry
 
@@ -40,7 +41,7 @@ def test_what_calls_call():
     assert isinstance(memcpy, CallRule)
     assert g is module.functions["g"]
     assert isinstance(sin, Elementwise)  # a rule wins over a body
-    assert indirect == Unknown("a function pointer")
+    assert indirect == Pointer(types.function_type(types.DOUBLE, [types.DOUBLE]))
 
 
 def test_effects_are_known_of_rules_only():

@@ -1,0 +1,59 @@
+"""Pairs of functions that are known only when they are called, in LLVM text.
+
+A *table* holds the pairs of one variant: functions of one type, with parameters that take part in one way. It is a
+list, by the address of the primal. Entries are added in front, never changed, never removed: no lock to read it::
+
+    table ┬ first ──▶ next, address of the primal, augmented, reverse, bytes of frame ──▶ …
+          └ resolver: entry (table, address), or null; asked for an address that is not in the list
+
+The resolver compiles the pair and adds it, or finds that there is none: that is the front end's business.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+NEXT: Final = 0
+ADDRESS: Final = 8
+
+POINTERS: Final = """\
+; The entry of an address; null and the flag where there is none.
+define linkonce_odr ptr @irad.pointer_pair(ptr %arena, ptr %table, ptr %address) nounwind noinline {
+entry:
+  %first = load atomic ptr, ptr %table acquire, align 8
+  br label %look
+look:
+  %item = phi ptr [ %first, %entry ], [ %next, %other ]
+  %end = icmp eq ptr %item, null
+  br i1 %end, label %miss, label %compare
+compare:
+  %key.slot = getelementptr i8, ptr %item, i64 8
+  %key = load ptr, ptr %key.slot
+  %same = icmp eq ptr %key, %address
+  br i1 %same, label %found, label %other
+other:
+  %next = load ptr, ptr %item
+  br label %look
+miss:
+  %resolver.slot = getelementptr i8, ptr %table, i64 8
+  %resolver = load ptr, ptr %resolver.slot
+  %made = call ptr %resolver(ptr %table, ptr %address)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %fail, label %found
+fail:
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
+  store i32 2, ptr %failed.slot
+  br label %found
+found:
+  %result = phi ptr [ %item, %compare ], [ %made, %miss ], [ null, %fail ]
+  ret ptr %result
+}
+
+; Why a forward sweep is left: the status for out of memory (-4) or for a pointer without a pair (-5).
+define linkonce_odr i32 @irad.arena_reason(ptr %arena) nounwind alwaysinline {
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
+  %failed = load i32, ptr %failed.slot
+  %status = sub i32 -3, %failed
+  ret i32 %status
+}
+"""

@@ -1,0 +1,137 @@
+"""Pairs for calls through pointers, made when a pointer is met for the first time.
+
+Input   what a derivative needs of the functions it calls through pointers (`PointerVariant`); addresses, at run time.
+Output  tables (`irad.backend.runtime_pointers`) that the derivative's code reads.
+Method  an address that is not in the table is looked for among the functions that Numba has compiled in this process:
+        njit functions, by either of their entries, and cfuncs. Its program is loaded and differentiated like that of
+        any callee, the pair compiled and added to the table.
+Limit   an address of other code has no derivative. That is an error of the derivative's call, raised when the forward
+        sweep comes to the pointer: what the primal has done until then stays done.
+
+A table lives as long as the process, and with it the functions in it: an address is never given to other code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+
+from irad.driver import CalleeRequest, PointerVariant, Request, derive
+from irad.errors import NoRuleError
+from irad.frontend import external
+from irad.frontend.linkable import compile_pair
+from irad.frontend.numba_cpu import load_callee
+from irad.frontend.numba_private import compiler_lock
+from irad.frontend.numba_raw import function_at
+from irad.ruleset.python_names import python_name
+from irad.ruleset.registry import Registry
+
+
+class _Entry(ctypes.Structure):
+    """An entry of a table, as generated code reads it."""
+
+    _fields_ = (
+        ("next", ctypes.c_void_p),
+        ("address", ctypes.c_void_p),
+        ("augmented", ctypes.c_void_p),
+        ("reverse", ctypes.c_void_p),
+        ("frame_size", ctypes.c_int64),
+    )
+
+
+class _Head(ctypes.Structure):
+    """The start of a table."""
+
+    _fields_ = (("first", ctypes.c_void_p), ("resolver", ctypes.c_void_p))
+
+
+@dataclass(eq=False)
+class _Table:
+    """The pairs of one variant; ``alive`` holds what their code refers to."""
+
+    variant: PointerVariant
+    request: Request
+    registry: Registry
+    head: _Head
+    entries: dict[int, _Entry] = field(default_factory=dict)
+    alive: list[Any] = field(default_factory=list)
+
+    def entry(self, address: int) -> int:
+        """The address of the entry for a function, which is made if there is none."""
+        with compiler_lock():
+            made = self.entries.get(address)
+            if made is None:
+                made = self.entries[address] = self.make(address)
+                made.next = self.head.first
+                self.head.first = ctypes.addressof(made)  # last: other threads read the list meanwhile
+            return ctypes.addressof(made)
+
+    def make(self, address: int) -> _Entry:
+        found = function_at(address)
+        if found is None:
+            name = python_name(external.symbol_of(address, None, -1)) if address else "null"
+            raise NoRuleError(
+                f"a function pointer leads to code without a derivative: {name}",
+                "pass functions compiled by numba.njit or numba.cfunc",
+            )
+        program = load_callee(found)
+        variant = self.variant
+        callee = CalleeRequest(variant.function_type, variant.result_active, variant.result_has_shadow)
+        request = Request(
+            program.entry, variant.kinds, variant.memory, self.request.plan, strict=self.request.strict, callee=callee
+        )
+        derivative = derive(program.text, request, self.registry)
+        install(derivative.pointers, request, self.registry)
+        names = (derivative.augmented, derivative.reverse)
+        library, addresses = compile_pair(derivative.text, names, program.environments, program.alive)
+        self.alive += [found, program, library]
+        return _Entry(None, address, *addresses, derivative.frame_size)
+
+
+class _Pending(threading.local):
+    """The error behind a status `NO_PAIR`, until the caller of the derivative raises it."""
+
+    error: Exception | None = None
+
+
+_PENDING: Final = _Pending()
+_TABLES: Final[dict[int, _Table]] = {}
+_BY_SYMBOL: Final[dict[str, _Table]] = {}
+
+
+def install(tables: Mapping[str, PointerVariant], request: Request, registry: Registry) -> None:
+    """Makes the tables that a derivative refers to known to LLVM.
+
+    Args:
+        tables: by symbol, from `Derivative.pointers`.
+        request: of that derivative.
+        registry: the rules.
+    """
+    for symbol, variant in tables.items():
+        if symbol not in _BY_SYMBOL:
+            head = _Head(None, ctypes.cast(_resolver, ctypes.c_void_p))
+            table = _Table(variant, request, registry, head)
+            _BY_SYMBOL[symbol] = _TABLES[ctypes.addressof(head)] = table
+            llvm.add_symbol(symbol, ctypes.addressof(head))
+
+
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+def _resolver(table: int, address: int | None) -> int | None:
+    """Called by generated code for an address that its table lacks."""
+    try:
+        return _TABLES[table].entry(address or 0)
+    except Exception as error:  # no exception can pass through the generated code: it is raised when that has returned
+        _PENDING.error = error
+        return None
+
+
+def raise_pending() -> None:
+    """Raises why there is no pair; called by generated code."""
+    error, _PENDING.error = _PENDING.error, None
+    assert error is not None
+    raise error.with_traceback(None)

@@ -1,0 +1,150 @@
+"""Pairs for function pointers at run time: which functions are found, and what happens when there is none."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import cfunc, float64, njit
+from numba.core.types import WrapperAddressProtocol
+
+import irad
+from irad.frontend.numba_raw import function_at
+from irad.testing.check_gradient import check_gradient
+
+SIGNATURE = float64(float64)
+LIBM = ctypes.CDLL("libm.so.6")
+significand = LIBM.significand
+significand.argtypes, significand.restype = [ctypes.c_double], ctypes.c_double
+
+
+class Foreign(WrapperAddressProtocol):
+    """A first-class function that Numba did not compile."""
+
+    def __init__(self, pointer: Any) -> None:
+        self.pointer = pointer
+
+    def __wrapper_address__(self) -> int:
+        address = ctypes.cast(self.pointer, ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def signature(self) -> Any:
+        return SIGNATURE
+
+
+@cfunc(SIGNATURE)
+def wave(x):
+    return x * math.sin(x)
+
+
+@cfunc(SIGNATURE)
+def without_derivative(x):
+    return significand(x)
+
+
+@njit(SIGNATURE)
+def cubed(x):
+    return x**3
+
+
+@njit
+def counts(f, x, counter):
+    counter[0] += 1
+    s = f(x) * x
+    counter[0] += 1
+    return s
+
+
+@njit
+def constant_use(f, n, x):
+    return f(float(n)) * x
+
+
+@njit
+def both(f, g, x):
+    return f(x) * g(x)
+
+
+foreign = Foreign(significand)
+
+
+@njit
+def constant_foreign(x):
+    return foreign(x)
+
+
+@njit
+def constant_foreign_of_a_constant(n, x):
+    return foreign(n + 0.5) * x
+
+
+def test_functions_are_found_by_their_entries():
+    found = function_at(wave.address)
+    assert found is not None
+    assert found.function is wave
+    assert found.is_wrapper
+    compiled = cubed.overloads[(float64,)]
+    for name in (compiled.fndesc.llvm_cfunc_wrapper_name, compiled.fndesc.llvm_func_name):
+        found = function_at(compiled.library.get_pointer_to_function(name))
+        assert found is not None
+        assert found.function is cubed
+        assert found.is_wrapper == name.startswith("cfunc")
+    assert function_at(Foreign(significand).__wrapper_address__()) is None
+    assert function_at(0) is None
+
+
+def test_code_that_is_not_numbas_is_an_error_of_the_call():
+    gradient = irad.grad(counts, 1)
+    counter = np.zeros(1, np.int64)
+    with pytest.raises(irad.NoRuleError, match="leads to code without a derivative: significand of libm"):
+        gradient(foreign, 0.7, counter)
+    assert counter[0] == 1  # what the primal did before it came to the pointer is done
+    gradient(wave, 0.7, counter)
+    assert counter[0] == 3
+
+
+def test_the_error_comes_out_of_a_pullback_too():
+    with pytest.raises(irad.NoRuleError, match="leads to code without a derivative"):
+        irad.vjp(counts, foreign, 0.7, np.zeros(1, np.int64))
+
+
+def test_a_function_without_derivative_is_refused_with_its_place():
+    with pytest.raises(
+        irad.NoRuleError, match=r"call of significand(?s:.*)test_pointers\.py:\d+ in without_derivative"
+    ):
+        irad.grad(counts, 1)(without_derivative, 0.7, np.zeros(1, np.int64))
+
+
+def test_nothing_is_asked_for_where_nothing_is_active():
+    check_gradient(constant_use, foreign, 3, 0.7)
+    check_gradient(constant_use, without_derivative, 3, 0.7)
+    check_gradient(constant_foreign_of_a_constant, 3, 0.7)
+
+
+def test_a_constant_is_refused_before_anything_runs():
+    with pytest.raises(irad.NoRuleError, match=r"call of significand(?s:.*)test_pointers\.py:\d+ in constant_foreign"):
+        irad.grad(constant_foreign)(0.7)
+
+
+def test_a_known_name_has_its_rule():
+    erf = LIBM.erf
+    erf.argtypes, erf.restype = [ctypes.c_double], ctypes.c_double
+    constant = Foreign(erf)
+
+    @njit
+    def f(x):
+        return constant(x)
+
+    check_gradient(f, 0.7)
+
+
+def test_after_an_error_the_next_call_works():
+    gradient = irad.grad(both, 2)
+    for _ in range(2):
+        with pytest.raises(irad.NoRuleError):
+            gradient(wave, foreign, 0.7)
+        check_gradient(both, wave, wave, 0.7)
