@@ -82,7 +82,8 @@ class Program:
         """
         found = self.tables.get(variant)
         if found is None:
-            key = repr((str(variant.function_type), variant, self.request.plan, self.request.strict))
+            options = self.request.plan, self.request.strict, self.registry.fingerprint()
+            key = repr((str(variant.function_type), variant, options))
             name = f"irad.pointers.{hashlib.sha256(key.encode()).hexdigest()[:16]}"
             found = GlobalVariable(types.PTR, name, value_type=types.I8, prefix=("external",))
             self.module.globals[name] = found

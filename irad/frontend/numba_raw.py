@@ -144,7 +144,7 @@ class RawContext(cpu.CPUContext):
             pointer = self.get_function_pointer_type(ty)
             symbol = self._symbol_at(ty.get_pointer(val), val, len(ty.sig.args))
             return builder.bitcast(cgutils.get_or_insert_function(builder.module, pointer.pointee, symbol), pointer)
-        if isinstance(ty, types.FunctionType):
+        if isinstance(ty, types.FunctionType) and ty.get_precise().is_precise():
             return self._function_value(builder, ty.get_precise(), val)
         return super().get_constant_generic(builder, ty, val)
 

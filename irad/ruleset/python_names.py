@@ -21,12 +21,12 @@ _EXACT: Final[Mapping[str, str]] = {
     "numba_ez_gelsd": "np.linalg.lstsq",
     "numba_parallel_for": "a parallel loop (parallel=True)",
     "numba_unpickle": "Python code (objmode)",
-    "PyObject_CallFunctionObjArgs": "Python code (objmode)",
 }
 _PREFIXES: Final[Mapping[str, str]] = {
     "numba_list_": "numba.typed.List",
     "numba_dict_": "numba.typed.Dict",
-    "Py": "Python's own functions",
+    "Py": "Python code (objmode)",
+    "NRT_adapt_": "Python code (objmode) with an array",
 }
 
 
