@@ -59,7 +59,7 @@ class _Addresses:
                 if hasattr(process, symbol):
                     self.library.setdefault(_address_of(getattr(process, symbol)), symbol)
         for name, module in list(sys.modules.items()):
-            exported = getattr(module, "__pyx_capi__", None)
+            exported = getattr(module, "__dict__", {}).get("__pyx_capi__")  # getattr would wake lazy modules
             if name not in self.modules and isinstance(exported, dict):
                 self.modules.add(name)
                 for function, capsule in exported.items():
