@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from irad.backend.optimise import canonical_loops
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import NoRuleError
 from irad.frontend import external
@@ -85,7 +86,7 @@ class _Table:
         request = Request(
             program.entry, variant.kinds, variant.memory, self.request.plan, strict=self.request.strict, callee=callee
         )
-        derivative = derive(program.text, request, self.registry)
+        derivative = derive(program.text, request, self.registry, canonical_loops=canonical_loops)
         install(derivative.pointers, request, self.registry)
         names = (derivative.augmented, derivative.reverse)
         library, addresses = compile_pair(derivative.text, names, program.environments, program.alive)
