@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit, types
-from numba.typed import Dict, List
+from numba.typed import Dict
 
 import irad
 from irad.testing.catalogue import Case, Catalogue, floats
