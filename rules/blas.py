@@ -46,6 +46,7 @@ from irad.rules.blas_operands import (
     take,
 )
 from irad.rules.kernels import add_scaled, add_scaled_complex
+from irad.rules.pseudo_inverse import ends_pseudo_inverse
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _GILES: Final = (
@@ -202,6 +203,8 @@ def _gemv_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 def _gemm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     kind, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, _, _ = call.arguments
     element = element_of(kind, "np.dot")
+    if ends_pseudo_inverse(call):
+        return ()
     transa, transb, m, n = (context.value(v) for v in (transa, transb, m, n))
     k, lda, ldb = (context.value(v) for v in (k, lda, ldb))
 
@@ -222,7 +225,7 @@ def _gemm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
 
 def _gemm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     kind, transa, transb, m, n, k, _, a, lda, b, ldb, _, c, ldc = call.arguments
-    if not context.is_active(c):
+    if not saved or not context.is_active(c):
         return
     element, builder = element_of(kind, "np.dot"), context.builder
     flag_a, flag_b, rows, columns, inner = (context.value(v) for v in (transa, transb, m, n, k))

@@ -1,4 +1,4 @@
-"""Singular values as Numba calls them: `np.linalg.svd`, and built of it `pinv`, `cond`, `norm(…, 2)`.
+"""Singular values as Numba calls them: `np.linalg.svd`, and built of it `cond`, `norm(…, 2)` and `pinv` (`pseudo_inverse`).
 
     numba_ez_gesdd(kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt)                    jobz N: s only; S: k = min(m, n)
                                                                                      columns of u and rows of vt; A: all
@@ -28,6 +28,7 @@ from irad.rules.lapack_parts import (
 )
 from irad.rules.lapack_spectra import all_zero, kind_of, over_gap
 from irad.rules.matrices import I64, NONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
+from irad.rules.pseudo_inverse import keep_decomposition, product_behind, reverse_decomposition
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _NUMPY: Final = "np.linalg.svd"
@@ -46,6 +47,8 @@ def _decompose_forward(context: ForwardContext, call: CallSite) -> Sequence[Valu
     if _values_only(jobz):
         matrix = copied(context, build, a, type_, extent(build, rows, columns, context.value(lda)))
         return matrix, workspace(context, type_, size_of_workspace(build, rows, columns))
+    if product_behind(call) is not None:
+        return keep_decomposition(context, call, type_)
     width, height = _extents(build, context.value(jobz), rows, columns)
     ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
     left = kept_result(context, u, type_, extent(build, rows, width, context.value(ldu)))
@@ -83,6 +86,10 @@ def _decompose_reverse(context: ReverseContext, call: CallSite, saved: Sequence[
         function = kernel(build.module, "svdvals_adjoint", type_, alone, _values_alone_kernel)
         shadows = [shadow_or_null(context, s), context.shadow(a)]
         build.call(function, [rows, columns, matrix, *shadows, lead, work])
+        return
+    product = product_behind(call)
+    if product is not None:
+        reverse_decomposition(context, call, type_, saved, product)
         return
     left, right, values, work = (context.value(v) for v in saved)
     parameters = (I64, I64, I64, I64, PTR, I64, PTR, I64, PTR, PTR, PTR, PTR, PTR, I64, PTR)

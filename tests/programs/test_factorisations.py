@@ -179,6 +179,9 @@ def frobenius_norm_and_condition(a):
 
 @PROGRAMS.at(floats(4, 2), floats(2, 3))
 @PROGRAMS.at(floats(3, 3), floats(3, 2))
+@PROGRAMS.at(np.eye(3), np.eye(3))
+@PROGRAMS.at(np.eye(4), np.eye(4)[:, ::2].copy())
+@PROGRAMS.at(np.eye(2, 4), np.eye(4))
 @njit
 def pseudo_inverse_at_any_rank(a, b):
     return np.linalg.pinv(a @ b, 1e-10)
