@@ -35,7 +35,15 @@ from irad.ir.instructions import (
     Unary,
 )
 from irad.ir.module import Function
-from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType, element_types
+from irad.ir.types import (
+    ArrayType,
+    FloatType,
+    NamedStructType,
+    StructType,
+    Type,
+    VectorType,
+    element_types,
+)
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
 from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.passes.memory_types import MemoryTypes
@@ -57,6 +65,7 @@ class Activity:
         varied, useful: floats that depend on an active input; floats on which an output depends.
         varied_objects, useful_objects: the same of memory, as masks.
         constant_calls: calls that stay as they are although `save_all` takes their arguments as active.
+        calls_by_value: under `save_all` the calls that `passes_by_value` is true of.
     """
 
     active: frozenset[Value]
@@ -69,12 +78,20 @@ class Activity:
     varied_objects: int = 0
     useful_objects: int = 0
     constant_calls: frozenset[Value] = frozenset()
+    calls_by_value: frozenset[Value] | None = None
 
     def takes_part(self, call: CallSite) -> bool:
         """Whether any argument or the result of a call is active."""
         if call in self.constant_calls:
             return False
         return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
+
+    def passes_by_value(self, call: CallSite) -> bool:
+        """Whether memory with a shadow goes into a call, or comes out, behind a pointer in an aggregate."""
+        if self.calls_by_value is not None:
+            return call in self.calls_by_value
+        values = (*call.arguments, call)
+        return any(isinstance(v.type, StructType | NamedStructType | ArrayType) and self.has_shadow(v) for v in values)
 
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
@@ -131,7 +148,10 @@ def everything(
         if _can_have_shadow(o, shadowable)
         and (memory_types.holds_floats(1 << o.index) or memory_types.holds_pointers >> o.index & 1)
     )
-    return Activity(frozenset(active), shadowed, shadowed, points_to, {}, constant_calls=constant)
+    by_value = frozenset(i for i in function.instructions() if isinstance(i, CallSite) and really.passes_by_value(i))
+    return Activity(
+        frozenset(active), shadowed, shadowed, points_to, {}, constant_calls=constant, calls_by_value=by_value
+    )
 
 
 def find_activity(

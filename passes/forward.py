@@ -23,6 +23,7 @@ from irad.ir.instructions import (
     Alloca,
     CallSite,
     Cast,
+    ExtractValue,
     Freeze,
     GetElementPtr,
     Instruction,
@@ -256,6 +257,8 @@ class _Visitor:
                 return build.freeze(shadow(value), name=name)
             case Cast(operands=[value]) if isinstance(value.type, PointerType):
                 return build.cast(inst.opcode, shadow(value), inst.type, inst.flags, name=name)
+            case ExtractValue(operands=[CallSite() as call]) if self.never_returns(call):
+                return _NULL
             case Cast(opcode="inttoptr", operands=[CallSite() as call]) if self.is_inactive(call):
                 return _NULL  # an address that a callee without derivative tells: of a size, say
             case _:
@@ -263,6 +266,11 @@ class _Visitor:
                     "irad cannot follow a pointer to active memory through this operation",
                     "keep the array in a variable instead of an integer address or a packed value",
                 )
+
+    def never_returns(self, call: CallSite) -> bool:
+        """Whether the sweep is left before a call through a pointer."""
+        made = self.forward.pointer_frames.get(call)
+        return made is not None and made.variant.by_value
 
     def is_inactive(self, call: CallSite) -> bool:
         """Whether a callee carries no derivative."""
@@ -441,7 +449,8 @@ def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVaria
     """The same for a callee that is known only when the call runs."""
     if not takes_part(unit, call):
         return None
-    return PointerVariant(callee.function_type, *_kinds(unit, call), *_result_kinds(unit, call))
+    by_value = unit.activity.passes_by_value(call)
+    return PointerVariant(callee.function_type, *_kinds(unit, call), *_result_kinds(unit, call), by_value)
 
 
 def _kinds(unit: Unit, call: CallSite) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:

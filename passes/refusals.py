@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
+from irad.ir.module import Function
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.bits import lost_bits
@@ -184,6 +185,11 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return _move_error(unit, call, callee.effects)
     if isinstance(callee, Elementwise):
         return _partial_error(unit, call, callee)
+    if isinstance(callee, Function) and unit.activity.passes_by_value(call):
+        return UnsupportedError(
+            "arrays are passed to a C function by value, which irad cannot follow yet",
+            "call the function that is behind it, compiled by numba.njit",
+        )
     if not isinstance(callee, Unknown):
         return None
     active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)

@@ -42,13 +42,19 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class PointerVariant:
-    """What a call through a pointer needs of the function there: as `Variant`, of some function of that type."""
+    """What a call through a pointer needs of the function there: as `Variant`, of some function of that type.
+
+    ``by_value``: memory with a shadow lies behind pointers in an aggregate that is passed or returned. No pair can be
+    had for that. It is no reason to refuse the program: Numba's function values have another entry, without aggregates,
+    and code that chooses the one that is there.
+    """
 
     function_type: FunctionType
     kinds: tuple[ParameterKind, ...]
     memory: tuple[MemoryType | None, ...]
     result_active: bool
     result_has_shadow: bool
+    by_value: bool = False
 
     @property
     def shadows(self) -> tuple[int, ...]:

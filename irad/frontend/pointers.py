@@ -23,7 +23,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.optimise import canonical_loops
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
-from irad.errors import NoRuleError
+from irad.errors import NoRuleError, UnsupportedError
 from irad.frontend import external
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba_cpu import load_callee
@@ -73,6 +73,11 @@ class _Table:
             return ctypes.addressof(made)
 
     def make(self, address: int) -> _Entry:
+        if self.variant.by_value:
+            raise UnsupportedError(
+                "arrays are passed to a function pointer by value, which irad cannot follow yet",
+                "pass a function compiled by numba.njit instead of numba.cfunc",
+            )
         found = function_at(address)
         if found is None:
             name = python_name(external.symbol_of(address, None, -1)) if address else "null"

@@ -41,6 +41,16 @@ def wave(x):
     return x * math.sin(x)
 
 
+@cfunc(float64(float64[::1], float64))
+def reads_an_array(v, x):
+    return v[0] * v[1] * x
+
+
+@njit
+def array_by_value(f, v, x):
+    return f(v, x) * x
+
+
 @cfunc(SIGNATURE)
 def without_derivative(x):
     return significand(x)
@@ -123,6 +133,13 @@ def test_nothing_is_asked_for_where_nothing_is_active():
     check_gradient(constant_use, foreign, 3, 0.7)
     check_gradient(constant_use, without_derivative, 3, 0.7)
     check_gradient(constant_foreign_of_a_constant, 3, 0.7)
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_arrays_passed_by_value_are_refused(plan: Any):
+    options = irad.Options(plan=plan)
+    with pytest.raises(irad.UnsupportedError, match="arrays are passed to a function pointer by value"):
+        irad.grad(array_by_value, (1, 2), options=options)(reads_an_array, np.ones(2), 0.7)
 
 
 def test_a_constant_is_refused_before_anything_runs():

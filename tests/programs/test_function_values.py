@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from numba import cfunc, float32, float64, int64, njit, types
+from numba import carray, cfunc, complex128, float32, float64, int64, njit, types
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 import irad
@@ -249,6 +249,79 @@ def pointer_to_a_function_that_writes(f, v, x):
 
 PROGRAMS.at(scale_first, floats(3), 0.7)(pointer_to_a_function_that_writes)
 PROGRAMS.at(fill_second, floats(3), 0.7)(pointer_to_a_function_that_writes)
+
+
+@njit(float64(types.FunctionType(ARRAY(ARRAY, float64)), ARRAY, float64))
+def pointer_to_a_function_that_returns_an_array(f, v, x):
+    w = f(v, x)
+    w[0] = w[0] * x
+    return np.sum(w * f(w, v[0])[0]) + v[1]
+
+
+PROGRAMS.at(scaled, floats(4), 0.7)(pointer_to_a_function_that_returns_an_array)
+PROGRAMS.at(tail, floats(4), 0.7)(pointer_to_a_function_that_returns_an_array)
+
+
+@njit(float64(types.FunctionType(float64(float64)), float64))
+def twice(f, x):
+    return f(f(x)) * x
+
+
+@njit(float64(types.FunctionType(twice.nopython_signatures[0]), types.FunctionType(float64(float64)), float64))
+def pointer_given_to_a_pointer(h, f, x):
+    return h(f, x) * h(f, x * x)
+
+
+PROGRAMS.at(twice, wave, 0.7)(pointer_given_to_a_pointer)
+
+
+@cfunc(float64(types.CPointer(float64), int64, float64))
+def scale_all(p, n, x):
+    v = carray(p, (n,))
+    s = 0.0
+    for i in range(n):
+        v[i] = v[i] * x
+        s += v[i] * v[i]
+    return s
+
+
+scale_all_by_ctypes = scale_all.ctypes
+
+
+@PROGRAMS.at(floats(3), 0.7)
+@njit
+def callback_with_the_address_of_an_array(v, x):
+    return scale_all_by_ctypes(v.ctypes, v.size, x) * v[1]
+
+
+@PROGRAMS.at(scale_all, floats(3), 0.7)
+@njit
+def pointer_argument_with_the_address_of_an_array(f, v, x):
+    return f(v.ctypes, v.size, x) * v[1]
+
+
+@cfunc(complex128(complex128, float64))
+def turned(z, x):
+    return z * z * x
+
+
+@PROGRAMS.at(turned, 0.5, 0.6)
+@njit
+def pointer_with_complex_numbers(f, x, y):
+    z = f(complex(x, y), x) + turned(complex(y, x), y)
+    return abs(z) * z.real
+
+
+@cfunc(types.UniTuple(float64, 2)(float64, float64))
+def pair_of(x, y):
+    return x * y, x - y
+
+
+@PROGRAMS.at(pair_of, 0.5, 0.6)
+@njit
+def pointer_that_returns_a_tuple(f, x, y):
+    a, b = f(x, y)
+    return a * b
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
