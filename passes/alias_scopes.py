@@ -48,7 +48,7 @@ class AliasScopes:
         self.scopes[_TAPE] = self._scope()
 
     def _node(self, kind: str, template: str) -> int:
-        number = max(self.module.metadata, default=-1) + 1
+        number = self.module.new_metadata_number()
         text = template.format(self=number, domain=self.domain)
         self.module.metadata[number] = MetadataNode(text, kind == "distinct")
         return number

@@ -32,7 +32,8 @@ class Effects:
     kept: int
     reach: Mapping[Block, int]
     position: Mapping[Instruction, int]
-    blocks: Mapping[Block, int]
+    writing_blocks: Mapping[int, int]  # for each object the blocks that write it, as a mask of positions
+    last_writes: Mapping[tuple[int, Block], int]  # and the position of the last write in each of them
 
     def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
         """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
@@ -51,17 +52,15 @@ class Effects:
             if self.lost >> item.index & 1:
                 return f"{item} does not stay as it is until the reverse sweep"
         for item in self.points_to.members(touched):
-            for writer in self.writers.get(item.index, ()):
-                if self._runs_after(writer, at):
-                    return f"{item} is written later"
+            if self._is_written_after(item, at):
+                return f"{item} is written later"
         return None
 
-    def _runs_after(self, writer: Instruction, at: Instruction) -> bool:
-        assert writer.block is not None
+    def _is_written_after(self, item: MemoryObject, at: Instruction) -> bool:
         assert at.block is not None
-        if writer.block is at.block and self.position[writer] > self.position[at]:
+        if self.last_writes.get((item.index, at.block), -1) > self.position[at]:
             return True
-        return bool(self.reach[at.block] >> self.blocks[writer.block] & 1)
+        return bool(self.reach[at.block] & self.writing_blocks.get(item.index, 0))
 
 
 def find_effects(
@@ -78,17 +77,28 @@ def find_effects(
     """
     writers: dict[int, list[Instruction]] = {}
     position: dict[Instruction, int] = {}
+    writing_blocks: dict[int, int] = {}
+    last_writes: dict[tuple[int, Block], int] = {}
     for block in cfg.order:
         for index, inst in enumerate(block.instructions):
             position[inst] = index
             for item in points_to.members(written_by(inst, points_to, registry)):
                 writers.setdefault(item.index, []).append(inst)
+                writing_blocks[item.index] = writing_blocks.get(item.index, 0) | 1 << cfg.position[block]
+                last_writes[item.index, block] = index
     lost = 0
     for item in points_to.objects:
         if _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
     return Effects(
-        points_to, {k: tuple(v) for k, v in writers.items()}, lost, kept, _reach(cfg), position, cfg.position
+        points_to,
+        {k: tuple(v) for k, v in writers.items()},
+        lost,
+        kept,
+        _reach(cfg),
+        position,
+        writing_blocks,
+        last_writes,
     )
 
 

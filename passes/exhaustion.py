@@ -40,7 +40,7 @@ def check_allocations(forward: Forward) -> None:
     through_pointers = {made.call for made in forward.pointer_frames.values()}
     leave: Block | None = None
     for block in list(forward.function.blocks):
-        for call in [i for i in block.instructions if isinstance(i, Call)]:
+        for call in reversed([i for i in block.instructions if isinstance(i, Call)]):  # so that each moves once
             callee = call.callee
             name = callee.name if isinstance(callee, Function) else None
             if not (name in _GIVE_NULL or callee in augmented or call in through_pointers):

@@ -66,7 +66,7 @@ class Materialiser:
             block = need.place.block
             if block not in heads:
                 anchor = next(i for i in block.instructions if i not in placeholders)
-                heads[block] = _Head(self, anchor)
+                heads[block] = _Head(self, Builder.before(anchor))
             if need.placeholder.users:
                 replace_uses(need.placeholder, heads[block].get(need.value))
         for need in self.sweep.needs:
@@ -115,10 +115,17 @@ class Materialiser:
 
     def is_available(self, value: Value) -> bool:
         """Whether a value can be had in the reverse sweep with what is saved so far."""
-        if is_free(value) or value in self.saved:
-            return True
-        operands = self.recipes.operands(value)
-        return operands is not None and all(self.is_available(v) for v in operands)
+        pending, seen = [value], set[Value]()
+        while pending:
+            needed = pending.pop()
+            if is_free(needed) or needed in self.saved or needed in seen:
+                continue
+            seen.add(needed)
+            operands = self.recipes.operands(needed)
+            if operands is None:
+                return False
+            pending.extend(operands)
+        return True
 
     def store_in_records(self, loop: Loop, values: list[Value]) -> None:
         """Save the values of any other loop: a record per iteration, each linked to the one before."""
@@ -189,18 +196,33 @@ _NOT_IN_ADJOINTS = ("fast", "nnan", "ninf")
 
 @dataclass(eq=False, slots=True)
 class _Head:
-    """Produces values at the head of one adjoint block, in front of ``anchor``, each once."""
+    """Produces values at the head of one adjoint block, where ``build`` is, each once."""
 
     owner: Materialiser
-    anchor: Instruction
+    build: Builder
     made: dict[Value, Value] = field(default_factory=dict)
 
-    @property
-    def build(self) -> Builder:
-        return Builder.before(self.anchor)
-
     def get(self, value: Value) -> Value:
-        """A value of the forward sweep, as one of the reverse sweep."""
+        """A value of the forward sweep, as one of the reverse sweep.
+
+        What it is computed from is made first, from a list of what is pending: a chain may be as long as the function.
+        """
+        pending = [value]
+        while pending:
+            needed = pending[-1]
+            missing = [v for v in self.parts(needed) if self.at_hand(v) is None] if self.at_hand(needed) is None else []
+            if missing:
+                pending.extend(reversed(missing))
+                continue
+            if self.at_hand(needed) is None:
+                self.made[needed] = self.load(needed) if needed in self.owner.saved else self.recompute(needed)
+            pending.pop()
+        found = self.at_hand(value)
+        assert found is not None
+        return found
+
+    def at_hand(self, value: Value) -> Value | None:
+        """The value in the reverse sweep, if it needs no code or its code is there."""
         sweep = self.owner.sweep
         if is_free(value):
             return value
@@ -208,9 +230,21 @@ class _Head:
             return sweep.frame_pointer
         if value is sweep.forward.arena:
             return sweep.arena
-        if value not in self.made:
-            self.made[value] = self.load(value) if value in self.owner.saved else self.recompute(value)
-        return self.made[value]
+        return self.made.get(value)
+
+    def parts(self, value: Value) -> tuple[Value, ...]:
+        """What `load` or `recompute` will ask for."""
+        owner = self.owner
+        if value in owner.saved:
+            loop = owner.loop_of(value)
+            storage = None if loop is None else owner.storages[loop]
+            if not isinstance(storage, Slab):
+                return ()
+            return (storage.base, storage.count) if storage.prefix(value) else (storage.base,)
+        if value in owner.recipes.affine:
+            _, variable = owner.recipes.affine[value]
+            return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
+        return tuple(value.operands) if isinstance(value, Instruction) else ()
 
     def load(self, value: Value) -> Value:
         owner = self.owner

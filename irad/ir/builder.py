@@ -79,7 +79,9 @@ class Builder:
         if isinstance(inst, Phi):
             return cls.at_start(block)
         following = block.instructions.index(inst) + 1
-        return cls._at(block, block.instructions[following] if following < len(block.instructions) else None)
+        builder = cls._at(block, block.instructions[following] if following < len(block.instructions) else None)
+        builder._index = following
+        return builder
 
     @classmethod
     def at_start(cls, block: Block) -> Builder:

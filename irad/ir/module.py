@@ -139,6 +139,7 @@ class Module:
     named_metadata: dict[str, tuple[str, ...]] = field(default_factory=dict)
     metadata: dict[int, MetadataNode] = field(default_factory=dict)
     trailer: list[str] = field(default_factory=list)
+    _free_number: int = field(default=0, repr=False)
 
     def declare(self, name: str, type_: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
         """The function of that name; declared on first use.
@@ -163,6 +164,12 @@ class Module:
         for param, param_name in zip(function.params, param_names or (), strict=False):
             param.name = param_name
         return function
+
+    def new_metadata_number(self) -> int:
+        """A number that no node of ``metadata`` has, higher than those given before."""
+        while self._free_number in self.metadata:
+            self._free_number += 1
+        return self._free_number
 
     def defined_functions(self) -> list[Function]:
         """Functions with a body."""
