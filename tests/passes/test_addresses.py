@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from irad.passes.addresses import offset_modulo
+from irad.passes.addresses import ANYWHERE, Position, offset_modulo, position
 from tests.passes.units import parsed, value
 
 TEXT = """
@@ -72,3 +72,41 @@ def test_a_long_chain_is_given_up():
     _, function = parsed(f"define void @f(ptr %p0) {{\n{steps}\n  ret void\n}}")
     assert offset_modulo(value(function, "p5"), None) == 5
     assert offset_modulo(value(function, "p140"), None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a", Position(0, 0)),
+        ("field", Position(20 + 32 + 8, 0)),
+        ("element", Position(4, 8)),
+        ("row", Position(12, 16)),
+        ("same", Position(20, 0)),
+        ("other", Position(0, 20)),
+        ("p", Position(20, 48)),
+        ("next", Position(20, 48)),
+        ("at", Position(24, 48)),
+        ("loaded", ANYWHERE),
+        ("inner", ANYWHERE),
+    ],
+)
+def test_a_position_is_an_offset_and_a_period(name: str, expected: Position) -> None:
+    _, function = parsed(TEXT)
+    assert position(value(function, name)) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "together"),
+    [
+        (Position(8, 0), Position(8, 0), True),
+        (Position(8, 0), Position(16, 0), False),
+        (Position(8, 0), Position(0, 16), False),
+        (Position(40, 0), Position(8, 16), True),
+        (Position(8, 24), Position(0, 16), True),  # 32 is both
+        (Position(4, 24), Position(0, 16), False),
+        (ANYWHERE, Position(8, 0), True),
+    ],
+)
+def test_positions_that_meet(a: Position, b: Position, together: bool) -> None:
+    assert a.may_be(b) is together
+    assert b.may_be(a) is together

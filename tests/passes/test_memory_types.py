@@ -130,3 +130,90 @@ def test_a_copy_of_a_float_is_a_float():
     )
     function, _, found = memory_types_of(text, [None])
     assert found.is_float_at(value(function, "e"), types.DOUBLE)
+
+
+def test_integers_beside_floats_in_records_at_unknown_indices():
+    text = """
+    declare ptr @NRT_MemInfo_new_varsize(i64)
+    define void @f(double %x, i64 %i, i64 %j) {
+      %m = call ptr @NRT_MemInfo_new_varsize(i64 400)
+      %slot = getelementptr i8, ptr %m, i64 24
+      %d = load ptr, ptr %slot
+      %entries = getelementptr i8, ptr %d, i64 40
+      %hash = getelementptr { i64, double }, ptr %entries, i64 %i
+      %key = getelementptr { i64, double }, ptr %entries, i64 %i, i32 1
+      %other = getelementptr { i64, double }, ptr %entries, i64 %j, i32 1
+      %any = getelementptr i64, ptr %entries, i64 %j
+      store double %x, ptr %key
+      ret void
+    }"""
+    function, _, found = memory_types_of(text, [None, None, None])
+    places = [value(function, n) for n in ("hash", "key", "other", "any")]
+    assert [found.is_float_at(p, types.DOUBLE) for p in places] == [False, True, True, True]
+
+
+LISTS = """
+declare i32 @numba_list_new(ptr, i64, i64)
+declare i32 @numba_list_append(ptr, ptr)
+declare ptr @numba_list_base_ptr(ptr)
+"""
+APPENDED = """
+      %item = alloca { ptr, double }
+      %at = getelementptr i8, ptr %item, i64 8
+      store ptr %a, ptr %item
+      store double %x, ptr %at
+      %status = call i32 @numba_list_append(ptr %list, ptr %item)
+      %items = call ptr @numba_list_base_ptr(ptr %list)
+"""
+
+
+def test_what_is_appended_tells_the_elements_of_a_list():
+    text = f"""{LISTS}
+    define void @f(ptr %a, double %x) {{
+      %slot = alloca ptr
+      %made = call i32 @numba_list_new(ptr %slot, i64 16, i64 0)
+      %list = load ptr, ptr %slot
+      {APPENDED}
+      ret void
+    }}"""
+    function, points_to, found = memory_types_of(text, [None, None])
+    items = points_to.mask(value(function, "items"))
+    assert found.layout(items) == MemoryType(16, ((0, "ptr"), (8, "double")))
+    assert found.holds_pointers & items
+
+
+def test_one_of_two_lists_gets_no_layout_from_what_may_go_to_the_other():
+    text = f"""{LISTS}
+    define void @f(ptr %a, double %x, i1 %c) {{
+      %slot = alloca ptr
+      %made = call i32 @numba_list_new(ptr %slot, i64 16, i64 0)
+      %one = load ptr, ptr %slot
+      %second = alloca ptr
+      %made.too = call i32 @numba_list_new(ptr %second, i64 8, i64 0)
+      %two = load ptr, ptr %second
+      %list = select i1 %c, ptr %one, ptr %two
+      {APPENDED}
+      ret void
+    }}"""
+    function, points_to, found = memory_types_of(text, [None, None, None])
+    items = points_to.mask(value(function, "items"))
+    assert found.layout(items) is None
+    assert found.holds_floats(items)
+
+
+def test_a_copy_to_one_of_two_places_hands_no_layout_on():
+    text = (
+        COPY
+        + """
+    define void @f(ptr %a, i1 %c) {
+      %d = alloca [2 x ptr]
+      %e = alloca [2 x ptr]
+      %p = select i1 %c, ptr %d, ptr %e
+      call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %a, i64 16, i1 false)
+      ret void
+    }"""
+    )
+    function, points_to, found = memory_types_of(text, [RECORD, None])
+    assert found.layout(points_to.mask(value(function, "d"))) != RECORD
+    assert found.holds_floats(points_to.mask(value(function, "d")))
+    assert found.common_layout(points_to.mask(function.params[0])) == RECORD

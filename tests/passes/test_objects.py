@@ -318,3 +318,81 @@ def test_an_unknown_callee_may_store_unknown_pointers():
       ret void
     }"""
     assert points(text, "x") == [{"unknown"}]
+
+
+def test_a_list_is_a_struct_with_a_size_and_items_of_its_own():
+    text = """
+    declare i32 @numba_list_new(ptr, i64, i64)
+    declare i32 @numba_list_append(ptr, ptr)
+    declare ptr @numba_list_base_ptr(ptr)
+    declare i64 @numba_list_size_address(ptr)
+    define void @f(ptr %a) {
+      %slot = alloca ptr
+      %item = alloca ptr
+      %made = call i32 @numba_list_new(ptr %slot, i64 8, i64 0)
+      %list = load ptr, ptr %slot
+      store ptr %a, ptr %item
+      %status = call i32 @numba_list_append(ptr %list, ptr %item)
+      %items = call ptr @numba_list_base_ptr(ptr %list)
+      %found = load ptr, ptr %items
+      %address = call i64 @numba_list_size_address(ptr %list)
+      %size.slot = inttoptr i64 %address to ptr
+      %size = load i64, ptr %size.slot
+      ret void
+    }"""
+    found = points(text, "list", "items", "found", "size.slot", "size")
+    assert found == [{"header made"}, {"allocation made"}, {"argument a"}, {"allocation made"}, set()]
+    function, points_to = points_to_of(DECLARE + text)
+    items, size = (points_to.mask(value(function, n)) for n in ("items", "size.slot"))
+    assert not points_to.may_overlap(items, size)
+
+
+def test_a_dictionary_keeps_keys_and_values_apart():
+    text = """
+    declare i32 @numba_dict_new_sized(ptr, i64, i64, i64)
+    declare i32 @numba_dict_insert(ptr, ptr, i64, ptr, ptr)
+    declare i64 @numba_dict_lookup(ptr, ptr, i64, ptr)
+    declare void @numba_dict_iter(ptr, ptr)
+    declare i32 @numba_dict_iter_next(ptr, ptr, ptr)
+    define void @f(ptr %k, ptr %v) {
+      %slot = alloca ptr
+      %key = alloca ptr
+      %value = alloca ptr
+      %old = alloca ptr
+      %out = alloca ptr
+      %iterator = alloca [4 x i64]
+      %made = call i32 @numba_dict_new_sized(ptr %slot, i64 0, i64 8, i64 8)
+      %dict = load ptr, ptr %slot
+      store ptr %k, ptr %key
+      store ptr %v, ptr %value
+      %status = call i32 @numba_dict_insert(ptr %dict, ptr %key, i64 1, ptr %value, ptr %old)
+      %entry = call i64 @numba_dict_lookup(ptr %dict, ptr %key, i64 1, ptr %out)
+      %found = load ptr, ptr %out
+      call void @numba_dict_iter(ptr %iterator, ptr %dict)
+      %more = call i32 @numba_dict_iter_next(ptr %iterator, ptr %key, ptr %value)
+      %key.at = load ptr, ptr %key
+      %value.at = load ptr, ptr %value
+      ret void
+    }"""
+    found, key, kept = points(text, "found", "key.at", "value.at")
+    assert found == {"argument v", "allocation made"}  # %value is used twice: what was inserted was either
+    assert "argument v" not in key
+    assert "argument k" not in kept
+
+
+def test_an_index_is_no_pointer_and_an_address_is_made_up_last():
+    text = """
+    define void @f(ptr %a, ptr %b, i1 %c) {
+    entry:
+      br label %loop
+    loop:
+      %bits = phi i64 [ %start, %before ], [ %start, %loop ], [ 0, %entry ]
+      %p = inttoptr i64 %bits to ptr
+      %q = getelementptr i8, ptr %b, i64 %bits
+      br i1 %c, label %loop, label %before
+    before:
+      %start = ptrtoint ptr %a to i64
+      br label %loop
+    }"""
+    text = text.replace("[ %start, %loop ]", "[ %bits, %loop ]")
+    assert points(text, "p", "q") == [{"argument a"}, {"argument b"}]

@@ -189,10 +189,10 @@ def test_gradient_of_more(case: Case) -> None:
 @njit
 def busy(a):
     items = List.empty_list(VECTOR)
-    table = {0: a * 2.0}
+    table = {1: a * 2.0}
     for i in range(20):
         items.append(a * i)
-        table[i % 7] = items[i] + table[0]
+        table[i % 7] = items[i] + table[1]
         if i % 3 == 1:
             items[i - 1] = table[i % 7] * a
         if i % 5 == 4:

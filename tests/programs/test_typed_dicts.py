@@ -16,7 +16,6 @@ VECTOR = types.float64[::1]
 PAIR = types.Tuple((types.float64, VECTOR))
 KEY = types.UniTuple(types.int64, 2)
 TWO = types.UniTuple(types.float64, 2)
-ITEMS = types.ListType(types.float64)
 
 
 @PROGRAMS.at(floats(3))

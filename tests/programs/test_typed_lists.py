@@ -16,7 +16,6 @@ VECTOR = types.float64[::1]
 PAIR = types.Tuple((types.float64, VECTOR))
 INNER = types.ListType(types.float64)
 TWO = types.UniTuple(types.float64, 2)
-MIXED = types.Tuple((types.int64, types.float64))
 
 
 @PROGRAMS.at(floats(4))
