@@ -84,6 +84,8 @@ class MemoryTypes:
             return False
         place = position(pointer, self.points_to.bases)
         offset = place.exact
+        if self.opaque >> index & 1 and (offset is None or index in self.spread):
+            place = ANYWHERE  # callees may have put floats elsewhere
         known = self.accesses.get(index, {})
         met = [o for o in known if place.may_be(Position(o, 0))] if offset is None else [offset]
         if any(kind in known.get(o, ()) for o in met):

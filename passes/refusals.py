@@ -123,7 +123,7 @@ def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
 
 def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
     """As `_scratch_error` and `_access_error`, for the elements of containers."""
-    if not effects.moves:
+    if not (effects.makes or effects.moves or effects.alters or effects.links or effects.header is not None):
         return None
     activity, points_to = unit.activity, unit.points_to
     for to, origin in effects.moves:

@@ -13,7 +13,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from irad.errors import ActivityError
+from irad.errors import ActivityError, UnsupportedError
 from irad.options import Options
 from irad.testing.catalogue import Case, Catalogue, floats
 
@@ -114,6 +114,31 @@ def test_a_constant_dictionary_takes_no_active_value() -> None:
 
     with pytest.raises(ActivityError, match="passed as constant"):
         irad.grad(inserted, 1)(Dict.empty(types.int64, types.float64), np.ones(2))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_constant_list_is_not_mixed_with_an_active_one(first: bool) -> None:
+    @njit
+    def chosen(items, a, first):
+        own = List([a[0]])
+        one = items if first else own
+        return one[0] * a[1]
+
+    with pytest.raises(UnsupportedError, match="origin irad cannot follow"):
+        irad.grad(chosen, 1)(List([1.0]), np.ones(2), first)
+
+
+def test_a_constant_dictionary_is_not_mixed_with_an_active_one() -> None:
+    @njit
+    def chosen(table, a, first):
+        own = {1: a[0]}
+        s = 0.0
+        for value in (table if first else own).values():
+            s += value * a[1]
+        return s
+
+    with pytest.raises(UnsupportedError, match="origin irad cannot follow"):
+        irad.grad(chosen, 1)(Dict.empty(types.int64, types.float64), np.ones(2), True)
 
 
 # ------------------------------------------------------------------------------------------------ together
