@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from tests.support.entries import Group, compiled, constant, refused, yes
+from tests.support.entries import Group, compiled, constant, yes
 
 _DICT = "z = Dict(); z[1] = x[0]; z[2] = u * v; "
 _TYPED = "z = List(); z.append(x[0]); z.append(u * v); z.append(v); "
-_NO_DICT = "no derivative rule for a call of numba.typed.Dict"
-_NO_LIST = "no derivative rule for a call of numba.typed.List"
 
 LISTS = Group(
     "Python: lists",
@@ -24,35 +22,37 @@ LISTS = Group(
 TYPED_LISTS = Group(
     "Numba: typed.List",
     (
-        refused("typed.List typed.List.append typed.List.pop", _TYPED + "z[0] * z.pop()", _NO_LIST),
-        refused("typed.List.extend typed.List.insert", _TYPED + "z.extend(z.copy()); z.insert(0, u); z[0] * z[-1]", _NO_LIST),
-        refused("typed.List.clear typed.List.remove", _TYPED + "s = z[0]; z.remove(z[1]); z.clear(); s", _NO_LIST),
-        refused("typed.List.copy typed.List.reverse typed.List.sort", _TYPED + "w = z.copy(); w.sort(); w.reverse(); w[0] * z[0]", _NO_LIST),
-        refused("typed.List.getitem_unchecked", _TYPED + "z.getitem_unchecked(1)", _NO_LIST),
+        yes("typed.List typed.List.append typed.List.pop", _TYPED + "z[0] * z.pop()"),
+        yes("typed.List.extend typed.List.insert", _TYPED + "z.extend(z.copy()); z.insert(0, u); z[0] * z[-1]"),
+        yes("typed.List.clear typed.List.remove", _TYPED + "s = z[0]; z.remove(z[1]); z.clear(); s"),
+        yes("typed.List.copy typed.List.reverse typed.List.sort", _TYPED + "w = z.copy(); w.sort(); w.reverse(); w[0] * z[0]"),
+        compiled(yes("typed.List.getitem_unchecked", _TYPED + "z.getitem_unchecked(1)")),
         constant("typed.List.count typed.List.index typed.List.empty_list", "z = List.empty_list(numba.int64); z.append(n); z.count(n) + z.index(n)"),
     ),
+    "Lists made inside the function; as an argument a typed list is constant.",
 )  # fmt: skip
 
 TYPED_DICTS = Group(
     "Numba: typed.Dict",
     (
-        refused("typed.Dict typed.Dict.get typed.Dict.setdefault", _DICT + "z.get(2, u) * z.setdefault(1, v)", _NO_DICT),
-        refused("typed.Dict.pop typed.Dict.popitem typed.Dict.clear", _DICT + "s = z.pop(2); t = z.popitem()[1]; z.clear(); s * t", _NO_DICT),
-        refused("typed.Dict.copy typed.Dict.update", _DICT + "w = z.copy(); w.update(z); w[1] * w[2]", _NO_DICT),
-        refused("typed.Dict.items typed.Dict.values", _DICT + "s = 0.0;for a in z.values(): s += a * a;for i, a in z.items(): s += i * a;s", _NO_DICT),
+        yes("typed.Dict typed.Dict.get typed.Dict.setdefault", _DICT + "z.get(2, u) * z.setdefault(1, v)"),
+        yes("typed.Dict.pop typed.Dict.popitem typed.Dict.clear", _DICT + "s = z.pop(2); t = z.popitem()[1]; z.clear(); s * t"),
+        yes("typed.Dict.copy typed.Dict.update", _DICT + "w = z.copy(); w.update(z); w[1] * w[2]"),
+        yes("typed.Dict.items typed.Dict.values", _DICT + "s = 0.0;for a in z.values(): s += a * a;for i, a in z.items(): s += i * a;s"),
         constant("typed.Dict.keys typed.Dict.empty", "z = Dict.empty(numba.int64, numba.int64); z[1] = n; s = 0;for i in z.keys(): s += i;s"),
     ),
+    "Dictionaries made inside the function; as an argument a typed dictionary is constant.",
 )  # fmt: skip
 
 SETS = Group(
     "Python: sets; Numba: typed.Set",
     (
-        constant("set.add set.clear set.copy set.discard set.pop set.remove set.update",
-                 "z = {1, 2, n}; z.add(5); w = z.copy(); w.update({7}); w.discard(1); w.remove(5); s = len(w); w.pop(); w.clear(); len(z) + s"),
-        constant("set.difference set.intersection set.symmetric_difference set.union",
-                 "z = {1, 2}; w = {n, 3}; len(z.difference(w)) + len(z.intersection(w)) + len(z.union(w)) + len(z.symmetric_difference(w))"),
-        constant("set.difference_update set.intersection_update set.symmetric_difference_update",
-                 "z = {1, 5, n}; w = {3, n}; z.difference_update(w); z.intersection_update({1, n}); z.symmetric_difference_update(w); len(z)"),
+        yes("set.add set.clear set.copy set.discard set.pop set.remove set.update",
+            "z = {x[0], u}; z.add(u * v); w = z.copy(); w.update({v}); w.discard(u); w.remove(x[0]); s = 0.0;for a in w: s += a * a;w.discard(v); s *= w.pop(); w.clear(); s + len(z)"),
+        yes("set.difference set.intersection set.symmetric_difference set.union",
+            "z = {u, v}; w = {u, u * v}; s = 0.0;for a in z.difference(w): s += a;for a in z.intersection(w): s += a * a;for a in z.union(w): s += a ** 3;for a in z.symmetric_difference(w): s += a * u;s"),
+        yes("set.difference_update set.intersection_update set.symmetric_difference_update",
+            "z = {u, v, x[0]}; w = {u, u * v}; z.difference_update({x[0]}); z.symmetric_difference_update(w); z.intersection_update({v, u * v, x[0]}); s = 0.0;for a in z: s += a * a;s"),
         constant("set.isdisjoint set.issubset set.issuperset", "z = {1, n}; w = {1, 3, n}; z.isdisjoint(w) + z.issubset(w) + z.issuperset(w)"),
         compiled(constant("typed.Set.add typed.Set.copy typed.Set.discard typed.Set.empty",
                  "z = Set.empty(numba.int64); z.add(n); w = z.copy(); w.discard(n); len(z) + 3 * len(w)")),

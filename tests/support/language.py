@@ -321,7 +321,7 @@ def comprehensions(x):
     return np.array([a * a for a in x]).sum() + [a * x[0] for a in x[1:]][2]
 
 
-@feature(DATA, "lists of lists", X, outcome=REFUSED, why="the bits of an active number are computed with as an integer")
+@feature(DATA, "lists of lists", X)
 @njit
 def nested_lists(x):
     rows = [[a * b for b in x] for a in x[:2]]

@@ -52,7 +52,7 @@ BUILTINS = Group(
         constant("bytes", "z = b'gradient'; len(z) + z[1]"),
         constant("chr ord", "ord(chr(100)) + ord('b')"),
         yes("complex", "complex(u, v) ** 2"),
-        refused("dict", "z = {1: x[0], 2: u}; z[2] * z[1]", "no derivative rule for a call of numba.typed.Dict", "see typed.Dict"),
+        yes("dict", "z = {1: x[0], 2: u}; z[2] * z[1]", "see typed.Dict"),
         yes("divmod", "divmod(u, 0.3)[1]"),
         yes("enumerate", "s = 0.0;for i, a in enumerate(x): s += i * a * a;s"),
         compiled(yes("filter", "s = 0.0;for a in filter(lambda a: a > 0.8, x): s += a * a;s")),
@@ -72,7 +72,7 @@ BUILTINS = Group(
         constant("range.start range.stop range.step", "z = range(1, n); z.start + 2 * z.stop + 3 * z.step"),
         constant("repr str", "len(str(n)) + len(repr(n))"),
         yes("round", "round(u * 10.0) * u", "constant itself"),
-        yes("set", "z = set([n, n + 1]); u * len(z)", "of constants"),
+        yes("set", "z = set([u, v, u * v]); s = 0.0;for a in z: s += a * a;s"),
         compiled(constant("slice slice.start slice.stop slice.step slice.indices", "z = slice(1, n, 1); z.start + 2 * z.stop + 3 * z.step + z.indices(2)[1]")),
         yes("sorted", "sorted(x)[1]"),
         yes("sum", "sum([u, v, u * v])"),
@@ -86,7 +86,7 @@ BUILTINS = Group(
         yes("heapq.heapify heapq.heappop heapq.heappush heapq.heappushpop heapq.heapreplace",
             "z = [x[0], x[1], x[2]]; heapq.heapify(z); heapq.heappush(z, u);"
             "heapq.heappop(z) + 2.0 * heapq.heappushpop(z, v) + 3.0 * heapq.heapreplace(z, v * 2)"),
-        refused("heapq.nlargest heapq.nsmallest", "heapq.nlargest(2, x)[1] * heapq.nsmallest(2, x)[1]", "the bits of an active number are computed with as an integer"),
+        yes("heapq.nlargest heapq.nsmallest", "heapq.nlargest(2, x)[1] * heapq.nsmallest(2, x)[1]"),
         constant("enum.value", "Shade.DARK.value + 2 * (Shade.DARK == Shade.LIGHT)"),
     ),
 )  # fmt: skip
