@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.entries import Group, compiled, constant, fails, refused, yes
+from tests.support.entries import Group, compiled, constant, fails, yes
 
 MATH = Group(
     "Python: math",
