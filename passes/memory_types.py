@@ -193,6 +193,10 @@ class _Collector:
                 layout = memory.get(item.value)
                 self.layouts[item.index] = layout
                 self.floats[item.index] |= {_BY_TEXT[t] for _, t in layout.floats()} if layout else set()
+            elif item.kind is ObjectKind.REACHABLE and isinstance(item.value, Parameter):
+                header = memory.get(item.value)
+                if header is not None and header.data is not None:
+                    self.prefixes[item.index] = header.data.integer_prefix
             elif item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
                 effects = effects_of(resolve(item.value, self.registry))
                 if effects is not None and effects.integer_prefix:

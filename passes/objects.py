@@ -203,6 +203,7 @@ class _Solver:
     globals: dict[Value, int] = field(default_factory=dict)
     made: dict[CallSite, list[int]] = field(default_factory=dict)
     unknown: int = 0
+    headers: int = 0  # objects that hold the address of data and no other pointer
     changed: bool = True
 
     def new_object(self, kind: ObjectKind, value: Value | None) -> int:
@@ -251,7 +252,10 @@ class _Solver:
         mask = self.new_object(ObjectKind.ARGUMENT, param)
         self.pointees[param] = mask
         holds = self.memory.get(param)
-        if holds is None or any(text == "ptr" for _, text in holds.fields):
+        if holds is not None and holds.data is not None:
+            self.set_content(mask, self.new_object(ObjectKind.REACHABLE, param), holds.data.pointer)
+            self.headers |= mask
+        elif holds is None or any(text == "ptr" for _, text in holds.fields):
             beyond = self.new_object(ObjectKind.REACHABLE, param)
             self.set_content(beyond, beyond)
             self.set_content(mask, beyond)
@@ -284,6 +288,7 @@ class _Solver:
             if effects.header is not None:
                 data = self.pointees[call]
                 self.pointees[call] = self.new_object(ObjectKind.HEADER, call)
+                self.headers |= self.pointees[call]
                 self.set_content(self.pointees[call], data, effects.header)
         if effects is not None and effects.makes:
             self.made[call] = [self.new_container(call, parts) for _, parts in effects.makes]
@@ -460,7 +465,7 @@ class _Solver:
         """Whether a load reads the address of an allocation's data from its header."""
         pointer = load.operands[0]
         owners = [self.objects[i] for i in _indices(self.mask(pointer))]
-        if not owners or any(item.kind is not ObjectKind.HEADER for item in owners):
+        if not owners or self.mask(pointer) & ~self.headers:
             return False
         offset = self.offset(pointer)
         return offset is not None and all(self.contents[item.index].keys() == {offset} for item in owners)

@@ -17,6 +17,10 @@ from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Effects, Elementwise
 from irad.ruleset.python_names import python_name
 
+_CONTAINER_REMEDY = (
+    "(a) differentiate with respect to that argument too, if it is a list, or (b) make the container inside the function"
+)
+
 
 def check_unit(unit: Unit) -> None:
     """Raises what is wrong with a function: one error as it is, several as `UnsupportedProgram`."""
@@ -113,9 +117,13 @@ def _is_header(unit: Unit, item: MemoryObject) -> bool:
 def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
     """Active values stored in memory that the caller declared constant: what is read back would have no derivative."""
     for item in unit.points_to.of(inst.operands[1]):
-        if not unit.everything and _is_constant_memory(unit, item):
-            return ActivityError(
-                f"an active value is stored in {_describe(item)}, which was passed as constant",
+        if unit.everything:
+            continue
+        if _is_constant_container(unit, item):
+            return _stored_in_constant(item, _CONTAINER_REMEDY)
+        if _is_constant_memory(unit, item):
+            return _stored_in_constant(
+                item,
                 "(a) differentiate with respect to that argument too, or (b) pass Duplicated(array, shadow) for it",
             )
     return None
@@ -131,10 +139,7 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
             continue
         for item in points_to.members(points_to.place(call, to)):
             if _is_constant_container(unit, item):
-                return ActivityError(
-                    f"an active value is stored in {_describe(item)}, which was passed as constant",
-                    "make the container inside the function",
-                )
+                return _stored_in_constant(item, _CONTAINER_REMEDY)
             lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
             if lost and not _is_header(unit, item):
                 return _no_shadow(item)
@@ -143,6 +148,10 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
             if not activity.shadowed >> item.index & 1 and not _is_header(unit, item):
                 return _no_shadow(item)
     return None
+
+
+def _stored_in_constant(item: MemoryObject, remedy: str) -> IradError:
+    return ActivityError(f"an active value is stored in {_describe(item)}, which was passed as constant", remedy)
 
 
 def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:

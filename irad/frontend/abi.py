@@ -23,12 +23,16 @@ from numba.core.datamodel.packer import ArgPacker
 from irad.driver import MemoryType
 from irad.frontend.numba_records import OwnedRecord
 from irad.frontend.numba_untyped import cpu_target, types
+from irad.ruleset.memory_type import Data
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
 
 FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
 COMPLEX = (types.complex64, types.complex128)
+
+# Of what Numba's runtime keeps beside an allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp).
+HEADER_SIZE, HEADER_DATA = 48, 24
 
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
@@ -41,11 +45,17 @@ class LeafKind(enum.Enum):
     NUMBER = "number"  # a float or complex number, passed by value
     ARRAY = "array"
     RECORD = "record"  # passed by a pointer
+    LIST = "list"  # of numbers, Numba's own kind; passed by a pointer to its header
 
     @property
     def has_memory(self) -> bool:
-        """Whether the derivative is a shadow."""
+        """Whether it is memory that is the caller's and of fixed size, so that the caller can give a shadow."""
         return self in (LeafKind.ARRAY, LeafKind.RECORD)
+
+    @property
+    def has_shadow(self) -> bool:
+        """Whether the derivative is a shadow."""
+        return self.has_memory or self is LeafKind.LIST
 
 
 @dataclass(frozen=True)
@@ -149,6 +159,8 @@ def kind_of(numba_type: Any) -> LeafKind:
         return LeafKind.ARRAY
     if isinstance(numba_type, types.Record) and holds_floats(numba_type):
         return LeafKind.RECORD
+    if isinstance(numba_type, types.List) and kind_of(numba_type.dtype) is LeafKind.NUMBER:
+        return LeafKind.LIST
     return LeafKind.INERT
 
 
@@ -190,6 +202,8 @@ def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
             return types.Array(numba_type.dtype, numba_type.ndim, numba_type.layout)
         case LeafKind.RECORD:
             return OwnedRecord(numba_type)
+        case LeafKind.LIST:
+            return types.List(numba_type.dtype, reflected=True)
         case _:
             return types.none
 
@@ -216,9 +230,17 @@ BOOKKEEPING: Final = MemoryType(8, ())
 
 def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
     """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
+    if leaf.kind is LeafKind.LIST and offset == 0:
+        return MemoryType(HEADER_SIZE, (), Data(HEADER_DATA, bytes_before_items(leaf.type)))
     if not leaf.has_memory:
         return None
     return memory_of_element(leaf.element) if leaf.index + offset == leaf.data_index else BOOKKEEPING
+
+
+def bytes_before_items(list_type: Any) -> int:
+    """Bytes in the payload of a list before its first item: sizes and a flag."""
+    payload = _context().get_abi_sizeof(_context().get_data_type(types.ListPayload(list_type)))
+    return int(payload) - size_of_element(list_type.dtype)
 
 
 def memory_of_element(element: Any) -> MemoryType | None:

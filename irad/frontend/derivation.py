@@ -84,6 +84,10 @@ class Derivation:
         """The arrays and records in all differentiated arguments, in the order of the LLVM parameters."""
         return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_memory]
 
+    def active_lists(self) -> list[tuple[Argument, Leaf]]:
+        """The lists in all differentiated arguments, in the order of the LLVM parameters."""
+        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind is LeafKind.LIST]
+
     def _active_leaves(self) -> Iterator[tuple[Argument, Leaf]]:
         for argument in self.arguments:
             if self.task.role_of(argument.position) is not Role.CONST:
@@ -167,7 +171,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
 def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
     if leaf.kind is LeafKind.NUMBER:
         return ParameterKind.ACTIVE
-    if leaf.kind.has_memory and leaf.index + offset == leaf.data_index:
+    if leaf.kind.has_shadow and leaf.index + offset == leaf.data_index:
         return ParameterKind.SHADOW
     return ParameterKind.CONST
 
@@ -188,13 +192,19 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
     return Compiled(program, derivative, library, frozenset(written))
 
 
+_OF_ARGUMENTS = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE)
+
+
 def written_parameters(entry: Unit) -> Iterator[int]:
-    """Parameters of the entry whose memory the program may write, directly or through a pointer of unknown origin."""
+    """Parameters of the entry whose memory the program may write, or what is reached by pointers in it.
+
+    Writes through a pointer of unknown origin may be writes to any of them.
+    """
     points_to, writers = entry.points_to, entry.effects.writers
     unknown = any(item.kind is ObjectKind.UNKNOWN and item.index in writers for item in points_to.objects)
     for item in points_to.objects:
         match item.value:
-            case Parameter() if item.kind is ObjectKind.ARGUMENT and (unknown or item.index in writers):
+            case Parameter() if item.kind in _OF_ARGUMENTS and (unknown or item.index in writers):
                 yield entry.function.params.index(item.value)
             case _:
                 pass

@@ -336,6 +336,8 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     def make(leaf: Leaf, gradient_type: Any) -> Any:
         if leaf.kind.has_memory:
             return sweeps.memory.gradient_of(leaf, gradient_type)
+        if leaf.kind is LeafKind.LIST:
+            return sweeps.memory.list_gradient(leaf, gradient_type)
         return sweeps.cotangents.value(leaf, gradient_type)
 
     items, item_types = [], []

@@ -20,6 +20,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import Extent, extent_of, overlap, shape_of, strides_of
 
 _INTP = cgutils.intp_t
@@ -79,6 +80,7 @@ class MemoryChecks:
             if left.target_extent is not None and right.target_extent is not None:
                 self._check_pair(left, left.target_extent, right, right.target_extent)
         self._check_constants()
+        self._check_lists()
 
     def _check_shape(self, tracked: Tracked, array: Any, _: Any) -> None:
         builder, leaf = self.builder, tracked.leaf
@@ -160,6 +162,18 @@ class MemoryChecks:
                     f"{argument}, a constant, shares memory with {tracked.argument}, which is differentiated, and the "
                     "function may write it",
                     "(a) differentiate both or (b) pass a copy",
+                )
+
+    def _check_lists(self) -> None:
+        """A list that the function changes has one derivative; its arguments would show it twice."""
+        lists = [(a, leaf) for a in self.derivation.arguments for leaf in a.leaves if isinstance(leaf.type, types.List)]
+        for (left, one), (right, other) in combinations(lists, 2):
+            roles = {self.derivation.task.role_of(argument.position) for argument in (left, right)}
+            if roles != {Role.CONST} and self._may_be_written(one, other):
+                self.refuse(
+                    self.builder.icmp_unsigned("==", self.flat[one.index], self.flat[other.index]),
+                    f"{left} and {right} are one list, and the function may change it",
+                    "pass a copy",
                 )
 
 

@@ -52,6 +52,8 @@ def with_numpy_numbers(numba_type: Any) -> Any:
     """The same structure with NumPy scalars in place of numbers in single precision."""
     if isinstance(numba_type, types.BaseTuple):
         return tuple_type(numba_type, tuple(map(with_numpy_numbers, numba_type.types)))
+    if isinstance(numba_type, types.List):
+        return types.List(with_numpy_numbers(numba_type.dtype), reflected=numba_type.reflected)
     return NumPyNumber(numba_type) if numba_type in (types.float32, types.complex64) else numba_type
 
 

@@ -24,6 +24,7 @@ from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
 from irad.frontend.linkable import resident
+from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
@@ -133,7 +134,12 @@ def _no_pickle() -> None:
 
 def forward_type(derivation: Derivation) -> Any:
     """What the forward sweep returns."""
-    shadows = types.BaseTuple.from_types(tuple(_shadow_type(leaf) for _, leaf in derivation.active_memory()))
+    shadows = types.BaseTuple.from_types(
+        (
+            *(_shadow_type(leaf) for _, leaf in derivation.active_memory()),
+            *(BLOCK_TYPE for _ in derivation.active_lists()),
+        )
+    )
     return types.Tuple((types.intp, abi.owned_type(derivation.return_type), STATE_TYPE, shadows))
 
 
@@ -186,6 +192,7 @@ def emit_forward(
         sweeps.memory.defer_transient(sweeps.declare("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
         leaves = [leaf for _, leaf in derivation.active_memory()]
         shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
+        shadows += [sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()]
         items = (
             _INTP(number),
             sweeps.kept_value(),
@@ -229,7 +236,11 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         context.make_array(array_type)(context, builder, builder.extract_value(shadows, i))
         for i, array_type in enumerate(shadows_type.types)
     ]
-    _clear(context, builder, derivation, return_shadow, arrays, shadows_type.types)
+    count = len(derivation.active_memory())
+    arrays, array_types, blocks = arrays[:count], shadows_type.types[:count], arrays[count:]
+    _clear(context, builder, derivation, return_shadow, arrays, array_types)
+    for block_array in blocks:
+        clear_block(builder, block_array.data, block_array.nitems)
     value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
     _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
     for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
@@ -240,11 +251,19 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         _release(context, builder, zip(values, signature.args, strict=True))
         context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
 
-    is_written = bool(derivation.compiled.written)
-    copies = iter(copy_arrays(context, builder, arrays, shadows_type.types, len(arrays) > 1 and is_written, fail))
+    written = derivation.compiled.written
+    may_overlap = count > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
+    copies = iter(copy_arrays(context, builder, arrays, array_types, may_overlap, fail))
+    lists = iter(blocks)
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
-        return cotangents.value(leaf, gradient_type) if leaf.kind is LeafKind.NUMBER else next(copies)
+        match leaf.kind:
+            case LeafKind.NUMBER:
+                return cotangents.value(leaf, gradient_type)
+            case LeafKind.LIST:
+                return list_of_block(context, builder, gradient_type, next(lists).data, fail)
+            case _:
+                return next(copies)
 
     result_type = gradients_type(derivation)
     items = []

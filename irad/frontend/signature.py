@@ -61,7 +61,24 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
 
 
 def _is_refused(leaf: Leaf) -> bool:
-    return isinstance(leaf.element, _CONTAINERS)
+    return leaf.kind is LeafKind.INERT and _may_hold_floats(leaf.element)
+
+
+def _may_hold_floats(numba_type: Any) -> bool:
+    """Whether there may be numbers in a value of a type that is no array or record."""
+    match numba_type:
+        case types.List() | types.ListType() | types.Set() | types.Array():
+            return _may_hold_floats(numba_type.dtype)
+        case types.DictType():
+            return any(map(_may_hold_floats, (numba_type.key_type, numba_type.value_type)))
+        case types.BaseTuple():
+            return any(map(_may_hold_floats, numba_type.types))
+        case types.Optional():
+            return _may_hold_floats(numba_type.type)
+        case types.ClassInstanceType():
+            return any(map(_may_hold_floats, numba_type.struct.values()))
+        case _:
+            return abi.holds_floats(numba_type)
 
 
 def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
@@ -72,6 +89,14 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
             f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Active is for numbers",
             f"(a) irad.Duplicated({argument.name}, np.zeros_like({argument.name})), or irad.MixedDuplicated for a "
             "tuple of floats and arrays, or (b) irad.Const",
+            location=location_of(dispatcher.py_func),
+        )
+    if role.has_destination and LeafKind.LIST in kinds:
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is a {argument.type}; a list may change its length, so its derivative "
+            "cannot be given a place",
+            "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
+            "or (c) pass an array",
             location=location_of(dispatcher.py_func),
         )
     if role is Role.SHADOW and LeafKind.NUMBER in kinds:
@@ -96,16 +121,6 @@ def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> Sign
         "pass floats or arrays of floats",
         location=location_of(dispatcher.py_func),
     )
-
-
-_CONTAINERS = (
-    types.List,
-    types.ListType,
-    types.DictType,
-    types.Set,
-    types.ClassInstanceType,
-    types.Optional,
-)
 
 
 def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
@@ -143,7 +158,8 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
-    if task.seed is Seed.GIVEN and not any(leaf.kind is not LeafKind.INERT for leaf in abi.leaves_of(return_type)):
+    without = (LeafKind.INERT, LeafKind.LIST)
+    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.leaves_of(return_type)):
         raise _not_a_float(dispatcher, return_type)
 
 

@@ -6,15 +6,27 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class Data:
+    """What the header of an allocation leads to: memory of numbers, without pointers.
+
+    ``pointer`` is the byte of the header where its address stands; its first ``integer_prefix`` bytes hold integers.
+    """
+
+    pointer: int
+    integer_prefix: int
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryType:
     """A pattern of ``stride`` bytes that repeats.
 
     ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes
-    that no field covers are padding.
+    that no field covers are padding. ``data``: the memory is a header, and holds no other pointer.
     """
 
     stride: int
     fields: tuple[tuple[int, str], ...]
+    data: Data | None = None
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""

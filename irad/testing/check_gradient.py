@@ -203,7 +203,7 @@ class _Check:
 def assert_same_structure(found: Any, like: Any, place: str) -> None:
     """Assert that a gradient has the type of its argument, entry by entry; entries without floats may be None."""
     match like:
-        case tuple():
+        case tuple() | list():
             assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
             assert len(found) == len(like), place
             for i, (a, b) in enumerate(zip(found, like, strict=True)):
@@ -225,7 +225,7 @@ def _same_to_rounding(a: Any, b: Any) -> bool:
 
 
 def _is_single(value: Any) -> bool:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return any(map(_is_single, value))
     return isinstance(value, (np.ndarray, np.generic)) and _dtype_is_single(value.dtype)
 

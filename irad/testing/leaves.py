@@ -1,7 +1,8 @@
 """The float numbers inside arguments: read as one vector, put back from one, and copies that keep memory as it is.
 
-An argument is a number, an array, a record or array of records, None, a string, a function, or a tuple of these. Its
-leaves are its floats in reading order: elements of arrays in C order, fields of records by name, tuples left to right.
+An argument is a number, an array, a record or array of records, None, a string, a function, or a tuple or list of
+these. Its leaves are its floats in reading order: elements of arrays in C order, fields of records by name, tuples and
+lists left to right.
 A complex number is two leaves, its real and its imaginary part.
 """
 
@@ -22,7 +23,7 @@ _WITH_BITS: Final = (float, complex, np.generic, np.ndarray)
 def has_leaves(value: object) -> bool:
     """Whether there is a float in ``value``, were it not empty."""
     match value:
-        case tuple():
+        case tuple() | list():
             return any(map(has_leaves, value))
         case float() | np.floating() | complex() | np.complexfloating():
             return True
@@ -56,7 +57,7 @@ def copy_arguments(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def same_bits(a: object, b: object) -> bool:
     """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
-    if isinstance(a, tuple) and isinstance(b, tuple):
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(same_bits, a, b))
     if isinstance(a, _WITH_BITS) and isinstance(b, _WITH_BITS):
         x, y = np.asarray(a), np.asarray(b)
@@ -72,7 +73,7 @@ def _dtype_has_floats(dtype: np.dtype[Any]) -> bool:
 
 def _parts(value: object) -> Iterator[Vector]:
     match value:
-        case tuple():
+        case tuple() | list():
             for entry in value:
                 yield from _parts(entry)
         case float() | np.floating():
@@ -90,6 +91,8 @@ def _parts(value: object) -> Iterator[Vector]:
 
 def _rebuild(value: Any, rest: Iterator[float]) -> Any:
     match value:
+        case list():
+            return [_rebuild(entry, rest) for entry in value]
         case tuple():
             entries = [_rebuild(entry, rest) for entry in value]
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
@@ -142,6 +145,8 @@ def _promote(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _copy(value: Any, owners: dict[int, _Block]) -> Any:
     match value:
+        case list():
+            return [_copy(entry, owners) for entry in value]
         case tuple():
             entries = [_copy(entry, owners) for entry in value]
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)

@@ -199,3 +199,29 @@ def test_records():
             irad.grad(f)(p, -1.0)
 
     assert kept(work, 20) == (0, 0)
+
+
+@pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")
+def test_lists():
+    @numba.njit
+    def grow(v, x):
+        v.append(v[0] * x)
+        if x < 0:
+            raise ValueError("negative")
+        return v[0] * v[-1]
+
+    def work():
+        irad.grad(grow, (0, 1))([1.0, 2.0], 0.5)
+        irad.vjp(grow, [1.0, 2.0], 0.5)[1](1.0)
+
+    assert kept(work, 20) == (0, 0)
+
+    def failing(call):
+        def run():
+            with pytest.raises(ValueError, match="negative"):
+                call([1.0, 2.0], -1.0)
+
+        return run
+
+    plain = kept(failing(grow), 20)
+    assert kept(failing(irad.grad(grow)), 20) <= plain
