@@ -124,7 +124,7 @@ def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
         if _is_constant_memory(unit, item):
             return _stored_in_constant(
                 item,
-                "(a) differentiate with respect to that argument too, or (b) pass Duplicated(array, shadow) for it",
+                "(a) differentiate with respect to that argument too or (b) pass Duplicated(array, shadow) for it",
             )
     return None
 
@@ -165,8 +165,11 @@ def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
     """Whether memory is the caller's and has no derivative there."""
     if item.kind is ObjectKind.GLOBAL:
         return isinstance(item.value, GlobalVariable) and bool(unit.activity.active_objects >> item.index & 1)
-    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or _is_header(unit, item):
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
+    memory = unit.variant.memory[unit.function.params.index(item.value)]
+    if _is_header(unit, item) and not (unit.variant.is_entry and memory is None):
+        return False  # the caller states what is bookkeeping
     if unit.kind(item.value) is not ParameterKind.CONST or "noalias" in item.value.attributes:
         return False  # the slot of a result that nobody has a cotangent for is no array of the caller's
     return unit.variant.is_entry or bool(unit.activity.active_objects >> item.index & 1)

@@ -36,6 +36,7 @@ HEADER_SIZE, HEADER_DATA = 48, 24
 
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
+LIST_DATA = 1  # of a typed list: behind the meminfo
 
 
 class LeafKind(enum.Enum):
@@ -45,7 +46,7 @@ class LeafKind(enum.Enum):
     NUMBER = "number"  # a float or complex number, passed by value
     ARRAY = "array"
     RECORD = "record"  # passed by a pointer
-    LIST = "list"  # of numbers, Numba's own kind; passed by a pointer to its header
+    LIST = "list"  # of numbers, reflected or typed; passed by a pointer to a header
 
     @property
     def has_memory(self) -> bool:
@@ -92,7 +93,9 @@ class Leaf:
     @property
     def data_index(self) -> int:
         """LLVM parameter of the pointer to its memory."""
-        return self.index + DATA if self.is_array else self.index
+        if self.is_array:
+            return self.index + DATA
+        return self.index + LIST_DATA if isinstance(self.type, types.ListType) else self.index
 
     def parts_at(self, builder: Any, place: Any) -> list[Any]:
         """Pointers to the floats of a number that lies at ``place``, in the order of the LLVM parameters."""
@@ -159,7 +162,7 @@ def kind_of(numba_type: Any) -> LeafKind:
         return LeafKind.ARRAY
     if isinstance(numba_type, types.Record) and holds_floats(numba_type):
         return LeafKind.RECORD
-    if isinstance(numba_type, types.List) and kind_of(numba_type.dtype) is LeafKind.NUMBER:
+    if isinstance(numba_type, types.List | types.ListType) and kind_of(numba_type.dtype) is LeafKind.NUMBER:
         return LeafKind.LIST
     return LeafKind.INERT
 
@@ -203,7 +206,9 @@ def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
         case LeafKind.RECORD:
             return OwnedRecord(numba_type)
         case LeafKind.LIST:
-            return types.List(numba_type.dtype, reflected=True)
+            return (
+                numba_type if isinstance(numba_type, types.ListType) else types.List(numba_type.dtype, reflected=True)
+            )
         case _:
             return types.none
 
@@ -230,7 +235,7 @@ BOOKKEEPING: Final = MemoryType(8, ())
 
 def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
     """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
-    if leaf.kind is LeafKind.LIST and offset == 0:
+    if leaf.kind is LeafKind.LIST and isinstance(leaf.type, types.List) and offset == 0:
         return MemoryType(HEADER_SIZE, (), Data(HEADER_DATA, bytes_before_items(leaf.type)))
     if not leaf.has_memory:
         return None

@@ -17,7 +17,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
-from irad.frontend.list_memory import BLOCK_TYPE, block_size, list_of_block, open_block
+from irad.frontend.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of_block, open_block
 from irad.frontend.memory_checks import MemoryChecks, Tracked
 from irad.frontend.numba_records import owned_record
 from irad.frontend.numba_untyped import types
@@ -76,7 +76,7 @@ class ArgumentMemory:
         self.tracked = [self._track(argument, leaf, targets) for argument, leaf in derivation.active_memory()]
         MemoryChecks(builder, derivation, flat, self.tracked, self.refuse).run()
         self._allocate()
-        self._lists = {leaf.index: self._list_block(leaf) for _, leaf in derivation.active_lists()}
+        self._lists = {leaf.data_index: self._list_block(leaf) for _, leaf in derivation.active_lists()}
 
     # --- the caller's memory ------------------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class ArgumentMemory:
         """Shadows of constant pointers that the engine asks for, because they meet active ones."""
         leaves = {leaf.data_index: leaf for a in self.derivation.arguments for leaf in a.leaves if leaf.has_memory}
         known = {tracked.leaf.data_index for tracked in self.tracked}
-        known |= {leaf.index for _, leaf in self.derivation.active_lists()}
+        known |= {leaf.data_index for _, leaf in self.derivation.active_lists()}
         for index in self.derivation.compiled.derivative.shadows:
             if index == abi.RETURN_INDEX or index in known:
                 continue
@@ -229,13 +229,12 @@ class ArgumentMemory:
             meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
 
-    def _list_block(self, leaf: Leaf) -> tuple[Any, Any]:
-        """The shadow of a list and its size."""
+    def _list_block(self, leaf: Leaf) -> ListBlock:
         size = block_size(self.context, self.builder, leaf, self.flat)
         meminfo = self._allocated(size, self._slot(self._owned.transient))
         block = self.context.nrt.meminfo_data(self.builder, meminfo)
-        open_block(self.context, self.builder, leaf, self.flat, block, size)
-        return meminfo, size
+        shadow = open_block(self.context, self.builder, leaf, self.flat, block, size)
+        return ListBlock(meminfo, size, block, shadow)
 
     # --- use ----------------------------------------------------------------------------------------------------------
 
@@ -245,7 +244,7 @@ class ArgumentMemory:
             if tracked.leaf.data_index == index:
                 return tracked.shadow
         if index in self._lists:
-            return self.context.nrt.meminfo_data(self.builder, self._lists[index][0])
+            return self._lists[index].shadow
         return self._scratch[index]
 
     def release(self) -> None:
@@ -319,16 +318,17 @@ class ArgumentMemory:
             self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
 
         slot = self._slot(self._owned.results)
-        found = list_of_block(self.context, self.builder, gradient_type, self.shadow_of(leaf.index), fail)
+        block = self._lists[leaf.data_index].data
+        found = list_of_block(self.context, self.builder, gradient_type, block, fail)
         self.builder.store(self.context.make_helper(self.builder, gradient_type, found).meminfo, slot)
         return found
 
     def list_shadow(self, leaf: Leaf) -> Any:
         """The shadow of a list as an array of bytes, a new reference."""
-        meminfo, size = self._lists[leaf.index]
-        self.context.nrt.incref(self.builder, MEMINFO_TYPE, meminfo)
+        block = self._lists[leaf.data_index]
+        self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)
         array = self.context.make_array(BLOCK_TYPE)(self.context, self.builder)
-        populate_array(array, self.shadow_of(leaf.index), (size,), (_INTP(1),), _INTP(1), meminfo)
+        populate_array(array, block.data, (block.size,), (_INTP(1),), _INTP(1), block.meminfo)
         return array._getvalue()
 
     def new_record(self, record: Any) -> Any:

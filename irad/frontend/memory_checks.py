@@ -166,12 +166,13 @@ class MemoryChecks:
 
     def _check_lists(self) -> None:
         """A list that the function changes has one derivative; its arguments would show it twice."""
-        lists = [(a, leaf) for a in self.derivation.arguments for leaf in a.leaves if isinstance(leaf.type, types.List)]
+        kinds = types.List | types.ListType
+        lists = [(a, leaf) for a in self.derivation.arguments for leaf in a.leaves if isinstance(leaf.type, kinds)]
         for (left, one), (right, other) in combinations(lists, 2):
             roles = {self.derivation.task.role_of(argument.position) for argument in (left, right)}
             if roles != {Role.CONST} and self._may_be_written(one, other):
                 self.refuse(
-                    self.builder.icmp_unsigned("==", self.flat[one.index], self.flat[other.index]),
+                    self.builder.icmp_unsigned("==", self.flat[one.data_index], self.flat[other.data_index]),
                     f"{left} and {right} are one list, and the function may change it",
                     "pass a copy",
                 )

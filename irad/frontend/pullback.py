@@ -239,8 +239,8 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     count = len(derivation.active_memory())
     arrays, array_types, blocks = arrays[:count], shadows_type.types[:count], arrays[count:]
     _clear(context, builder, derivation, return_shadow, arrays, array_types)
-    for block_array in blocks:
-        clear_block(builder, block_array.data, block_array.nitems)
+    for (_, leaf), block_array in zip(derivation.active_lists(), blocks, strict=True):
+        clear_block(builder, leaf.type, block_array.data, block_array.nitems)
     value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
     _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
     for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):

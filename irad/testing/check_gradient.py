@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numba.typed import List as TypedList
 
 import irad
 from irad.options import Options, PlanName
@@ -203,7 +204,7 @@ class _Check:
 def assert_same_structure(found: Any, like: Any, place: str) -> None:
     """Assert that a gradient has the type of its argument, entry by entry; entries without floats may be None."""
     match like:
-        case tuple() | list():
+        case tuple() | list() | TypedList():
             assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
             assert len(found) == len(like), place
             for i, (a, b) in enumerate(zip(found, like, strict=True)):
@@ -225,7 +226,7 @@ def _same_to_rounding(a: Any, b: Any) -> bool:
 
 
 def _is_single(value: Any) -> bool:
-    if isinstance(value, tuple | list):
+    if isinstance(value, (tuple, list, TypedList)):
         return any(map(_is_single, value))
     return isinstance(value, (np.ndarray, np.generic)) and _dtype_is_single(value.dtype)
 

@@ -13,17 +13,19 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numba.typed import List as TypedList
 from numpy.typing import NDArray
 
 Vector: TypeAlias = NDArray[np.float64]
 
+_SEQUENCES: Final = (tuple, list, TypedList)
 _WITH_BITS: Final = (float, complex, np.generic, np.ndarray)
 
 
 def has_leaves(value: object) -> bool:
     """Whether there is a float in ``value``, were it not empty."""
     match value:
-        case tuple() | list():
+        case tuple() | list() | TypedList():
             return any(map(has_leaves, value))
         case float() | np.floating() | complex() | np.complexfloating():
             return True
@@ -57,7 +59,7 @@ def copy_arguments(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def same_bits(a: object, b: object) -> bool:
     """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
-    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+    if isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):
         return len(a) == len(b) and all(map(same_bits, a, b))
     if isinstance(a, _WITH_BITS) and isinstance(b, _WITH_BITS):
         x, y = np.asarray(a), np.asarray(b)
@@ -73,7 +75,7 @@ def _dtype_has_floats(dtype: np.dtype[Any]) -> bool:
 
 def _parts(value: object) -> Iterator[Vector]:
     match value:
-        case tuple() | list():
+        case tuple() | list() | TypedList():
             for entry in value:
                 yield from _parts(entry)
         case float() | np.floating():
@@ -91,8 +93,8 @@ def _parts(value: object) -> Iterator[Vector]:
 
 def _rebuild(value: Any, rest: Iterator[float]) -> Any:
     match value:
-        case list():
-            return [_rebuild(entry, rest) for entry in value]
+        case list() | TypedList():
+            return type(value)([_rebuild(entry, rest) for entry in value])
         case tuple():
             entries = [_rebuild(entry, rest) for entry in value]
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
@@ -145,8 +147,8 @@ def _promote(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _copy(value: Any, owners: dict[int, _Block]) -> Any:
     match value:
-        case list():
-            return [_copy(entry, owners) for entry in value]
+        case list() | TypedList():
+            return type(value)([_copy(entry, owners) for entry in value])
         case tuple():
             entries = [_copy(entry, owners) for entry in value]
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)

@@ -8,7 +8,8 @@ import math
 import numba
 import numpy as np
 import pytest
-from numba.typed.typedlist import List
+from numba.experimental import jitclass
+from numba.typed import Dict, List
 
 import irad
 
@@ -131,14 +132,55 @@ def test_a_type_without_representation(value):
         assert "np.float32" in caught.value.remedy
 
 
-def test_list_argument():
+@jitclass([("k", numba.float64), ("w", numba.float64[:])])
+class Oscillator:
+    def __init__(self, k, w):
+        self.k = k
+        self.w = w
+
+    def energy(self, x):
+        return self.k * x * x + self.w[0] * x
+
+
+def test_jitclass_instances_are_constants():
+    model = Oscillator(2.0, np.ones(3))
+
+    @numba.njit
+    def f(model, x):
+        return model.energy(x) * model.w[1]
+
+    @numba.njit
+    def stores(model, x):
+        model.k = x
+        return x * x
+
+    @numba.njit
+    def stores_in_its_array(model, x):
+        model.w[0] = x
+        return model.w[0] * x
+
+    assert irad.grad(f, 1)(model, 3.0) == 13.0
+    for derivative in (irad.grad(f, 0), lambda *args: irad.vjp(f, *args)):
+        with pytest.raises(irad.UnsupportedError, match=r"argument 0 \(model\)"):
+            derivative(model, 3.0)
+    for function in (stores, stores_in_its_array):
+        with pytest.raises(irad.IradError, match="argument 'model', which was passed as constant"):
+            irad.grad(function, 1)(model, 3.0)
+    assert model.k == 2.0
+
+
+def test_container_arguments():
     @numba.njit
     def f(values, x):
-        return values[0] * x
+        return values[0][0] * x
 
-    values = List([2.0, 3.0])
-    with pytest.raises(irad.UnsupportedError, match="argument 0"):
-        irad.grad(f)(values, 1.0)
+    values = List([List([2.0, 3.0])])
+    table = Dict.empty(numba.int64, values._numba_type_.item_type)
+    table[0] = values[0]
+    for given in (values, table):
+        with pytest.raises(irad.UnsupportedError, match="argument 0"):
+            irad.grad(f)(given, 1.0)
+        assert irad.grad(f, 1)(given, 1.0) == 2.0
 
 
 RETURNS = {

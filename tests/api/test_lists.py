@@ -5,6 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from numba.typed import List
 
 import irad
 from irad import Active, Const, Duplicated, Reverse
@@ -37,6 +38,20 @@ def test_pullback():
     v.clear()
     for seed in (1.0, 0.5, 0.0):
         assert pullback(seed) == ([0.0, 26.0 * seed], 39.0 * seed)
+
+
+def test_typed_list():
+    v = List([1.0, 3.0])
+    gradient = irad.grad(grow)(v, 2.0)
+    assert isinstance(gradient, List)
+    assert (list(gradient), list(v)) == ([0.0, 26.0], [6.0, 3.0, 36.0])
+    value, pullback = irad.vjp(grow, List([1.0, 3.0]), 2.0)
+    assert value == 42.0
+    for seed in (1.0, 0.5, 0.0):
+        by_v, by_x = pullback(seed)
+        assert (list(by_v), by_x) == ([0.0, 26.0 * seed], 39.0 * seed)
+    empty = List.empty_list(numba.float64)
+    assert len(irad.grad(lambda v, x: x * len(v))(empty, 2.0)) == 0
 
 
 def test_single_precision():
@@ -72,6 +87,9 @@ def test_one_list_twice():
     for derivative in (irad.grad(write, (0, 1)), irad.grad(write, 1)):
         with pytest.raises(irad.SignatureError, match="one list"):
             derivative(v, v)
+        w = List(v)
+        with pytest.raises(irad.SignatureError, match="one list"):
+            derivative(w, w)
     assert v == [3.0]
 
 
@@ -87,8 +105,9 @@ def test_a_constant_list_takes_no_active_values():
         return x * x
 
     for function in (f, scratch):
-        with pytest.raises(irad.IradError, match="argument 'v', which was passed as constant"):
-            irad.grad(function, 1)([1.0], 2.0)
+        for v in ([1.0], List([1.0])):
+            with pytest.raises(irad.IradError, match="argument 'v', which was passed as constant"):
+                irad.grad(function, 1)(v, 2.0)
 
 
 def test_no_shadow_can_be_given():

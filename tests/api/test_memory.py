@@ -11,6 +11,7 @@ import numba
 import numpy as np
 import pytest
 from numba.core.runtime.nrt import rtsys
+from numba.typed import List
 
 import irad
 
@@ -211,8 +212,9 @@ def test_lists():
         return v[0] * v[-1]
 
     def work():
-        irad.grad(grow, (0, 1))([1.0, 2.0], 0.5)
-        irad.vjp(grow, [1.0, 2.0], 0.5)[1](1.0)
+        for make in (list, List):
+            irad.grad(grow, (0, 1))(make([1.0, 2.0]), 0.5)
+            irad.vjp(grow, make([1.0, 2.0]), 0.5)[1](1.0)
 
     assert kept(work, 20) == (0, 0)
 
