@@ -18,7 +18,8 @@ from irad.ruleset.interface import CallRule, Effects, Elementwise
 from irad.ruleset.python_names import python_name
 
 _CONTAINER_REMEDY = (
-    "(a) differentiate with respect to that argument too, if it is a list, or (b) make the container inside the function"
+    "(a) differentiate with respect to that argument too, if it is a list, or "
+    "(b) make the container inside the function"
 )
 
 
