@@ -1,4 +1,4 @@
-"""Singular values as Numba calls them: `np.linalg.svd`; of it are `cond`, `norm(…, 2)`, `pinv` (`pseudo_inverse`).
+"""Singular values as Numba calls them: `np.linalg.svd`; built of it `cond`, `norm(…, 2)` and, as a whole, `pinv`.
 
     numba_ez_gesdd(kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt)                    jobz N: s only; S: k = min(m, n)
                                                                                      columns of u and rows of vt; A: all

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -73,25 +74,26 @@ def factorise_in_a_recursion(a, n):
 @PROGRAMS.at(regular(1))
 @PROGRAMS.at(np.zeros((0, 0)))
 @njit
-def inverse_and_determinants(a):
+def determinants(a):
     sign, logarithm = np.linalg.slogdet(a)
-    return np.linalg.inv(a).sum() + np.linalg.det(a) * sign + logarithm
+    return np.linalg.det(a) * sign + logarithm
 
 
-@PROGRAMS.at(regular(6))
+@PROGRAMS.at(regular(3))
+@PROGRAMS.at(regular(1))
+@PROGRAMS.at(np.zeros((0, 0)))
 @njit
-def inverse_of_a_slice_and_powers(a):
-    b = np.linalg.inv(a[::2, 1::2] + 3.0 * np.eye(3)).T
-    c = np.linalg.inv(b)
-    c[0] = 0.0
-    return np.linalg.matrix_power(b, -2) + c
+def inverse_and_its_square(a):
+    b = np.linalg.matrix_power(a, -2)
+    a[:] = 0.0
+    return b
 
 
 @PROGRAMS.at(floats(3, 4), floats(3))
 @njit
 def gaussian_log_density(a, x):
     factor = np.linalg.cholesky(a @ a.T + 0.1 * np.eye(3))
-    z = np.linalg.solve(factor, x)
+    z = np.linalg.inv(factor) @ x
     return -0.5 * (z @ z) - np.sum(np.log(np.diag(factor)))
 
 
@@ -136,7 +138,7 @@ def symmetric_eigenvalues(a):
 @njit
 def general_eigenvalues(a):
     w, v = np.linalg.eig(a)
-    return w, v, np.linalg.eigvals(a + a[0, 1])
+    return w, v
 
 
 @PROGRAMS.at(floats(4, 2))
@@ -160,12 +162,12 @@ def projectors(a, full):
     return p @ p.T, q.T @ q, u[:, 0] * s[0]
 
 
-@PROGRAMS.at(regular(3), np.inf)
-@PROGRAMS.at(regular(3), -np.inf)
-@PROGRAMS.at(regular(3), 1.0)
-@PROGRAMS.at(regular(3), -1.0)
-@PROGRAMS.at(regular(3), 2.0)
-@PROGRAMS.at(regular(3), -2.0)
+@PROGRAMS.at(regular(3), np.inf, argnums=(0,))
+@PROGRAMS.at(regular(3), -np.inf, argnums=(0,))
+@PROGRAMS.at(regular(3), 1.0, argnums=(0,))
+@PROGRAMS.at(regular(3), -1.0, argnums=(0,))
+@PROGRAMS.at(regular(3), 2.0, argnums=(0,))
+@PROGRAMS.at(regular(3), -2.0, argnums=(0,))
 @njit
 def norms(a, p):
     return np.linalg.norm(a, p) * np.linalg.matrix_rank(a) + np.linalg.norm(a[0], p)
@@ -190,9 +192,9 @@ def pseudo_inverse_at_any_rank(a, b):
 # ------------------------------------------------------------------------------------------------ least squares
 
 
-@PROGRAMS.at(floats(5, 3), floats(5, 2))
-@PROGRAMS.at(floats(2, 4), floats(2, 2))
-@PROGRAMS.at(regular(3), floats(3, 1))
+@PROGRAMS.at(floats(5, 3), floats(5))
+@PROGRAMS.at(floats(2, 4), floats(2))
+@PROGRAMS.at(regular(3), floats(3))
 @njit
 def least_squares(a, b):
     x, residuals, _, s = np.linalg.lstsq(a, b)
@@ -310,6 +312,13 @@ def test_what_the_primal_raises(function: Callable[..., Any]):
             gradient(singular)
         assert caught.value.args == expected.value.args
         assert np.isfinite(gradient(np.array([[2.0, 1.0], [1.0, 3.0]]))).all()
+
+
+def test_the_adjoint_of_a_system_does_not_factorise_again():
+    gradient = irad.grad(solution)
+    gradient(np.eye(2))
+    calls = re.findall(r"call i32 @numba_(\w+)\(", "\n".join(gradient.inspect_llvm().values()))
+    assert [name for name in calls if name not in ("xxgemm", "fatal_error")] == ["xgesv"]
 
 
 # ------------------------------------------------------------------------------------------------ refusals, memory
