@@ -289,6 +289,16 @@ def test_reflectors(kind: str, shape: tuple[int, int], later: bool):
     check("numba_ez_geqrf", kind, arrays, arguments, primal, active=(0, 1), overwrite=(0, 1) if later else ())
 
 
+def test_reflectors_of_which_only_r_counts():
+    def primal(a: np.ndarray) -> Arrays:
+        return (lapack.dgeqrf(a)[0],)
+
+    def arguments(_: Builder, p: Sequence[Value]) -> list[Value]:
+        return [letter("d"), number(4), number(3), p[0], number(4), p[1]]
+
+    check("numba_ez_geqrf", "d", (fortran("d", 4, 3), np.zeros(3)), arguments, primal, active=(0,))
+
+
 @pytest.mark.parametrize(("kind", "later"), KINDS_AND_LATER_WRITES)
 def test_columns_of_reflectors(kind: str, later: bool):
     reflectors, scales, _, _ = lapack.dgeqrf(fortran("d", 5, 3))
