@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from irad.ruleset.define import REFUSED, elementwise
+from irad.ruleset.define import REFUSED, Partial, elementwise
 from irad.ruleset.expr import Expr, Operand, apply, equal, sign, where
 from irad.ruleset.interface import Domain, Rule
 
@@ -80,6 +80,30 @@ def _t_density(v: Expr, t: Expr) -> Expr:
     half = 0.5 * (v + 1.0)
     scale = apply("lgamma", half) - apply("lgamma", 0.5 * v) - 0.5 * _log(math.pi * v)
     return _exp(scale - half * apply("log1p", t * t / v))
+
+
+def _noncentral_density(x: Expr, df: Expr, nc: Expr) -> Expr:
+    """Density of the noncentral chi-squared distribution; for nc = 0 the central one."""
+    order = 0.5 * df - 1.0
+    distance = apply("sqrt", x) - apply("sqrt", nc)
+    root = apply("sqrt", nc * x)
+    power = _exp(_power_log(0.5 * order, x / nc) - 0.5 * (distance * distance))
+    central = _exp(_power_log(order, 0.5 * x) - 0.5 * x - apply("lgamma", 0.5 * df))
+    return 0.5 * where(equal(nc, 0.0), central, power * apply("ive", order, root))
+
+
+def _by_noncentrality(x: Expr, df: Expr, nc: Expr) -> Expr:
+    """Of the distribution function."""
+    return 0.5 * (apply("chndtr", x, df + 2.0, nc) - apply("chndtr", x, df, nc))
+
+
+def _chndtr(x: Expr, df: Expr, nc: Expr) -> tuple[Partial, Partial, Partial]:
+    return _noncentral_density(x, df, nc), REFUSED, _by_noncentrality(x, df, nc)
+
+
+def _chndtrix(df: Expr, nc: Expr, y: Expr) -> tuple[Partial, Partial, Partial]:
+    slope = 1.0 / _noncentral_density(y, df, nc)
+    return slope, REFUSED, -_by_noncentrality(y, df, nc) * slope
 
 
 def _exprel(x: Expr, y: Expr) -> Expr:
@@ -177,6 +201,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "betaincinv", lambda a, b, p, y: (REFUSED, REFUSED, 1.0 / _beta_density(a, b, y)), on=(_SHAPE, _SHAPE, _UNIT)
     ),
     elementwise("stdtr", lambda v, t, y: (REFUSED, _t_density(v, t)), on=(_SHAPE, _REALS)),
+    elementwise("stdtrit", lambda v, p, y: (REFUSED, 1.0 / _t_density(v, y)), on=(_SHAPE, _UNIT)),
+    elementwise("chndtr", lambda x, df, nc, y: _chndtr(x, df, nc), on=(_POSITIVE, _SHAPE, _SHAPE), also=(2.0,)),
+    elementwise("chndtrix", lambda p, df, nc, y: _chndtrix(df, nc, y), on=(_UNIT, _SHAPE, _SHAPE)),
     elementwise("gammasgn", lambda x, y: None, on=_POSITIVE, policy="zero everywhere, at the steps too"),
     # Bessel functions: DLMF 10.29.2, 10.29.3
     elementwise("jv", lambda v, x, y: (REFUSED, _jv(v, x)), on=(_ORDER, _POSITIVE)),
