@@ -143,7 +143,7 @@ def generators(x):
     return s
 
 
-@feature(CONTROL, "with numba.objmode", U, outcome=REFUSED, why="a call of Python's own functions")
+@feature(CONTROL, "with numba.objmode", U, outcome=REFUSED, why="a call of Python code (objmode)")
 @njit
 def object_mode(u):
     with numba.objmode(y="float64"):
@@ -242,14 +242,7 @@ def _typed_cube(x):
 _TABLE = (_typed_square, _typed_cube)
 
 
-@feature(
-    CALLS,
-    "first-class functions (tuples of functions, chosen at run time)",
-    U,
-    1,
-    outcome=REFUSED,
-    why="a function pointer",
-)
+@feature(CALLS, "first-class functions (tuples of functions, chosen at run time)", U, 1)
 @njit
 def function_table(u, n):
     return _TABLE[n](u)
@@ -466,7 +459,7 @@ def c_square(x):
     return x * x
 
 
-@feature(NUMBA, "cfunc, called in compiled code", U, outcome=REFUSED, why="a function pointer")
+@feature(NUMBA, "cfunc, called in compiled code", U)
 @njit
 def c_callback(u):
     return c_square(u)
@@ -477,7 +470,7 @@ _j0 = _libm.j0
 _j0.restype, _j0.argtypes = ctypes.c_double, (ctypes.c_double,)
 
 
-@feature(NUMBA, "ctypes functions", U, outcome=REFUSED, why="a function pointer")
+@feature(NUMBA, "ctypes functions", U, note="of the C library and of SciPy; others are refused by name")
 @njit
 def foreign(u):
     return _j0(u)
