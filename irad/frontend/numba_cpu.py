@@ -152,7 +152,7 @@ def _normal_form(module: Any, entry: str) -> str:
     return scalarise(print_module(parsed), keep=(entry,)) if devirtualise(parsed) else text
 
 
-_THROUGH_POINTER = re.compile(r"^[^;@]*\bcall [^@\n]* %[^\s(]+\(", re.MULTILINE)
+_THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
 def refusal(error: Any, source: SourceLocation) -> BackendError:
