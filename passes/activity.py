@@ -135,7 +135,8 @@ def everything(
 ) -> Activity:
     """The plan `save_all`: every float is active and all memory has a shadow, as far as it can.
 
-    Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant.
+    Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant. Nor
+    memory that is one of several a pointer may lead to, if another can have no shadow: the pointer's might be null.
     """
     constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really))
     active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
@@ -149,9 +150,25 @@ def everything(
         and (memory_types.holds_floats(1 << o.index) or memory_types.holds_pointers >> o.index & 1)
     )
     by_value = frozenset(i for i in function.instructions() if isinstance(i, CallSite) and really.passes_by_value(i))
+    shadowed = _without_mixed(points_to, shadowed, really.shadowed)
     return Activity(
         frozenset(active), shadowed, shadowed, points_to, {}, constant_calls=constant, calls_by_value=by_value
     )
+
+
+def _without_mixed(points_to: PointsTo, shadowed: int, needed: int) -> int:
+    """Leaves out of a set of objects those that a pointer may mix with others; and what they lead to."""
+    groups = dict.fromkeys(points_to.pointees.values())
+    previous = -1
+    while shadowed != previous:
+        previous = shadowed
+        for mask in groups:
+            if mask & ~shadowed:
+                shadowed &= ~mask | needed
+        for item in points_to.objects:
+            if not shadowed >> item.index & 1:
+                shadowed &= ~points_to.contents[item.index] | needed
+    return shadowed
 
 
 def find_activity(

@@ -115,8 +115,7 @@ def _size(build: Builder, shadow: Value, part: Value, size_at: int) -> Value:
 
 def _value_in(build: Builder, shadow: Value, cell: Value) -> Value:
     """The value's part of a cell; null where that is null."""
-    offset = build.load(I64, build.byte_offset(shadow, _VALUE_AT), align=8)
-    return build.select(build.icmp("eq", cell, _NULL), _NULL, build.byte_offset(cell, offset))
+    return call_helper(build, "irad.dict_value", PTR, [shadow, cell])
 
 
 def _lookup_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:

@@ -208,6 +208,21 @@ done:
   ret ptr %cell
 }
 
+; Where the value is in a cell; null where that is null.
+define linkonce_odr ptr @irad.dict_value(ptr %dict, ptr %cell) nounwind {
+entry:
+  %none = icmp eq ptr %cell, null
+  br i1 %none, label %done, label %find
+find:
+  %at.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 4
+  %at = load i64, ptr %at.slot
+  %found = getelementptr i8, ptr %cell, i64 %at
+  br label %done
+done:
+  %value = phi ptr [ null, %entry ], [ %found, %find ]
+  ret ptr %value
+}
+
 ; After a key was inserted: the cell of its entry, made in %memory if the key was new; null if the insertion failed.
 ; %before is the entry the key had, %lookup is numba_dict_lookup.
 define linkonce_odr ptr @irad.dict_insert(
@@ -339,14 +354,16 @@ define linkonce_odr void @irad.dict_begin(ptr %iterator, ptr %dict) nounwind {
   ret void
 }
 
-; The cell of the next entry that has one; null at the end.
+; The cell of the next entry that has one; null at the end, and always where the dictionary has no shadow.
 define linkonce_odr ptr @irad.dict_next(ptr %iterator, i32 %status) nounwind {
 entry:
   %next.slot = getelementptr inbounds %irad.dict_iterator, ptr %iterator, i32 0, i32 1
   %dict = load ptr, ptr %iterator
   %next = load i64, ptr %next.slot
   %succeeded = icmp eq i32 %status, 0
-  br i1 %succeeded, label %begin, label %none
+  %known = icmp ne ptr %dict, null
+  %go = and i1 %succeeded, %known
+  br i1 %go, label %begin, label %none
 begin:
   %count.slot = getelementptr inbounds %irad.dict, ptr %dict, i32 0, i32 2
   %count = load i64, ptr %count.slot

@@ -178,6 +178,13 @@ def test_cells_stay_with_their_keys(lib: Library, seed: int):
         table.check()
 
 
+def test_an_iterator_over_a_dictionary_without_shadow_finds_no_cell(lib: Library):
+    iterator = np.full(2, 7, np.int64)
+    lib.call("dict_begin", iterator.ctypes.data, 0)
+    assert lib.call("dict_next", iterator.ctypes.data, STATUS(0), result=POINTER) is None
+    assert lib.call("dict_value", 0, 0, result=POINTER) is None
+
+
 def test_what_fails_leaves_the_dictionary(lib: Library):
     table = Table(lib)
     table.insert(3)

@@ -116,6 +116,18 @@ def test_a_constant_dictionary_takes_no_active_value() -> None:
         irad.grad(inserted, 1)(Dict.empty(types.int64, types.float64), np.ones(2))
 
 
+@PROGRAMS.at(TABLES, WEIGHTS, floats(2), True)
+@PROGRAMS.at(TABLES, WEIGHTS, floats(2), False)
+@njit
+def constants_of_two_origins(tables, weights, a, first):
+    own, named = List([np.ones(2)]), {"a": 2.5}
+    table = tables if first else own
+    s = table[0][1] * a[0]
+    for key, value in (weights if first else named).items():
+        s += value * a[1] * len(key)
+    return s
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_a_constant_list_is_not_mixed_with_an_active_one(first: bool) -> None:
     @njit
