@@ -25,6 +25,7 @@ _EXACT: Final[Mapping[str, str]] = {
 _PREFIXES: Final[Mapping[str, str]] = {
     "numba_list_": "numba.typed.List",
     "numba_dict_": "numba.typed.Dict",
+    "numba_set_": "numba.typed.Set",
     "Py": "Python code (objmode)",
     "NRT_adapt_": "Python code (objmode) with an array",
 }

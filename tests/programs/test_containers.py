@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 
+import numba.typed
 import numpy as np
 import pytest
 from numba import njit, types
@@ -13,11 +14,13 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from irad.errors import ActivityError, UnsupportedError
+from irad.errors import ActivityError, IradError, UnsupportedError
 from irad.options import Options
 from irad.testing.catalogue import Case, Catalogue, floats
+from irad.testing.check_gradient import check_gradient
 
 PROGRAMS = Catalogue()
+Set = getattr(numba.typed, "Set", None)
 MORE = Catalogue()  # run with the slow tests
 VECTOR = types.float64[::1]
 ITEMS = types.ListType(types.float64)
@@ -221,6 +224,71 @@ def test_gradient(case: Case) -> None:
 @pytest.mark.parametrize("case", MORE, ids=str)
 def test_gradient_of_more(case: Case) -> None:
     case.check()
+
+
+@njit
+def machine(a, code):
+    """Runs a program of numbers on a list and a dictionary."""
+    items, table = List.empty_list(types.float64), Dict.empty(types.int64, types.float64)
+    acc = 0.5
+    for k in range(code.shape[0]):
+        op, i, j = code[k]
+        n = len(items)
+        if op == 0 or n == 0:
+            items.append(a[i % a.size] * acc)
+        elif op == 1:
+            items[i % n] = items[j % n] * a[i % a.size]
+        elif op == 2:
+            acc += items.pop(i % n)
+        elif op == 3:
+            items.insert(i % n, acc)
+        elif op == 4:
+            del items[i % n : j % (n + 1) : 1 + (i + j) % 3]
+        elif op == 5:
+            acc = acc * items[i % n] + items[j % n]
+        elif op == 6:
+            items.extend(items[i % n :: 2])
+        elif op == 7:
+            table[i % 12] = table.get(j % 12, a[j % a.size]) * acc
+        elif op == 8:
+            acc += table.pop(i % 12, a[0])
+        elif op == 9 and len(table):
+            key, value = table.popitem()
+            acc += value * key
+        elif op == 10:
+            for key, value in table.items():
+                acc = 0.5 * acc + value * key
+        else:
+            table[12 + k] = items[i % n] * acc
+        acc = np.tanh(acc)
+    for x in items:
+        acc += x * x
+    for value in table.values():
+        acc += value * value
+    return acc
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_steps(seed: int) -> None:
+    code = np.random.default_rng(seed).integers(0, 12, (50, 3))
+    code[:, 1:] *= 7
+    check_gradient(machine, floats(4, seed=seed), code)
+
+
+@pytest.mark.skipif(Set is None, reason="this Numba has no typed sets")
+def test_a_typed_set_is_refused_by_name() -> None:
+    @njit
+    def collected(a):
+        found = Set.empty(types.float64)
+        for v in a:
+            found.add(v * v)
+        s = 0.0
+        for v in found:
+            s += v * v
+        return s
+
+    with pytest.raises(IradError, match=r"no derivative rule for a call of numba\.typed\.Set"):
+        irad.grad(collected)(np.ones(2))
 
 
 @njit
