@@ -44,9 +44,15 @@ class LeafKind(enum.Enum):
 
     INERT = "inert"
     NUMBER = "number"  # a float or complex number, passed by value
+    OPTIONAL = "optional"  # a number or None: a number, and whether there is one
     ARRAY = "array"
     RECORD = "record"  # passed by a pointer
     LIST = "list"  # of numbers, reflected or typed; passed by a pointer to a header
+
+    @property
+    def has_cotangent(self) -> bool:
+        """Whether the derivative is a number."""
+        return self in (LeafKind.NUMBER, LeafKind.OPTIONAL)
 
     @property
     def has_memory(self) -> bool:
@@ -97,11 +103,21 @@ class Leaf:
             return self.index + DATA
         return self.index + LIST_DATA if isinstance(self.type, types.ListType) else self.index
 
+    @property
+    def number(self) -> Any:
+        """The type of the number that the leaf is or may be."""
+        return self.type.type if self.kind is LeafKind.OPTIONAL else self.type
+
+    @property
+    def float_count(self) -> int:
+        """How many floats a number is; they are the leaf's first LLVM parameters."""
+        return 2 if self.number in COMPLEX else 1
+
     def parts_at(self, builder: Any, place: Any) -> list[Any]:
         """Pointers to the floats of a number that lies at ``place``, in the order of the LLVM parameters."""
-        if self.type in COMPLEX:
-            return [cgutils.gep_inbounds(builder, place, 0, i) for i in range(2)]
-        return [place]
+        if self.float_count == 1:
+            return [place]
+        return [cgutils.gep_inbounds(builder, place, 0, i) for i in range(self.float_count)]
 
 
 @dataclass(frozen=True)
@@ -158,6 +174,8 @@ def kind_of(numba_type: Any) -> LeafKind:
     """What a value of this type, which is no tuple, means for a derivative."""
     if numba_type in FLOATS or numba_type in COMPLEX:
         return LeafKind.NUMBER
+    if isinstance(numba_type, types.Optional) and kind_of(numba_type.type) is LeafKind.NUMBER:
+        return LeafKind.OPTIONAL
     if isinstance(numba_type, types.Array) and holds_floats(numba_type.dtype):
         return LeafKind.ARRAY
     if isinstance(numba_type, types.Record) and holds_floats(numba_type):
@@ -199,7 +217,7 @@ def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         return tuple_type(numba_type, tuple(gradient_type(t, keep_arrays=keep_arrays) for t in numba_type.types))
     match kind_of(numba_type):
-        case LeafKind.NUMBER:
+        case LeafKind.NUMBER | LeafKind.OPTIONAL:
             return numba_type
         case LeafKind.ARRAY if keep_arrays:
             return types.Array(numba_type.dtype, numba_type.ndim, numba_type.layout)

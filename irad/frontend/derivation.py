@@ -78,7 +78,7 @@ class Derivation:
 
     def active_numbers(self) -> list[tuple[Argument, Leaf]]:
         """The numbers in all differentiated arguments, in the order of the LLVM parameters."""
-        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind is LeafKind.NUMBER]
+        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_cotangent]
 
     def active_memory(self) -> list[tuple[Argument, Leaf]]:
         """The arrays and records in all differentiated arguments, in the order of the LLVM parameters."""
@@ -116,7 +116,7 @@ def derivation_of(
     with compiler_lock():
         check_representable(dispatcher.py_func, argument_types)
         caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
-        check_arguments(dispatcher, caller_arguments, task)
+        check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
         program = load_program(dispatcher, argument_types)
         return_type = _differentiated(program.signature.return_type, task)
         check_return(dispatcher, return_type, task)
@@ -169,7 +169,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
 
 
 def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
-    if leaf.kind is LeafKind.NUMBER:
+    if leaf.kind.has_cotangent and offset < leaf.float_count:
         return ParameterKind.ACTIVE
     if leaf.kind.has_shadow and leaf.index + offset == leaf.data_index:
         return ParameterKind.SHADOW

@@ -58,12 +58,13 @@ class Cotangents:
         context: Numba's target context.
         builder: of llvmlite.
         derivation: what is called.
+        flat: all LLVM arguments of the primal; None: no argument of the caller may be None or a number.
     """
 
-    def __init__(self, context: Any, builder: Any, derivation: Derivation) -> None:
-        self._context, self._builder = context, builder
+    def __init__(self, context: Any, builder: Any, derivation: Derivation, flat: Sequence[Any] | None = None) -> None:
+        self._context, self._builder, self._flat = context, builder, flat
         self._leaves = [leaf for _, leaf in derivation.active_numbers()]
-        self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.type)) for leaf in self._leaves}
+        self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.number)) for leaf in self._leaves}
 
     def _zeroed(self, llvm_type: Any) -> Any:
         place = cgutils.alloca_once(self._builder, llvm_type)
@@ -78,11 +79,20 @@ class Cotangents:
         """The cotangent of a leaf as a value of a Numba type.
 
         The caller may have passed another type than the primal takes. Of a float that became a complex number the
-        derivative is the real part: that is the transpose of the conversion.
+        derivative is the real part: that is the transpose of the conversion. By None there is no derivative.
         """
-        value, its_type = self._builder.load(self._places[leaf.index]), leaf.type
-        if leaf.type in abi.COMPLEX and wanted not in abi.COMPLEX:
-            value, its_type = self._builder.extract_value(value, 0), leaf.type.underlying_float
+        if wanted == types.none:
+            return self._context.get_dummy_value()
+        if isinstance(wanted, types.Optional):
+            assert self._flat is not None
+            boolean = self._context.data_model_manager[types.boolean]
+            helper = self._context.make_helper(self._builder, wanted)
+            helper.data = self.value(leaf, wanted.type)
+            helper.valid = boolean.from_argument(self._builder, self._flat[leaf.index + leaf.float_count])
+            return helper._getvalue()
+        value, its_type = self._builder.load(self._places[leaf.index]), leaf.number
+        if its_type in abi.COMPLEX and wanted not in abi.COMPLEX:
+            value, its_type = self._builder.extract_value(value, 0), its_type.underlying_float
         return self._context.cast(self._builder, value, its_type, wanted)
 
 
@@ -118,7 +128,7 @@ class Sweeps:
         self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, extras.held)
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
         self._record = self.memory.new_record(derivation.return_type) if is_copied else None
-        self.cotangents = Cotangents(context, builder, derivation)
+        self.cotangents = Cotangents(context, builder, derivation, self.flat)
         context.active_code_library.add_linking_library(derivation.compiled.library)
 
     def zeroed(self, llvm_type: Any) -> Any:

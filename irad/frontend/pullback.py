@@ -258,7 +258,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
         match leaf.kind:
-            case LeafKind.NUMBER:
+            case LeafKind.NUMBER | LeafKind.OPTIONAL:
                 return cotangents.value(leaf, gradient_type)
             case LeafKind.LIST:
                 return list_of_block(context, builder, gradient_type, next(lists).data, fail)

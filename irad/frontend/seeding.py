@@ -54,6 +54,8 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
             good, wanted = seed_type == return_type, "a record of the same dtype, or None"
         case LeafKind.LIST:
             good, wanted = False, "None: irad takes no cotangent of a list; return an array of its items"
+        case LeafKind.OPTIONAL:
+            good, wanted = False, "None: irad takes no cotangent of a part that may be None"
         case LeafKind.INERT:
             good, wanted = False, "None: the value has no derivative"
     if not good and seed_type != types.none:

@@ -28,8 +28,14 @@ def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
             )
 
 
-def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task) -> None:
+def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task, *, may_be_none: bool = False) -> None:
     """Checks the differentiated arguments of a call.
+
+    Args:
+        dispatcher: the function.
+        arguments: those that the caller gives, or those that the function takes.
+        task: what is differentiated.
+        may_be_none: whether None is fine: the function may take a number or None.
 
     Raises:
         SignatureError: a position that does not exist, or an argument without derivative.
@@ -46,6 +52,8 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
         for leaf in argument.leaves:
             _check_leaf(dispatcher, argument, leaf)
         _check_role(dispatcher, argument, role)
+        if may_be_none and argument.type == types.none:
+            continue
         if role is not Role.CONST and not any(leaf.kind is not LeafKind.INERT for leaf in argument.leaves):
             raise _without_derivative(dispatcher, argument)
 
@@ -99,7 +107,7 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
             "or (c) pass an array",
             location=location_of(dispatcher.py_func),
         )
-    if role is Role.SHADOW and LeafKind.NUMBER in kinds:
+    if role is Role.SHADOW and any(kind.has_cotangent for kind in kinds):
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Duplicated is for arrays and records",
             f"(a) irad.Active({argument.name}), or irad.MixedDuplicated for a tuple of floats and arrays, "
@@ -158,7 +166,7 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
-    without = (LeafKind.INERT, LeafKind.LIST)
+    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OPTIONAL)
     if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.leaves_of(return_type)):
         raise _not_a_float(dispatcher, return_type)
 

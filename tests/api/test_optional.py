@@ -1,4 +1,4 @@
-"""Functions that return None on some paths."""
+"""Arguments that may be None: a number, or none, in the compiled function's own signature."""
 
 from __future__ import annotations
 
@@ -8,71 +8,69 @@ import pytest
 
 import irad
 
-
-@numba.njit
-def falls_off(x):
-    if x < 1.0:
-        return x * x
-    if x > 2.0:
-        return x * x * x
-    return None
+SIGNATURES = ["float64(optional(float64), float64)", "float64(optional(complex128), float64)"]
 
 
-@numba.njit
-def maybe_array(x):
-    if x[0] < 0.0:
-        return None
-    return x * x
+@pytest.fixture(scope="module", params=SIGNATURES, ids=["float", "complex"])
+def scaled(request):
+    @numba.njit(request.param)
+    def scaled(a, x):
+        if a is None:
+            return x * x
+        return (a * a * x).real
+
+    return scaled
 
 
-@numba.njit
-def in_place(x, out):
-    if x[0] < 0.0:
-        return None
-    out[:] = x * x
-    return x[0]
+def test_a_number(scaled):
+    assert irad.grad(scaled, (0, 1))(2.0, 3.0) == (12.0, 4.0)
+    value, pullback = irad.vjp(scaled, 2.0, 3.0)
+    assert (value, pullback(0.5)) == (12.0, (6.0, 2.0))
+    assert irad.autodiff(irad.Reverse, scaled, irad.Active(2.0), irad.Active(3.0)) == (12.0, 4.0)
 
 
-@pytest.mark.parametrize("plan", ["default", "save_all"])
-def test_where_there_is_a_value(plan):
-    options = irad.Options(plan=plan)
-    assert irad.grad(falls_off, options=options)(0.5) == 1.0
-    assert irad.value_and_grad(falls_off, options=options)(3.0) == (27.0, 27.0)
+def test_none(scaled):
+    assert irad.grad(scaled, (0, 1))(None, 3.0) == (None, 6.0)
+    assert irad.value_and_grad(scaled)(None, 3.0) == (9.0, None)
+    assert irad.vjp(scaled, None, 3.0)[1](0.5) == (None, 3.0)
 
 
-def test_where_there_is_none():
-    for derivative in (irad.grad, irad.value_and_grad):
-        with pytest.raises(irad.SignatureError, match="returns None"):
-            derivative(falls_off)(1.5)
-    assert irad.grad(falls_off)(0.5) == 1.0
+def test_a_complex_number():
+    @numba.njit(SIGNATURES[1])
+    def f(a, x):
+        return x if a is None else (a * x).imag
+
+    assert irad.grad(f)(1 + 2j, 3.0) == 3j
+    assert irad.grad(f)(2.0, 3.0) == 0.0
 
 
-def test_in_compiled_code():
-    gradient = irad.grad(falls_off)
+def test_from_compiled_code(scaled):
+    gradient = irad.grad(scaled, (0, 1))
 
     @numba.njit
-    def caller(x):
-        return gradient(x) + 1.0
+    def caller(a, x):
+        given = None if x > 5 else a
+        by_a, by_x = gradient(given, x)
+        return (-1.0 if by_a is None else by_a), by_x
 
-    assert caller(0.5) == 2.0
-    with pytest.raises(irad.SignatureError, match="returns None"):
-        caller(1.5)
-
-
-def test_pullback():
-    value, pullback = irad.vjp(maybe_array, np.array([1.0, 2.0]))
-    np.testing.assert_array_equal(value, [1.0, 4.0])
-    np.testing.assert_array_equal(pullback(np.ones(2))[0], [2.0, 4.0])
-    with pytest.raises(irad.SignatureError, match="returns None"):
-        irad.vjp(maybe_array, np.array([-1.0, 2.0]))
+    assert caller(2.0, 3.0) == (12.0, 4.0)
+    assert caller(2.0, 6.0) == (-1.0, 12.0)
 
 
-def test_without_a_cotangent_none_is_a_value():
-    for first, expected in ((1.0, 1.0), (-1.0, None)):
-        x, out = np.array([first, 2.0]), np.zeros(2)
-        dx, dout = np.zeros(2), np.ones(2)
-        arguments = irad.Duplicated(x, dx), irad.Duplicated(out, dout)
-        _, value = irad.autodiff(irad.ReverseWithPrimal, in_place, *arguments, seed=None)
-        assert value == expected
-        np.testing.assert_array_equal(dx, [2.0, 4.0] if expected else [0.0, 0.0])
-        np.testing.assert_array_equal(dout, [0.0, 0.0] if expected else [1.0, 1.0])
+def test_none_for_a_plain_parameter():
+    @numba.njit
+    def f(a, x):
+        return x if a is None else a * x
+
+    with pytest.raises(irad.SignatureError, match=r"argument 0 \(a\)"):
+        irad.grad(f)(None, 1.0)
+    assert irad.grad(f, 1)(None, 1.0) == 1.0
+
+
+def test_single_precision():
+    @numba.njit("float32(optional(float32))")
+    def f(a):
+        return np.float32(0) if a is None else a * a
+
+    found = irad.grad(f)(np.float32(1.5))
+    assert (found, type(found)) == (3.0, np.float32)
