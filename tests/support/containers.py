@@ -16,7 +16,7 @@ LISTS = Group(
         constant("list.count list.index", "z = [1, 2, n]; z.count(2) + z.index(2)"),
         yes("list.sort", "z = [v, u, u * v]; z.sort(); z[0] + 2.0 * z[1] + 3.0 * z[2]"),
     ),
-    "As an argument a list is refused: pass an array or a tuple.",
+    "Made inside the function, or lists of numbers that are arguments.",
 )  # fmt: skip
 
 TYPED_LISTS = Group(
@@ -29,7 +29,7 @@ TYPED_LISTS = Group(
         compiled(yes("typed.List.getitem_unchecked", _TYPED + "z.getitem_unchecked(1)")),
         constant("typed.List.count typed.List.index typed.List.empty_list", "z = List.empty_list(numba.int64); z.append(n); z.count(n) + z.index(n)"),
     ),
-    "Lists made inside the function; as an argument a typed list is constant.",
+    "Made inside the function, or lists of numbers that are arguments; as an argument any other list is constant.",
 )  # fmt: skip
 
 TYPED_DICTS = Group(

@@ -14,6 +14,7 @@ import numpy as np
 from numba import float64, literal_unroll, njit, prange, types
 from numba.experimental import jitclass
 from numba.extending import intrinsic, overload, overload_method
+from numba.typed import Dict, List
 
 from irad.testing.catalogue import floats
 from tests.support.entries import Entry, Group, Outcome
@@ -281,10 +282,10 @@ def complex_numbers(u, v):
     return (z * z + np.exp(z)).real
 
 
-@feature(DATA, "complex arguments", 1.0 + 2.0j, outcome=REFUSED, why="holds complex numbers")
+@feature(DATA, "complex numbers and arrays as arguments", 1.0 + 2.0j, X + 0.5j, note="results with irad.vjp")
 @njit
-def complex_argument(z):
-    return (z * z).real
+def complex_arguments(z, a):
+    return abs(z * a[0]) + np.exp(a * z).sum().imag
 
 
 @feature(DATA, "tuples, homogeneous, with a variable index", (0.5, 0.7, 1.1), 1)
@@ -321,10 +322,21 @@ def nested_lists(x):
     return rows[1][2] * len(rows)
 
 
-@feature(DATA, "lists as arguments", [0.5, 0.7], outcome=REFUSED, why="whose gradient irad cannot represent")
+@feature(DATA, "lists of numbers as arguments, reflected and typed", [0.5, 0.7], List([0.5, 0.7]))
 @njit
-def list_argument(values):
-    return values[0] * values[1]
+def list_arguments(values, typed):
+    values.append(typed[0])
+    return values[0] * values[2] * typed[1]
+
+
+_TABLE = Dict.empty(types.int64, float64)
+_TABLE[3] = 0.7
+
+
+@feature(DATA, "other containers as arguments", _TABLE, U, outcome=CONSTANT, note="their numbers are constant")
+@njit
+def container_argument(table, u):
+    return table[3] * u
 
 
 @feature(DATA, "global and closure numbers, arrays (constant)", U, outcome=CONSTANT)
@@ -347,7 +359,14 @@ _RECORDS = np.zeros(2, _record)
 _RECORDS["mass"] = 0.5, 0.7
 
 
-@feature(DATA, "structured arrays, records", _RECORDS)
+@feature(DATA, "single records as arguments", _RECORDS[1], U, note="results with irad.vjp")
+@njit
+def single_record(r, u):
+    r.mass *= u
+    return r.mass * r.mass
+
+
+@feature(DATA, "structured arrays", _RECORDS)
 @njit
 def records(r):
     r[0].mass *= 2.0
