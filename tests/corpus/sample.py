@@ -12,6 +12,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import overload
 
 from irad.testing.leaves import has_leaves
 
@@ -39,7 +40,7 @@ class Sample:
         path: ``module:name`` of the function.
         args: what it is called with; `Named` entries are loaded first.
         writes: positions of arguments whose content is the result; when empty it is what the function returns.
-        has_nan: the result is an array, and where it holds nan zero is put in its place.
+        has_nan: the result is an array or a tuple of arrays, and where it holds nan zero is put in its place.
         known: why it is not expected to come out right: ``refused: …`` or ``not smooth: …``; else empty.
         options: keyword arguments of ``check_gradient``.
     """
@@ -72,9 +73,18 @@ class Sample:
         return numba.njit(scope["program"])
 
 
-@numba.njit
-def _without_nan(array: Any) -> Any:
-    return np.where(np.isnan(array), 0.0, array)
+def _without_nan(value: Any) -> Any:
+    """Compiled by Numba: the arrays with zero in place of nan."""
+
+
+@overload(_without_nan)
+def _overloaded_without_nan(value: Any) -> Any:
+    if not isinstance(value, numba.types.BaseTuple):
+        return lambda value: np.where(np.isnan(value), 0.0, value)
+    entries = ", ".join(f"without_nan(value[{i}])" for i in range(len(value)))
+    scope: dict[str, Any] = {"without_nan": _without_nan}
+    exec(f"def implementation(value):\n    return ({entries},)\n", scope)
+    return scope["implementation"]
 
 
 def _loaded(value: Any) -> Any:

@@ -12,7 +12,6 @@ VALUES = np.array([0.2, 0.8, 1.2, 1.6, 1.9])
 SLOPES = np.array([1.4, 0.9, 0.6, 0.45, 0.2])
 X0 = np.array([0.2, 0.7, 1.5, 2.7, 3.9])
 T = "HARK.numba_tools:"
-U = "HARK.rewards:"
 
 PACKAGE = Package(
     "HARK",
@@ -25,11 +24,11 @@ PACKAGE = Package(
         of(T + "cubic_interp_fast", X0, GRID, VALUES, SLOPES, None, None, False),
         of(T + "cubic_interp_fast", X0, GRID, VALUES, SLOPES, 0.3, 0.1, True),
         of(T + "_decay_extrap_coeffs", GRID, VALUES, 0.3, 0.1),
-        of(U + "CRRAutility_inv", -0.7, 2.2),
-        of(U + "CRRAutilityP_inv", 0.7, 2.2),
-        of(U + "CRRAutility_invP", -0.7, 2.2),
-        of(U + "CRRAutilityP_invP", 0.7, 2.2),
-        of(U + "CRRAutility", 0.7, 2.2),
+        of(T + "CRRAutility_inv", -0.7, 2.2),
+        of(T + "CRRAutilityP_inv", 0.7, 2.2),
+        of(T + "CRRAutility_invP", -0.7, 2.2),
+        of(T + "CRRAutilityP_invP", 0.7, 2.2),
+        of(T + "CRRAutility", 0.7, 2.2),
         of("HARK.dcegm:calc_linear_crossing", np.array([0.2, 0.9]), np.array([0.3, 0.1]), np.array([0.8, 1.1])),
         of("HARK.utilities:jump_to_grid_1D", X0, floats(5), GRID),
         of("HARK.utilities:jump_to_grid_2D", X0, X0[::-1].copy(), floats(5), GRID, GRID),
