@@ -16,6 +16,7 @@ from irad.rules import (
     memory,
     numba_runtime,
     scalar_calls,
+    scipy_outputs,
     scipy_special,
     typed_dict,
     typed_list,
@@ -25,6 +26,7 @@ from irad.ruleset.interface import Rule
 ALL: Final[tuple[Rule, ...]] = (
     *elementwise.RULES,
     *scipy_special.RULES,
+    *scipy_outputs.RULES,
     *inactive.RULES,
     *scalar_calls.RULES,
     *blas.RULES,

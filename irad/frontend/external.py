@@ -153,13 +153,15 @@ def _capsule_pointer(capsule: object, name: bytes) -> int:
 
 
 def _scipy_export(function: str, signature: str) -> _Export | None:
-    """The symbol of a real function of real arguments; None for others."""
+    """The symbol of a real function of real arguments, or of one that writes its results; None for others."""
     name = _FUSED.sub(r"\g<name>", function)
     parts = _SIGNATURE.match(signature)
     if parts is None:
         return None
     arguments = [text.strip() for text in parts["arguments"].split(",")]
-    if not arguments or arguments.pop() != _FLAG:
+    if parts["result"] == "void" and arguments[0] == "double" and set(arguments[1:]) == {"double *"}:
+        return _Export(f"scipy.special.{name}", len(arguments))
+    if arguments.pop() != _FLAG:
         return None
     variant = _VARIANTS.get(parts["result"])
     if variant is not None and all(text == parts["result"] for text in arguments):

@@ -273,6 +273,7 @@ def test_code_computes_the_formula(engine: llvm.ExecutionEngine, rule: Elementwi
 
 def test_every_rule_belongs_to_a_function_that_scipy_exports():
     registry = Registry.of(*RULES)
+    assert scipy_functions()["scipy.special.sici"] == 3
     ruled = {symbol: rule for symbol in scipy_functions() if (rule := registry.lookup(symbol)) is not None}
     assert set(ruled.values()) == set(RULES)
     for symbol, rule in ruled.items():
@@ -366,3 +367,50 @@ def test_a_function_without_rule_is_refused_by_name():
 def test_the_order_of_a_bessel_function_is_refused_by_name():
     with pytest.raises(irad.UnsupportedError, match=re.escape("scipy.special.jv by its argument 1")):
         irad.grad(by_position)(1.5, 0.8)
+
+
+# ------------------------------------------------------------------------------------------------ several results
+
+P = ctypes.POINTER(D)
+sici = exported("__pyx_fuse_1sici", D, P, P, result=None)
+shichi = exported("__pyx_fuse_1shichi", D, P, P, result=None)
+fresnel = exported("__pyx_fuse_1fresnel", D, P, P, result=None)
+airy = exported("__pyx_fuse_1airy", D, P, P, P, P, result=None)
+ellipj = exported("ellipj", D, D, P, P, P, P, result=None)
+
+
+@njit
+def two_results(x):
+    a = np.empty(2)
+    b = np.empty(2)
+    c = np.empty(2)
+    sici(x, a.ctypes, a[1:].ctypes)
+    shichi(x, b.ctypes, b[1:].ctypes)
+    fresnel(x, c.ctypes, c[1:].ctypes)
+    return np.array([a[0] * b[1], a[1] + b[0] * c[0], c[1] * x])
+
+
+@njit
+def four_results_in_a_loop(v):
+    out = np.ones((v.size + 1, 4))
+    for i in range(v.size):
+        row = out[i]
+        airy(v[i] * out[0, 0], row.ctypes, row[1:].ctypes, row[2:].ctypes, row[3:].ctypes)
+    return out
+
+
+@njit
+def results_without_rule(x):
+    out = np.empty(4)
+    ellipj(x, 0.5, out.ctypes, out[1:].ctypes, out[2:].ctypes, out[3:].ctypes)
+    return out[0]
+
+
+def test_several_results():
+    check_gradient(two_results, 0.8)
+    check_gradient(four_results_in_a_loop, np.array([0.3, 0.8, -1.2]))
+
+
+def test_several_results_without_rule_are_refused_by_name():
+    with pytest.raises(irad.NoRuleError, match="ellipj"):
+        irad.grad(results_without_rule)(0.5)

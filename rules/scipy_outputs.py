@@ -1,0 +1,58 @@
+"""SciPy's special functions of one number that give several: `sici(x, si, ci)` writes through pointers.
+
+ct_x += d si/dx · shadow[si] + d ci/dx · shadow[ci];  both shadows are cleared, for what they held was overwritten
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from irad.ir import types
+from irad.ir.instructions import CallSite
+from irad.ir.values import Value, const_float
+from irad.ruleset.expr import Expr, Symbol, apply, emit, symbols_of
+from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+
+_ZERO: Final = const_float(types.DOUBLE, 0.0)
+_HALF_PI: Final = math.pi / 2.0
+
+
+def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], source: str) -> CallRule:
+    """A rule from the derivatives of the outputs; the formula's parameters are the argument and the outputs."""
+    partials = tuple(formula(Symbol("x"), *(Symbol(str(i)) for i in range(count))))
+    assert len(partials) == count
+
+    def forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+        """The outputs, as far as the partials read them."""
+        return [context.after.load(types.DOUBLE, context.value(p)) for p in call.arguments[1 : 1 + count]]
+
+    def reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+        build, x = context.builder, call.arguments[0]
+        for pointer, partial in zip(call.arguments[1 : 1 + count], partials, strict=True):
+            if not context.is_active(pointer):
+                continue
+            shadow = context.shadow(pointer)
+            cotangent = build.load(types.DOUBLE, shadow)
+            build.store(_ZERO, shadow)
+            if context.is_active(x):
+                needed = {n: context.value(x if n == "x" else saved[int(n)]) for n in sorted(symbols_of(partial))}
+                product = build.fmul(cotangent, emit(partial, build, needed, types.DOUBLE))
+                context.accumulate(x, build.select(build.fcmp("oeq", cotangent, _ZERO), _ZERO, product))
+
+    writes = frozenset(range(1, 1 + count))
+    return CallRule((f"scipy.special.{name}",), Effects(writes=writes, other=False), reverse, forward, source)
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    _outputs("sici", 2, lambda x, si, ci: (apply("sin", x) / x, apply("cos", x) / x), "DLMF 6.2.9, 6.2.11"),
+    _outputs("shichi", 2, lambda x, shi, chi: (apply("sinh", x) / x, apply("cosh", x) / x), "DLMF 6.2.15, 6.2.16"),
+    _outputs(
+        "fresnel",
+        2,
+        lambda x, s, c: (apply("sin", _HALF_PI * (x * x)), apply("cos", _HALF_PI * (x * x))),
+        "DLMF 7.2.7, 7.2.8",
+    ),
+    _outputs("airy", 4, lambda x, ai, aip, bi, bip: (aip, x * ai, bip, x * bi), "DLMF 9.2.1"),
+)
