@@ -68,15 +68,10 @@ def shrunk(v, x):
 @PROGRAMS.at([1.0, 2.0, 3.0, 4.0], 2.0)
 @PROGRAMS.at(List([1.0, 2.0, 3.0, 4.0]), 2.0)
 @njit
-def inserted_extended_sliced(v, x):
+def inserted_and_extended(v, x):
     v.insert(1, x * v[0])
     v.extend(v[1:3])
-    w = v[::2]
-    w[0] = v[1] * 3
-    s = 0.0
-    for i in range(len(w)):
-        s += w[i] * v[i] * (i + 1)
-    return s
+    return v[1] * v[4] + v[5] * v[-1]
 
 
 @PROGRAMS.at([1.0, 2.0, 3.0], 2.0)
@@ -90,11 +85,9 @@ def comprehension_and_copy(v, x):
 
 @PROGRAMS.at([3.0, 1.0, 2.0])
 @njit
-def reversed_and_sorted(v):
+def turned_round(v):
     v.reverse()
-    s = v[0] * 2 + v[2]
-    w = sorted(v)
-    return s * w[0] + w[1] ** 2 * w[2]
+    return v[0] * 2 + v[2] * v[1] ** 2
 
 
 @PROGRAMS.at([1.0, 2.0, 3.0])
