@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
 from irad.ir.module import Function
+from irad.ir.types import FloatType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.bits import lost_bits
@@ -67,10 +68,12 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
     activity = unit.activity
     match inst:
         case Load() if inst in activity.active:
-            return _access_error(unit, inst, inst.operands[0])
+            return _kind_error(unit, inst.type, inst.operands[0]) or _access_error(unit, inst, inst.operands[0])
         case Store(operands=[value, pointer]) if value in activity.active or value in activity.varied:
             return _scratch_error(unit, inst) or (
-                _access_error(unit, inst, pointer) if value in activity.active else None
+                _kind_error(unit, value.type, pointer) or _access_error(unit, inst, pointer)
+                if value in activity.active
+                else None
             )
         case CallSite():
             return _call_error(unit, inst)
@@ -82,6 +85,27 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             return UnsupportedError("this kind of branch has no derivative in irad", "report it with the function")
         case _:
             return None
+
+
+def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
+    """An argument's numbers seen as numbers of another type: their cotangents would have the wrong bits."""
+    if unit.everything or not isinstance(accessed, FloatType) or unit.memory_types.is_float_at(pointer, accessed):
+        return None
+    items = unit.points_to.of(pointer)
+    if not items or not all(_states_numbers(unit, item) for item in items):
+        return None
+    return UnsupportedError(
+        f"{_describe(items[0])} is accessed as {accessed}, of which it holds none there",
+        "convert the numbers, as x.astype(…) does, where x.view(…) takes their bits for others",
+    )
+
+
+def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
+    """Whether an object is an argument's memory of which the caller says where it holds numbers."""
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
+        return False
+    memory = unit.variant.memory[unit.function.params.index(item.value)]
+    return memory is not None and bool(memory.floats())
 
 
 def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | None:

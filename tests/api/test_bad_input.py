@@ -132,6 +132,25 @@ def test_a_type_without_representation(value):
         assert "np.float32" in caught.value.remedy
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [(np.float32, np.float64), (np.float64, np.float32)])
+def test_numbers_seen_as_numbers_of_another_type(mine, theirs):
+    @numba.njit
+    def read(x):
+        seen = x.view(theirs)
+        return seen[0] * 2.0 + seen[1]
+
+    @numba.njit
+    def written(x, u):
+        seen = x.view(theirs)
+        seen[0] = u
+        return x[0] * u
+
+    for derivative, given in ((irad.grad(read), ()), (irad.grad(written, (0, 1)), (theirs(2.0),))):
+        with pytest.raises(irad.UnsupportedError, match="argument 'x' is accessed as") as caught:
+            derivative(np.ones(4, mine), *given)
+        assert "astype" in str(caught.value)
+
+
 @jitclass([("k", numba.float64), ("w", numba.float64[:])])
 class Oscillator:
     def __init__(self, k, w):
