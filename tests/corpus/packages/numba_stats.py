@@ -17,7 +17,7 @@ PACKAGE = Package(
     "numba_stats",
     "numba-stats>=1.14",
     (
-        of("numba_stats.argus:_logpdf", INSIDE, 1.2, 1.1, 0.6),
+        of("numba_stats.argus:_logpdf", INSIDE, 1.2, 1.1, 0.6, argnums=(0, 1, 2)),
         of("numba_stats.bernstein:_de_castlejau", INSIDE, floats(4)),
         of("numba_stats.bernstein:_beta_int", floats(4)),
         of("numba_stats.bernstein:_density", INSIDE, floats(4), -0.1, 1.3),

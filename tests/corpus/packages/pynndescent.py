@@ -41,7 +41,7 @@ PACKAGE = Package(
         of(D + "alternative_hellinger", X, Y),
         of(D + "correct_alternative_hellinger", 0.4),
         of(D + "spearmanr", P, Q),
-        of(D + "sinkhorn", X, Y, floats(6, 6, dtype=np.float32), 1.0),
+        of(D + "sinkhorn", P, Q, floats(6, 6), 1.0),
         of(D + "jensen_shannon_divergence", P, Q),
         of(D + "wasserstein_1d", P, Q, 2),
         of(D + "circular_kantorovich", P, Q, 1, known="not smooth: the median"),
