@@ -13,6 +13,7 @@ from numba.core import callconv, codegen, compiler, cpu, debuginfo, lowering, ty
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
+from numba.cpython import listobj
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
@@ -62,6 +63,8 @@ PRIVATE_METHODS = [
     (typing.context, "CallStack"),
     (Environment, "from_fndesc"),
     (CPUTarget, "target_context"),
+    (listobj.ListInstance, "_payload"),
+    (listobj.ListInstance, "_gep"),
 ]
 
 
