@@ -20,13 +20,14 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.derivative import GeneratedPair, generate
 from irad.passes.prepare import prepare
-from irad.passes.request import CalleeRequest, MemoryType, ParameterKind, Request
+from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request
 from irad.passes.unit import PointerVariant
 from irad.ruleset.registry import Registry
 
 __all__ = [
     "CalleeRequest",
     "Derivative",
+    "LoopArray",
     "MemoryType",
     "Observer",
     "ParameterKind",

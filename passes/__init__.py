@@ -8,6 +8,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("devirtualise", "Replaces calls through pointers by direct calls of what the pointers may lead to."),
     ("prepare", "Drops promises (attributes, metadata) that hold for the primal but not for its derivative."),
     ("split_aggregates", "Splits phis and selects of array descriptors, so that each pointer in them is told apart."),
+    ("parallel.flatten", "Turns parallel loops into calls of their bodies, with plain parameters."),
     ("objects", "Finds the memory objects and which of them each pointer may point to."),
     ("memory_types", "Finds what the bytes of each object hold."),
     ("retype", "Gives floats and pointers that are moved as integers their type back."),
@@ -17,11 +18,13 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("liveness", "Finds the blocks that the reverse sweep visits: those from which the function returns well."),
     ("bits", "Finds derivatives that would get lost in integer arithmetic."),
     ("refusals", "Raises all that cannot be differentiated, before any code is generated."),
+    ("parallel.sharing", "Finds how the lanes of a parallel loop share shadows."),
     ("forward", "Builds the augmented primal: a copy with shadow pointers beside the pointers."),
     ("reverse.generate", "Builds the reverse sweep, with a placeholder for each primal value it needs."),
     ("plan", "Chooses by a minimum cut which needed values are saved and which are recomputed."),
     ("materialise", "Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse."),
     ("alias_scopes", "Tells LLVM which accesses never touch the same bytes."),
     ("exhaustion", "Checks every tape allocation and leaves the forward sweep when one failed."),
+    ("parallel.launch", "Writes the functions that run parallel loops in lanes."),
 )
 """(module of `irad.passes`, purpose) in the order in which `derivative.generate` uses them."""

@@ -49,7 +49,7 @@ from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
 from irad.passes.request import ParameterKind
-from irad.ruleset.interface import CallRule, Elementwise, Inactive
+from irad.ruleset.interface import Elementwise, Inactive
 from irad.ruleset.registry import Registry
 
 
@@ -297,20 +297,20 @@ class _Solver:
             case Inactive():
                 if any(v in self.varied for v in call.arguments):
                     self.vary_objects(self.points_to.mask(call))  # a Python object made of it
-            case CallRule(effects=effects):
-                read = self.pointees(call, effects.reads)
-                if read & self.varied_objects or any(v in self.varied for v in call.arguments):
+            case _:
+                effects = effects_of(callee)
+                if effects is None:
+                    reads = writes = reached_by(call, self.points_to)
+                else:
+                    reads = self.pointees(call, effects.reads)
+                    writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                if reads & self.varied_objects or any(v in self.varied for v in call.arguments):
                     self.mark_varied(call)
-                    if not effects.writes_no_floats:
-                        self.vary_objects(self.pointees(call, effects.writes) | self.points_to.mask(call))
-                for to, origin in effects.moves:
+                    if effects is None or not effects.writes_no_floats:
+                        self.vary_objects(writes)
+                for to, origin in effects.moves if effects is not None else ():
                     if self.points_to.place(call, origin) & self.varied_objects:
                         self.vary_objects(self.points_to.place(call, to))
-            case _:
-                reached = reached_by(call, self.points_to)
-                if reached & self.varied_objects or any(v in self.varied for v in call.arguments):
-                    self.mark_varied(call)
-                    self.vary_objects(reached)
 
     def pointees(self, call: CallSite, indices: frozenset[int]) -> int:
         mask = 0
@@ -359,19 +359,20 @@ class _Solver:
                             self.mark_useful(call.arguments[i])
             case Inactive():
                 pass
-            case CallRule(effects=effects):
-                written = self.pointees(call, effects.writes) | self.points_to.mask(call)
-                if call in self.useful or (written & self.useful_objects and not effects.writes_no_floats):
+            case _:
+                effects = effects_of(callee)
+                if effects is None:
+                    reads = writes = reached_by(call, self.points_to)
+                else:
+                    reads = self.pointees(call, effects.reads)
+                    writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                    writes = 0 if effects.writes_no_floats else writes
+                if call in self.useful or writes & self.useful_objects:
                     self.use_arguments(call)
-                    self.use_objects(self.pointees(call, effects.reads))
-                for to, origin in effects.moves:
+                    self.use_objects(reads)
+                for to, origin in effects.moves if effects is not None else ():
                     if self.points_to.place(call, to) & self.useful_objects:
                         self.use_objects(self.points_to.place(call, origin))
-            case _:
-                reached = reached_by(call, self.points_to)
-                if call in self.useful or reached & self.useful_objects:
-                    self.use_arguments(call)
-                    self.use_objects(reached)
 
     def use_arguments(self, call: CallSite) -> None:
         for value in call.arguments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias
 
 from irad.ir.instructions import CallSite
@@ -29,6 +30,8 @@ class Pointer:
 
 Callee: TypeAlias = Function | Rule | Unknown | Pointer
 
+PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
+READS, WRITES = "irad.reads", "irad.writes"  # attributes of a function whose effects are known: parameter numbers
 _NO_EFFECTS = Effects(result=Origin.UNKNOWN, other=False)
 
 
@@ -46,11 +49,23 @@ def resolve(call: CallSite, registry: Registry) -> Callee:
 
 
 def effects_of(callee: Callee) -> Effects | None:
-    """What a ruled callee does to memory; None for bodies (analysed), pointers to some, and unknown callees."""
+    """What a ruled callee does to memory, or one with a summary; None for other bodies, for pointers and unknown."""
     match callee:
         case Elementwise():
             return _NO_EFFECTS
         case Inactive(effects=effects) | CallRule(effects=effects):
             return effects
-        case Function() | Pointer() | Unknown():
+        case Function(attributes=attributes):
+            return _summary(attributes)
+        case Pointer() | Unknown():
             return None
+
+
+@cache
+def _summary(attributes: tuple[str, ...]) -> Effects | None:
+    """The effects that a function's attributes state."""
+    stated = dict(word.replace('"', "").split("=") for word in attributes if "=" in word)
+    if READS not in stated or WRITES not in stated:
+        return None
+    reads, writes = (frozenset(map(int, filter(None, stated[key].split(",")))) for key in (READS, WRITES))
+    return Effects(reads, writes)

@@ -28,6 +28,9 @@ from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
 from irad.passes.objects import find_objects
+from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
+from irad.passes.parallel.launch import build_launchers, launch_loops
+from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan import Plan, Recipes
 from irad.passes.program import Pair, Program
 from irad.passes.refusals import check_unit
@@ -50,7 +53,8 @@ class GeneratedPair:
 
 def generate(module: Module, request: Request, registry: Registry) -> tuple[GeneratedPair, ...]:
     """Adds the derivatives of the requested entry (the first) and of all callees it needs to the module."""
-    program = Program(module, registry, request)
+    loops = flatten_parallel_loops(module, registry, dict(request.kernels))
+    program = Program(module, registry, request, loops)
     entry = module.functions[request.entry]
     if request.callee is None:
         variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
@@ -66,11 +70,19 @@ def generate(module: Module, request: Request, registry: Registry) -> tuple[Gene
     made = program.pair(variant, None if request.callee is not None else _entry_shadows(unit))
     made.augmented.prefix = made.reverse.prefix = ()
     finished: list[GeneratedPair] = []
+    launched: list[tuple[Pair, Pair]] = []
     while program.pending:
         pair = program.pending.pop(0)
+        if is_loop_function(pair.variant.function) and not pair.variant.is_lane:
+            launched.append((pair, program.pair(replace(pair.variant, is_lane=True))))
+            continue
         known = unit if pair.variant is variant else analyse(program, pair.variant)
         plan = generate_pair(program, known, pair)
         finished.append(GeneratedPair(pair, known, plan, {str(t.name): v for v, t in program.tables.items()}))
+    units = {generated.pair: generated.unit for generated in finished}
+    for pair, lane in launched:
+        build_launchers(program, pair, lane, units[lane])
+    launch_loops(module)
     return tuple(finished)
 
 
@@ -79,16 +91,19 @@ def analyse(program: Program, variant: Variant) -> Unit:
     function, registry = variant.function, program.registry
     kinds = dict(zip(function.params, variant.kinds, strict=True))
     memory = dict(zip(function.params, variant.memory, strict=True))
-    points_to = find_objects(function, memory, registry)
+    points_to = find_objects(function, memory, registry, variant.apart)
     memory_types = find_memory_types(function, points_to, memory, registry)
     if retype_copies(function, memory_types):
-        points_to = find_objects(function, memory, registry)
+        points_to = find_objects(function, memory, registry, variant.apart)
         memory_types = find_memory_types(function, points_to, memory, registry)
     cfg = control_flow(function)
     tree = dominators(cfg)
     arguments_change = program.request.arguments_may_change or not variant.is_entry
     kept = 0 if program.saves_all else keepable(function, points_to, registry, results_change=arguments_change)
-    effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change, kept=kept)
+    stays = 0
+    for number in sorted(variant.stays):
+        stays |= points_to.mask(function.params[number])
+    effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change, kept=kept, stays=stays)
     shadowable = frozenset(
         p for p, kind in kinds.items() if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
     )
@@ -114,6 +129,8 @@ def analyse(program: Program, variant: Variant) -> Unit:
         activity = everything(function, points_to, memory_types, shadowable, registry, activity)
         unit = replace(unit, activity=activity, everything=True)
         check_unit(unit)
+    if variant.is_lane:
+        unit = replace(unit, sharing=find_sharing(unit, program.loops[function]))
     return unit
 
 

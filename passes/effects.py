@@ -64,7 +64,7 @@ class Effects:
 
 
 def find_effects(
-    cfg: ControlFlow, points_to: PointsTo, registry: Registry, *, arguments_change: bool, kept: int = 0
+    cfg: ControlFlow, points_to: PointsTo, registry: Registry, *, arguments_change: bool, kept: int = 0, stays: int = 0
 ) -> Effects:
     """Collects the writes of a function.
 
@@ -74,6 +74,7 @@ def find_effects(
         registry: the rules, for what callees write.
         arguments_change: whether the caller may write argument memory between the sweeps.
         kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
+        stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
     """
     writers: dict[int, list[Instruction]] = {}
     position: dict[Instruction, int] = {}
@@ -88,7 +89,7 @@ def find_effects(
                 last_writes[item.index, block] = index
     lost = 0
     for item in points_to.objects:
-        if _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
+        if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
     return Effects(
         points_to,

@@ -13,7 +13,7 @@ Output  `Forward`: the augmented primal without its saves yet, and the maps from
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from irad.errors import InternalError, IradError, UnsupportedError
 from irad.ir import types
@@ -50,6 +50,8 @@ from irad.ir.values import (
 )
 from irad.passes.alias_scopes import AliasScopes
 from irad.passes.callees import Pointer, effects_of, resolve
+from irad.passes.parallel.flatten import Loop
+from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import Pair, Program
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function
@@ -82,6 +84,7 @@ class Forward:
         pointer_frames: the same of calls through pointers.
         frame: layout of this pair's own frame.
         kept: allocations that the reverse sweep reads again, as a mask.
+        windows: number of the window that a lane has of a parameter's array; windows come first in the frame.
         scopes: alias scopes of the augmented primal.
     """
 
@@ -95,10 +98,14 @@ class Forward:
     pointer_frames: dict[CallSite, PointerFrame] = field(default_factory=dict)
     frame: FrameLayout = field(default_factory=FrameLayout)
     kept: int = 0
+    windows: dict[Parameter, int] = field(default_factory=dict)
     scopes: AliasScopes = field(init=False)
 
     def __post_init__(self) -> None:
         self.scopes = AliasScopes(self.program.module, self.unit.points_to, not self.unit.everything)
+        for param in self.unit.sharing.shared() if self.unit.sharing is not None else ():
+            self.windows[param] = len(self.windows)
+            self.frame.region(WINDOW_SIZE, 8)
 
     @property
     def function(self) -> Function:
@@ -316,8 +323,10 @@ class _Visitor:
         unit = self.forward.unit
         callee = resolve(call, unit.registry)
         if isinstance(callee, Function):
-            variant = callee_variant(unit, call, callee)
+            variant = callee_variant(unit, call, callee, self.forward.program.loops.get(callee))
             if variant is not None:
+                for number in sorted(variant.stays):
+                    self.forward.kept |= unit.points_to.mask(call.arguments[number])
                 self.augment_call(call, self.forward.program.pair(variant))
             return
         if isinstance(callee, Pointer):
@@ -438,11 +447,17 @@ def takes_part(unit: Unit, call: CallSite) -> bool:
     return unit.activity.takes_part(call)
 
 
-def callee_variant(unit: Unit, call: CallSite, callee: Function) -> Variant | None:
-    """The variant of a callee with a body that a call needs; None when nothing about the call is active."""
+def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | None = None) -> Variant | None:
+    """The variant of a callee with a body that a call needs; None when nothing about the call is active.
+
+    Of the function of a parallel loop (``loop``) more is known: what its arrays hold, and what becomes of them.
+    """
     if not takes_part(unit, call):
         return None
-    return Variant(callee, *_kinds(unit, call), *_result_kinds(unit, call))
+    variant = Variant(callee, *_kinds(unit, call, loop), *_result_kinds(unit, call))
+    if loop is None or unit.everything:
+        return variant
+    return replace(variant, stays=_staying(unit, call), apart=_apart(unit, call))
 
 
 def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVariant | None:
@@ -453,12 +468,14 @@ def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVaria
     return PointerVariant(callee.function_type, *_kinds(unit, call), *_result_kinds(unit, call), by_value)
 
 
-def _kinds(unit: Unit, call: CallSite) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
+def _kinds(
+    unit: Unit, call: CallSite, loop: Loop | None = None
+) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
     """How the parameters of a callee take part, and what their memory holds."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
     memory = tuple(
-        unit.memory_types.common_layout(unit.points_to.mask(a)) if isinstance(a.type, PointerType) else None
-        for a in call.arguments
+        _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None
+        for number, a in enumerate(call.arguments)
     )
     return kinds, memory
 
@@ -467,6 +484,28 @@ def _result_kinds(unit: Unit, call: CallSite) -> tuple[bool, bool]:
     """Whether the result is active, and whether it is a pointer with a shadow."""
     has_shadow = isinstance(call.type, PointerType) and unit.activity.has_shadow(call)
     return call in unit.activity.active, has_shadow
+
+
+def _staying(unit: Unit, call: CallSite) -> frozenset[int]:
+    """The arguments of a loop function whose memory is the same when it is reversed, but for what it writes itself."""
+    pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
+    return frozenset(i for i, pointer in pointers if not unit.effects.is_overwritten(pointer, call))
+
+
+def _apart(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
+    """The pairs of its pointers that lead to memory that does not overlap."""
+    points_to = unit.points_to
+    masks = [(i, points_to.mask(a)) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
+    known = [(i, mask) for i, mask in masks if mask]
+    return frozenset((i, j) for i, a in known for j, b in known if i < j and not points_to.may_overlap(a, b))
+
+
+def _memory_of(unit: Unit, loop: Loop | None, number: int, argument: Value) -> MemoryType | None:
+    """What an argument points to: as the front end knows of the arrays of a parallel loop, or as the accesses tell."""
+    array = loop.array_of(number) if loop is not None else None
+    if array is not None and array.memory is not None:
+        return array.memory
+    return unit.memory_types.common_layout(unit.points_to.mask(argument))
 
 
 def _argument_kind(unit: Unit, argument: Value) -> ParameterKind:

@@ -152,9 +152,15 @@ class PointsTo:
         return f"may point to {names}" if names else "points to no object (null or undefined)"
 
 
-def find_objects(function: Function, memory: Mapping[Parameter, MemoryType | None], registry: Registry) -> PointsTo:
-    """Solves the points-to problem of one function."""
-    solver = _Solver(function, memory, registry)
+def find_objects(
+    function: Function,
+    memory: Mapping[Parameter, MemoryType | None],
+    registry: Registry,
+    apart: frozenset[tuple[int, int]] = frozenset(),
+) -> PointsTo:
+    """Solves the points-to problem of one function; ``apart`` are pairs of parameters that are known not to overlap."""
+    numbers = {param: number for number, param in enumerate(function.params)}
+    solver = _Solver(function, memory, registry, apart, numbers)
     solver.solve()
     return solver.result()
 
@@ -195,6 +201,8 @@ class _Solver:
     function: Function
     memory: Mapping[Parameter, MemoryType | None]
     registry: Registry
+    apart: frozenset[tuple[int, int]]
+    numbers: Mapping[Parameter, int]
     objects: list[MemoryObject] = field(default_factory=list)
     contents: list[dict[int | None, int]] = field(default_factory=list)
     bases: set[Value] = field(default_factory=set)
@@ -278,7 +286,7 @@ class _Solver:
     def seed_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
         effects = effects_of(callee)
-        if isinstance(callee, Function | Pointer):
+        if isinstance(callee, Function | Pointer) and effects is None:
             mask = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(mask, mask)
             self.pointees[call] = mask if isinstance(call.type, PointerType) else 0
@@ -380,10 +388,10 @@ class _Solver:
 
     def visit_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
-        if isinstance(callee, Function | Pointer):
+        effects = effects_of(callee)
+        if isinstance(callee, Function | Pointer) and effects is None:
             self.visit_body_call(call)
             return
-        effects = effects_of(callee)
         if effects is None:
             self.grow_content(self.reached(_union(self.mask(a) for a in call.arguments)), self.unknown)
             self.grow(call, self.unknown if _may_hold_pointer(call.type) else 0)
@@ -481,8 +489,17 @@ class _Solver:
             return ObjectKind.UNKNOWN in kinds
         if any(_is_exclusive(item) for item in (a, b)):
             return False
+        if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and self.are_apart(a.value, b.value):
+            return False
         both_global = kinds == (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
         return not both_global
+
+    def are_apart(self, a: Value | None, b: Value | None) -> bool:
+        """Whether the caller knows that two parameters' memory does not overlap."""
+        if not isinstance(a, Parameter) or not isinstance(b, Parameter):
+            return False
+        first, second = sorted((self.numbers[a], self.numbers[b]))
+        return (first, second) in self.apart
 
 
 def _indices(mask: int) -> Iterator[int]:

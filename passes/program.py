@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
+from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
 from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
@@ -35,11 +36,12 @@ class Pair:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """The module under construction and the pairs in it."""
+    """The module under construction and the pairs in it; ``loops`` are the bodies of its parallel loops."""
 
     module: Module
     registry: Registry
     request: Request
+    loops: Loops = field(default_factory=dict)
     pairs: dict[Variant, Pair] = field(default_factory=dict)
     pending: list[Pair] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from irad.ir.types import FloatType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.bits import lost_bits
-from irad.passes.callees import Unknown, resolve
+from irad.passes.callees import PARALLEL, Unknown, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
@@ -227,11 +227,17 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
             "arrays are passed to a C function by value, which irad cannot follow yet",
             "call the function that is behind it, compiled by numba.njit",
         )
-    if not isinstance(callee, Unknown):
+    is_unclear_loop = isinstance(callee, Function) and PARALLEL in callee.attributes and effects_of(callee) is None
+    if not isinstance(callee, Unknown) and not is_unclear_loop:
         return None
     active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)
     if not active:
         return None
+    if not isinstance(callee, Unknown):
+        return UnsupportedError(
+            "a parallel loop uses, beside active arrays, an object that leads to other memory (a list, an instance)",
+            "take what the loop needs out of the object, as arrays and numbers, before the loop",
+        )
     return NoRuleError(
         f"no derivative rule for a call of {python_name(callee.name)}",
         "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irad.ir.types import FunctionType
 from irad.ruleset.memory_type import MemoryType
 
-__all__ = ["CalleeRequest", "MemoryType", "ParameterKind", "Request"]
+__all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request"]
 
 
 class ParameterKind(enum.Enum):
@@ -29,6 +29,21 @@ class CalleeRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopArray:
+    """An argument of a parallel loop's kernel: an array, or a scalar in memory.
+
+    Attributes:
+        memory: what it holds, None where unknown.
+        size: bytes of an element.
+        axes: for each axis the positions of its extent and of its stride in the kernel's vectors.
+    """
+
+    memory: MemoryType | None
+    size: int
+    axes: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One derivative to make.
 
@@ -40,6 +55,7 @@ class Request:
         arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
         strict: adjoint sums keep the order of the primal (no `reassoc`).
         callee: the pair is called by other pairs, as one of their callees; None for what the front end calls.
+        kernels: symbol and arguments of the kernel of each parallel loop.
     """
 
     entry: str
@@ -49,3 +65,4 @@ class Request:
     arguments_may_change: bool = False
     strict: bool = False
     callee: CalleeRequest | None = None
+    kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = ()

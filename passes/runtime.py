@@ -21,6 +21,12 @@ PAIR_AUGMENTED = 16
 PAIR_REVERSE = 24
 PAIR_FRAME_SIZE = 32
 
+LANES_OPEN = "irad.lanes_open"
+LANES_FAILED = "irad.lanes_failed"
+
+PARTIALS_OPEN = "irad.partials_open"
+PARTIALS_CLOSE = "irad.partials_close"
+
 _TYPES: Mapping[str, FunctionType] = {
     ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),
     ARENA_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
@@ -29,9 +35,21 @@ _TYPES: Mapping[str, FunctionType] = {
     STACK_FULL: function_type(types.I1, [PTR]),
     ARENA_REASON: function_type(types.I32, [PTR]),
     POINTER_PAIR: function_type(PTR, [PTR, PTR, PTR]),
+    LANES_OPEN: function_type(PTR, [PTR, types.I64]),
+    LANES_FAILED: function_type(VOID, [PTR, PTR, types.I64]),
+    PARTIALS_OPEN: function_type(types.I1, [PTR, types.I64, PTR, types.I64, types.I64]),
+    PARTIALS_CLOSE: function_type(VOID, [PTR, types.I64, PTR, types.I64, types.I64]),
 }
 
 
 def runtime_function(module: Module, name: str) -> Function:
     """The declaration of a run-time function."""
     return module.declare(name, _TYPES[name])
+
+
+def access_function(module: Module, action: str, number: types.Type) -> Function:
+    """The run-time function that adds to, or takes from, a shadow that lanes share."""
+    precision = "f64" if number is types.DOUBLE else "f32"
+    window = [PTR, types.I64, types.I64, types.I64, PTR]
+    type_ = function_type(VOID, [*window, number]) if action == "add" else function_type(number, window)
+    return module.declare(f"irad.{action}_shared_{precision}", type_)

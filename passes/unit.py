@@ -19,13 +19,20 @@ from irad.passes.activity import Activity
 from irad.passes.effects import Effects
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import PointsTo
+from irad.passes.parallel.modes import Sharing
 from irad.passes.request import MemoryType, ParameterKind
 from irad.ruleset.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A function together with the activity of its parameters and of its result; ``memory`` is what they point to."""
+    """A function together with the activity of its parameters and of its result; ``memory`` is what they point to.
+
+    Attributes:
+        is_lane: of the function of a parallel loop, what one lane does rather than all of them.
+        stays: parameters whose memory stays as it is until the reverse sweep, but for what the function itself writes.
+        apart: pairs of parameters whose memory does not overlap.
+    """
 
     function: Function
     kinds: tuple[ParameterKind, ...]
@@ -33,6 +40,9 @@ class Variant:
     result_active: bool
     result_has_shadow: bool
     is_entry: bool = False
+    is_lane: bool = False
+    stays: frozenset[int] = frozenset()
+    apart: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def function_type(self) -> FunctionType:
@@ -64,7 +74,7 @@ class PointerVariant:
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """A function in normal form and the results of its analyses."""
+    """A function in normal form and the results of its analyses; ``sharing`` is that of a lane."""
 
     module: Module
     function: Function
@@ -80,6 +90,7 @@ class Unit:
     effects: Effects
     everything: bool
     strict: bool
+    sharing: Sharing | None = None
 
     def kind(self, param: Parameter) -> ParameterKind:
         """How a parameter takes part."""

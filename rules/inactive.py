@@ -167,6 +167,10 @@ _NUMBA: Final = (
         "get_num_threads set_num_threads get_thread_id get_parallel_chunksize set_parallel_chunksize",
         "the thread pool",
     ),
+    inactive(
+        "irad.raise_in_thread",
+        "what an iteration of a parallel loop raises is lost with its thread",
+    ),
     inactive("get_sched_size", "the schedule of a parallel loop", _memory(reads=(2, 3))),
     inactive(
         "allocate_sched",

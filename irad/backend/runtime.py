@@ -1,9 +1,9 @@
 """Run-time support of derivatives: LLVM text that is linked into each of them, and what it needs of the process.
 
 The text is in ``runtime_arena`` (life of an arena, and how arenas work), ``runtime_allocate`` (allocation, deferred
-decrefs), ``runtime_stack`` (room for recursion), ``runtime_pointers`` (calls through pointers), ``runtime_kernels``
-(loops over shadow memory) and ``runtime_containers`` (shadows of lists and dictionaries). All of it is
-``linkonce_odr``: modules that were linked with it link together.
+decrefs), ``runtime_stack`` (room for recursion), ``runtime_pointers`` (calls through pointers), ``runtime_lanes`` and
+``runtime_partials`` (parallel loops), ``runtime_kernels`` (loops over shadow memory) and ``runtime_containers``
+(shadows of lists and dictionaries). All of it is ``linkonce_odr``: modules that were linked with it link together.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from irad.backend.runtime_allocate import ALLOCATE, DEFER
 from irad.backend.runtime_arena import LIFE, RELEASE, TYPES
 from irad.backend.runtime_containers import containers_text
 from irad.backend.runtime_kernels import kernels_text
+from irad.backend.runtime_lanes import LANES
+from irad.backend.runtime_partials import PARTIAL_TYPES, partials_text
 from irad.backend.runtime_pointers import POINTERS
 from irad.backend.runtime_stack import STACK
 from irad.errors import BackendError
@@ -49,11 +51,17 @@ def runtime_text() -> str:
         i1   irad.stack_full(ptr)               whether little stack is left; sets the flag as well
         ptr  irad.pointer_pair(ptr, ptr table, ptr)    the pair of a function by its address; null and the flag
         i32  irad.arena_reason(ptr)             the status to leave with when that or an allocation failed
+        ptr  irad.lanes_open(ptr, i64)          arenas for lanes, until the close; null and the flag when out of memory
+        void irad.lanes_failed(ptr, ptr, i64)   hands the flags of lanes on
+        i1   irad.partials_open(ptr, i64, ptr, i64, i64)    partial shadows: see ``runtime_partials``; _close
+        void irad.add_shared_f64(ptr, i64, i64, i64, ptr, double)   adds to a shadow that lanes share; also _f32
+        double irad.take_shared_f64(ptr, i64, i64, i64, ptr)   takes from one; also _f32
         void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
         void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
         irad.list_*, irad.dict_*                shadows of typed containers: see ``runtime_containers``
     """
-    parts = (TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, POINTERS, kernels_text(), containers_text())
+    sweeps = (TYPES, PARTIAL_TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, POINTERS, LANES)
+    parts = (*sweeps, partials_text(), kernels_text(), containers_text())
     return "\n".join(parts)
 
 

@@ -10,6 +10,8 @@ first chunk; further chunks hang on the first as a list, in the order in which t
 
 * ``arena_open`` pushes a mark (in the arena itself), ``arena_close`` goes back to it. Chunks that this frees stay in
   the list as spares, in order, so that a second equal call takes the same chunks and calls malloc for none.
+* Lanes of parallel loops have arenas of their own (``runtime_lanes``), which hang on the innermost mark. When that is
+  closed they become spares of the arena, unless they grew large.
 * A deferred decref is a node in the arena, in the list of the innermost mark; closing runs that list.
 * The outermost close gives memory back: spares that the last 64 calls did not take, and all beyond 64 MiB. A tape of
   a gigabyte is freed when its call ends.
@@ -29,14 +31,17 @@ from typing import Final
 TYPES: Final = """\
 ; top, end, failed, current chunk, innermost mark, bytes in the chunks up to the current one, number of outermost
 ; closes, bytes in all chunks, root mark, head of the first chunk, lowest byte of the thread's stack, bytes of stack to
-; leave free
-%irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64 }
-; previous mark, then the arena's top, chunk, bytes in chunks, then first and last deferred decref, then failed before
-%irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32 }
+; leave free, spare arenas for lanes, next spare one after this
+%irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64, ptr, ptr }
+; previous mark, then the arena's top, chunk, bytes in chunks, then first and last deferred decref, then failed before,
+; then the lanes opened last
+%irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32, ptr }
 ; next, end of its bytes (a multiple of 64), size with this head, number of outermost closes when last taken
 %irad.chunk = type { ptr, ptr, i64, i64 }
 ; next, meminfo
 %irad.deferred = type { ptr, ptr }
+; lanes opened before, array of their arenas, how many
+%irad.lanes = type { ptr, ptr, i64 }
 """
 
 # Frees an arena with all its chunks. Also compiled on its own, as the destructor of the threads' arenas.
@@ -46,10 +51,21 @@ declare void @free(ptr)
 define linkonce_odr void @irad.arena_release(ptr %arena) nounwind noinline {
 entry:
   %base.next = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 9, i32 0
+  %lanes.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 12
   %first = load ptr, ptr %base.next
-  br label %loop
+  %first.lane = load ptr, ptr %lanes.slot
+  br label %lanes
+lanes:
+  %lane = phi ptr [ %first.lane, %entry ], [ %next.lane, %drop ]
+  %no.lane = icmp eq ptr %lane, null
+  br i1 %no.lane, label %loop, label %drop
+drop:
+  %next.slot = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 13
+  %next.lane = load ptr, ptr %next.slot
+  call void @irad.arena_release(ptr %lane)
+  br label %lanes
 loop:
-  %chunk = phi ptr [ %first, %entry ], [ %next, %body ]
+  %chunk = phi ptr [ %first, %lanes ], [ %next, %body ]
   %end = icmp eq ptr %chunk, null
   br i1 %end, label %done, label %body
 body:
@@ -79,7 +95,7 @@ entry:
   %none = icmp eq ptr %arena, null
   br i1 %none, label %done, label %fill
 fill:
-  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 168, i1 false)
+  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 192, i1 false)
   %base = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 9
   call void @irad.chunk_init(ptr %base, ptr %arena, i64 %size)
   %base.end = getelementptr inbounds %irad.chunk, ptr %base, i32 0, i32 1
@@ -151,6 +167,14 @@ entry:
 fail:
   ret ptr null
 push:
+  %pushed = call i1 @irad.arena_push(ptr %arena)
+  %result = select i1 %pushed, ptr %arena, ptr null
+  ret ptr %result
+}
+
+; Pushes a mark; false when out of memory.
+define linkonce_odr i1 @irad.arena_push(ptr %arena) nounwind noinline {
+entry:
   %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
   %chunk.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 3
   %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4
@@ -160,12 +184,12 @@ push:
   %chunk = load ptr, ptr %chunk.slot
   %used = load i64, ptr %used.slot
   %previous = load ptr, ptr %mark.slot
-  %mark = call ptr @irad.arena_alloc(ptr %arena, i64 56)
+  %mark = call ptr @irad.arena_alloc(ptr %arena, i64 64)
   %full = icmp eq ptr %mark, null
   br i1 %full, label %undo, label %fill
 undo:
   store i32 %failed, ptr %failed.slot
-  br label %fail
+  ret i1 false
 fill:
   %m.top = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 1
   %m.chunk = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 2
@@ -180,9 +204,11 @@ fill:
   store ptr null, ptr %m.first
   store ptr null, ptr %m.last
   store i32 %failed, ptr %m.failed
+  %m.lanes = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 7
+  store ptr null, ptr %m.lanes
   store ptr %mark, ptr %mark.slot
   store i32 0, ptr %failed.slot
-  ret ptr %arena
+  ret i1 true
 }
 
 ; Runs the decrefs deferred since the innermost mark and goes back to it. A decref may run Python code that opens the
@@ -195,6 +221,7 @@ run:
   %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4
   %mark = load ptr, ptr %mark.slot
   call void @irad.run_deferred(ptr %mark)
+  call void @irad.lanes_close(ptr %arena, ptr %mark)
   %m.top = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 1
   %m.chunk = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 2
   %m.used = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 3
@@ -295,6 +322,7 @@ entry:
 run:
   %root = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 8
   call void @irad.run_deferred(ptr %root)
+  call void @irad.lanes_close(ptr %arena, ptr %root)
   call void @irad.arena_release(ptr %arena)
   br label %done
 done:

@@ -165,6 +165,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         arguments_may_change=arguments_may_change,
         strict=task.options.strict,
         memory=tuple(memory),
+        kernels=program.kernels,
     )
 
 

@@ -19,8 +19,9 @@ from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
+from irad.driver import LoopArray
 from irad.errors import BackendError, SourceLocation
-from irad.frontend import numba_private
+from irad.frontend import numba_kernels, numba_private
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
@@ -38,6 +39,7 @@ class Program:
         descriptor: Numba's function descriptor of the entry.
         environments: the objects behind the program's environment globals; set them when the text is loaded.
         python_functions: symbol → Python function (or the library function it implements) and its signature.
+        kernels: symbol and arguments of the kernel of each parallel loop.
         source: where the user's function is defined.
         alive: objects whose addresses the text holds.
     """
@@ -48,6 +50,7 @@ class Program:
     descriptor: Any = field(repr=False)
     environments: tuple[Any, ...] = field(repr=False)
     python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
+    kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = field(repr=False)
     source: SourceLocation
     alive: tuple[Any, ...] = field(repr=False)
 
@@ -131,13 +134,15 @@ def _load(compiled: Any, declared: dict[str, str], source: SourceLocation, *, wr
     else:
         entry = compiled.fndesc.mangled_name
         linked = _Linker(compiled.library, declared)
+    libraries = _reachable(compiled.library, frozenset())
     return Program(
         text=_normal_form(linked.module, entry),
         entry=entry,
         signature=compiled.signature,
         descriptor=compiled.fndesc,
         environments=linked.environments(),
-        python_functions=_python_functions(_reachable(compiled.library, frozenset())),
+        python_functions=_python_functions(libraries),
+        kernels=tuple(k for library in libraries if (k := getattr(library, "kernel", None)) is not None),
         source=source,
         alive=(compiled, *linked.libraries),
     )
@@ -145,11 +150,13 @@ def _load(compiled: Any, declared: dict[str, str], source: SourceLocation, *, wr
 
 def _normal_form(module: Any, entry: str) -> str:
     """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them."""
-    text = scalarise(module, keep=(entry,))
+    text = scalarise(module, keep=(entry,), noinline=(numba_kernels.RAISE,))
     if _THROUGH_POINTER.search(text) is None:
         return text
     parsed = parse_module(text)
-    return scalarise(print_module(parsed), keep=(entry,)) if devirtualise(parsed) else text
+    if not devirtualise(parsed):
+        return text
+    return scalarise(print_module(parsed), keep=(entry,), noinline=(numba_kernels.RAISE,))
 
 
 _THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)

@@ -28,8 +28,9 @@ from numba.core.targetconfig import ConfigStack
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
 from numba.stencils.stencil import StencilFunc
 
+from irad.frontend import numba_kernels
 from irad.frontend.numba_raw import Entry, RawContext, real_context
-from irad.frontend.numba_untyped import GUFunc, cpu_target, dispatcher
+from irad.frontend.numba_untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
 
 
 class _Redirect:
@@ -151,6 +152,8 @@ class Shadow:
             (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
             (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
             (GUFunc, "_compile_for_argtys", _compile_generalized),
+            (GUFuncWrapper, "_build_wrapper", numba_kernels.build_wrapper),
+            (GUFuncWrapper, "gen_loop_body", numba_kernels.build_loop_body),
         ):
             yield owner, name, self._bind(replacement, getattr(owner, name))
 

@@ -19,6 +19,7 @@ from numba.core.registry import CPUDispatcher
 from numba.np.ufunc import dufunc
 
 from irad.backend import equality
+from irad.driver import LoopArray
 from irad.frontend import external, fixups
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
 from irad.ruleset.symbols import external_text
@@ -42,6 +43,7 @@ class RawLibrary(codegen.JITCodeLibrary):
     descriptor: Any = None
     environment: Any = None
     function: tuple[Any, Any] | None = None
+    kernel: tuple[str, tuple[LoopArray, ...]] | None = None
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""

@@ -10,9 +10,11 @@ from numba.core import dispatcher as _dispatcher
 from numba.core import registry as _registry
 from numba.core import types as _types
 from numba.np.ufunc import gufunc as _gufunc
+from numba.np.ufunc import wrappers as _wrappers
 
 cpu: Any = _cpu
 dispatcher: Any = _dispatcher
 types: Any = _types
 cpu_target: Any = _registry.cpu_target
 GUFunc: Any = _gufunc.GUFunc
+GUFuncWrapper: Any = _wrappers._GufuncWrapper

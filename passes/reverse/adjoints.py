@@ -33,6 +33,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.types import FloatType, PointerType, Type, VectorType
 from irad.ir.values import ConstantFloat, Value, const_int
+from irad.passes.parallel.windows import window_of
 from irad.passes.reverse.sweep import Sweep, holds_floats, zero_of
 
 
@@ -135,7 +136,10 @@ def _accumulate_lazily(sweep: Sweep, value: Value, amount: Callable[[], Value]) 
 
 def _reverse_load(sweep: Sweep, inst: Load, cotangent: Value) -> None:
     pointer = inst.operands[0]
-    if sweep.is_active(pointer):
+    window = window_of(sweep, pointer)
+    if window is not None:
+        window.add(pointer, cotangent)
+    elif sweep.is_active(pointer):
         sweep.store_shadow(sweep.add(sweep.load_shadow(inst.type, pointer), cotangent), pointer)
 
 
@@ -143,6 +147,10 @@ def reverse_store(sweep: Sweep, inst: Store) -> None:
     """The stored value gets the cotangent of the memory, which is zero before the store (its old content is gone)."""
     value, pointer = inst.operands
     if not sweep.is_active(pointer) or isinstance(value.type, PointerType):
+        return
+    window = window_of(sweep, pointer)
+    if window is not None:
+        sweep.accumulate(value, window.take(pointer, value.type))
         return
     if value in sweep.forward.unit.activity.active:
         sweep.accumulate(value, sweep.load_shadow(value.type, pointer))

@@ -12,6 +12,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, FunctionType
 from irad.ir.values import Value
 from irad.passes.callees import Pointer, Unknown, resolve
+from irad.passes.parallel.windows import window_of
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
@@ -108,7 +109,8 @@ class _RuleContext:
         return self.sweep.value(primal)
 
     def shadow(self, pointer: Value) -> Value:
-        return self.sweep.shadow(pointer)
+        window = window_of(self.sweep, pointer)
+        return self.sweep.shadow(pointer) if window is None else window.partial(pointer)
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         unit = self.sweep.forward.unit

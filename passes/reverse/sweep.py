@@ -74,6 +74,7 @@ class Sweep:
     slots: dict[Value, Alloca] = field(default_factory=dict)
     local: dict[Value, Value] = field(default_factory=dict)
     place: Place | None = None
+    windows: dict[int, tuple[Value, Value, Value, Value]] = field(default_factory=dict)
     build: Builder = field(init=False)
     allocas: Block = field(init=False)
 

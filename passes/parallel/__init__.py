@@ -1,0 +1,1 @@
+"""Parallel loops: Numba's kernels made differentiable, and run in lanes by both sweeps."""

@@ -1,0 +1,312 @@
+"""Runs loop functions, and both functions of their pairs, in lanes: one for each thread, each a block of the schedule.
+
+Input   the pair of a loop function, declared, and the pair of one lane.
+Output  the bodies of the former. To everyone else they look like those of any other function.
+Method  the augmented function divides the schedule into as many lanes as there are threads, gives each a record with
+        its own frame, arena and share of the schedule, and has Numba's threads run them. The reverse has them run the
+        reverse of the same lanes. A lane is an ordinary sequential program: its tape is its own, and what it leaves in
+        a reduction's slot, it leaves in that of its number, whichever thread ran it. So nothing depends on chance.
+        The division is the one that OpenMP's static schedule makes, in which Numba's own result has the same bits.
+
+    record of a lane:  arena │ first index │ parameters of the augmented function … │ frame
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function, Module
+from irad.ir.types import FunctionType
+from irad.ir.values import ConstantNull, GlobalVariable, Value, const_int
+from irad.passes.parallel.flatten import CHUNKS, LANE, LAUNCH, SCHEDULE, STEP, THREADS, is_loop_function
+from irad.passes.parallel.partials import Table
+from irad.passes.program import Pair, Program
+from irad.passes.runtime import (
+    ARENA_ALLOC_PRODUCT,
+    LANES_FAILED,
+    LANES_OPEN,
+    PARTIALS_CLOSE,
+    PARTIALS_OPEN,
+    runtime_function,
+)
+from irad.passes.unit import Unit
+
+_KERNEL = types.function_type(types.VOID, [types.PTR, types.PTR, types.PTR, types.PTR])
+_NULL = ConstantNull(types.PTR)
+_LANES, _RECORDS = 0, 8  # in the frame of the pair
+_FIRST, _PARAMETERS = 8, 16  # in a record
+FRAME_SIZE = 64
+
+
+def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit) -> None:
+    """Fills the pair of a loop function.
+
+    Args:
+        program: of both.
+        pair: the loop as its caller sees it.
+        lane: the same variant, for one lane.
+        unit: of the lane.
+    """
+    record = _Record(pair.augmented.function_type.params[2:], lane.frame_size)
+    pair.frame_size.initializer = const_int(types.I64, FRAME_SIZE)
+    _build_augmented(program.module, pair, record, _augmented_kernel(program.module, lane, record))
+    table = Table.of(program.loops[unit.function], unit, pair, record.frame)
+    _build_reverse(program.module, pair, record, _reverse_kernel(program.module, lane, record), table)
+
+
+def launch_loops(module: Module) -> None:
+    """Lets calls of the loop functions themselves, where nothing is differentiated, use all threads, too."""
+    launchers: dict[Function, Function] = {}
+    for function in module.defined_functions():
+        for call in function.instructions():
+            if isinstance(call, CallSite) and isinstance(call.callee, Function) and is_loop_function(call.callee):
+                loop = call.callee
+                if loop not in launchers:
+                    launchers[loop] = _build_primal(module, loop)
+                call.set_operand(len(call.operands) - 1, launchers[loop])
+
+
+# ------------------------------------------------------------------------------------------------ records
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What a lane is told. ``frame_size`` is that of its frame, behind the rest; None where it has none."""
+
+    parameters: Sequence[types.Type]
+    frame_size: GlobalVariable | None
+
+    @property
+    def frame(self) -> int:
+        """Where the frame starts."""
+        return -(-(_PARAMETERS + 8 * len(self.parameters)) // 64) * 64
+
+    def size(self, build: Builder) -> Value:
+        """Of the whole."""
+        head = const_int(types.I64, self.frame)
+        return head if self.frame_size is None else build.add(build.load(types.I64, self.frame_size), head)
+
+    def fill(self, build: Builder, record: Value, arena: Value, values: Sequence[Value]) -> None:
+        """Stores the arena, the first index of the lane's first chunk, and the parameters."""
+        build.store(arena, record, align=8)
+        none = build.icmp("eq", values[CHUNKS], const_int(types.I64, 0))
+        source = build.select(none, record, values[SCHEDULE])
+        build.store(build.load(types.I64, source, align=8), build.byte_offset(record, _FIRST), align=8)
+        for index, value in enumerate(values):
+            build.store(value, build.byte_offset(record, _PARAMETERS + 8 * index), align=8)
+
+    def values(self, build: Builder, record: Value) -> list[Value]:
+        """Loads the parameters."""
+        return [
+            build.load(type_, build.byte_offset(record, _PARAMETERS + 8 * index), align=8)
+            for index, type_ in enumerate(self.parameters)
+        ]
+
+
+def _augmented_kernel(module: Module, lane: Pair, record: _Record) -> Function:
+    def run(build: Builder, here: Value) -> None:
+        arena = build.load(types.PTR, here, align=8)
+        build.call(lane.augmented, [build.byte_offset(here, record.frame), arena, *record.values(build, here)])
+
+    return _kernel(module, f"{lane.augmented.name}.kernel", run)
+
+
+def _reverse_kernel(module: Module, lane: Pair, record: _Record) -> Function:
+    def run(build: Builder, here: Value) -> None:
+        build.call(lane.reverse, [build.byte_offset(here, record.frame), build.load(types.PTR, here, align=8)])
+
+    return _kernel(module, f"{lane.reverse.name}.kernel", run)
+
+
+def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) -> Function:
+    """A function that Numba's threads can run: does its share of the lanes, one after the other."""
+    kernel = module.define(name, _KERNEL, ["args", "dims", "steps", "data"])
+    kernel.prefix = ("internal",)
+    args, dims, steps, _ = kernel.params
+    build = Builder(kernel.add_block("entry"))
+    count, step = build.load(types.I64, dims, align=8), build.load(types.I64, steps, align=8)
+    first = build.load(types.PTR, args, align=8)
+
+    def body(inner: Builder, number: Value) -> None:
+        run(inner, inner.byte_offset(first, inner.mul(number, step)))
+
+    _repeat(build, count, body).ret()
+    return kernel
+
+
+# ------------------------------------------------------------------------------------------------ launchers
+
+
+def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Function) -> None:
+    frame, arena, *given = pair.augmented.params
+    frame.name, arena.name = "frame", "arena"
+    build = Builder(pair.augmented.add_block("entry"))
+    exhausted = pair.augmented.add_block("exhausted")
+    Builder(exhausted).ret()
+    lanes, size = _number_of_lanes(build, given), record.size(build)
+    records = build.call(runtime_function(module, ARENA_ALLOC_PRODUCT), [arena, lanes, size], name="records")
+    build = _unless_null(build, records, exhausted)
+    arenas = build.call(runtime_function(module, LANES_OPEN), [arena, lanes], name="arenas")
+    build = _unless_null(build, arenas, exhausted)
+    build.store(lanes, build.byte_offset(frame, _LANES), align=8)
+    build.store(records, build.byte_offset(frame, _RECORDS), align=8)
+
+    def fill(inner: Builder, lane: Value) -> None:
+        own = inner.load(types.PTR, inner.gep(types.PTR, arenas, [lane]), align=8)
+        record.fill(inner, inner.byte_offset(records, inner.mul(lane, size)), own, _share(inner, lane, lanes, given))
+
+    build = _run(_repeat(build, lanes, fill), kernel, records, lanes, size)
+    build.call(runtime_function(module, LANES_FAILED), [arena, arenas, lanes])
+    build.ret()
+
+
+def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function, table: Table) -> None:
+    frame, arena = pair.reverse.params
+    frame.name, arena.name = "frame", "arena"
+    build = Builder(pair.reverse.add_block("entry"))
+    lanes = build.load(types.I64, build.byte_offset(frame, _LANES), align=8)
+    records = build.load(types.PTR, build.byte_offset(frame, _RECORDS), align=8)
+    size = record.size(build)
+    vectors = _Vectors.of(build, records, lanes, size)
+    entries = table.fill(build, record.values(build, records))
+    description = [entries, const_int(types.I64, len(table.entries)), records, size, lanes]
+    apart = build.call(runtime_function(module, PARTIALS_OPEN), description, name="apart")
+    if table.obstacle is not None:
+        build.call(kernel, [vectors.args, vectors.dims, vectors.steps, _NULL])
+    else:
+        build = _run_without_lock(build, kernel, vectors, lanes, apart)
+    build.call(runtime_function(module, PARTIALS_CLOSE), description)
+    build.ret()
+
+
+def _build_primal(module: Module, loop: Function) -> Function:
+    """A function of the loop function's type that runs it in lanes."""
+    record = _Record(loop.function_type.params, None)
+
+    def run(build: Builder, here: Value) -> None:
+        build.call(loop, record.values(build, here))
+
+    kernel = _kernel(module, f"{loop.name}.kernel", run)
+    launcher = module.define(f"{loop.name}.launch", loop.function_type)
+    launcher.prefix = ("internal",)
+    build = Builder(launcher.add_block("entry"))
+    given = launcher.params
+    lanes, size = _number_of_lanes(build, given), record.size(build)
+    records = build.alloca(types.I8, build.mul(lanes, size), align=64)
+
+    def fill(inner: Builder, lane: Value) -> None:
+        record.fill(inner, inner.byte_offset(records, inner.mul(lane, size)), _NULL, _share(inner, lane, lanes, given))
+
+    _run(_repeat(build, lanes, fill), kernel, records, lanes, size).ret()
+    return launcher
+
+
+def _number_of_lanes(build: Builder, given: Sequence[Value]) -> Value:
+    """One for each thread that has work, and at least one."""
+    busy = build.intrinsic("llvm.umin.i64", types.I64, [given[THREADS], given[CHUNKS]])
+    return build.intrinsic("llvm.umax.i64", types.I64, [busy, const_int(types.I64, 1)], name="lanes")
+
+
+def _share(build: Builder, lane: Value, lanes: Value, given: Sequence[Value]) -> list[Value]:
+    """The parameters of one lane: its number and its part of the chunks; the first lanes get what is left over."""
+    each, left = build.udiv(given[CHUNKS], lanes), build.urem(given[CHUNKS], lanes)
+    before = build.add(build.mul(lane, each), build.intrinsic("llvm.umin.i64", types.I64, [lane, left]))
+    more = build.zext(build.icmp("ult", lane, left), types.I64)
+    values = list(given)
+    values[LANE], values[CHUNKS] = lane, build.add(each, more)
+    values[SCHEDULE] = build.byte_offset(given[SCHEDULE], build.mul(before, given[STEP]))
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class _Vectors:
+    """The three vectors through which a kernel is told its work."""
+
+    args: Value
+    dims: Value
+    steps: Value
+
+    @staticmethod
+    def of(build: Builder, records: Value, lanes: Value, size: Value) -> _Vectors:
+        """Vectors in local memory for all lanes."""
+        head = Builder.at_start(build.function.entry)
+        vectors = _Vectors(head.alloca(types.PTR), head.alloca(types.I64), head.alloca(types.I64))
+        build.store(records, vectors.args)
+        build.store(lanes, vectors.dims)
+        build.store(size, vectors.steps)
+        return vectors
+
+
+def _run(build: Builder, kernel: Function, records: Value, lanes: Value, size: Value) -> Builder:
+    """Runs a kernel over all lanes in Numba's threads; a single one in this thread. Returns the place behind."""
+    vectors = _Vectors.of(build, records, lanes, size)
+    many = build.icmp("ugt", lanes, const_int(types.I64, 1))
+    return _choose(build, many, lambda there: _launch(there, kernel, vectors, lanes), kernel, vectors)
+
+
+def _run_without_lock(build: Builder, kernel: Function, vectors: _Vectors, lanes: Value, apart: Value) -> Builder:
+    """The same, where Python's lock may be held: a thread that wanted it would wait for this one, and this for it."""
+    module, head = build.module, Builder.at_start(build.function.entry)
+    lock = head.alloca(types.I32, align=4)
+
+    def launch(there: Builder) -> None:
+        there.store(const_int(types.I32, 0), lock, align=4)
+        there.call(module.declare("numba_gil_ensure", _function(types.VOID, types.PTR)), [lock])
+        state = there.call(module.declare("PyEval_SaveThread", _function(types.PTR)), [])
+        _launch(there, kernel, vectors, lanes)
+        there.call(module.declare("PyEval_RestoreThread", _function(types.VOID, types.PTR)), [state])
+        there.call(module.declare("numba_gil_release", _function(types.VOID, types.PTR)), [lock])
+
+    many = build.and_(build.icmp("ugt", lanes, const_int(types.I64, 1)), apart)
+    return _choose(build, many, launch, kernel, vectors)
+
+
+def _choose(
+    build: Builder, many: Value, launch: Callable[[Builder], None], kernel: Function, vectors: _Vectors
+) -> Builder:
+    """Launches the lanes, or runs them one after the other in this thread."""
+    here, threads, done = (build.function.add_block(name) for name in ("run.here", "run.threads", "run.done"))
+    build.cond_br(many, threads, here)
+    build = Builder(here)
+    build.call(kernel, [vectors.args, vectors.dims, vectors.steps, _NULL])
+    build.br(done)
+    build = Builder(threads)
+    launch(build)
+    build.br(done)
+    return Builder(done)
+
+
+def _launch(build: Builder, kernel: Function, vectors: _Vectors, lanes: Value) -> None:
+    none, one = const_int(types.I64, 0), const_int(types.I64, 1)
+    function = build.module.declare(LAUNCH, _function(types.VOID, *[types.PTR] * 5, *[types.I64] * 3))
+    build.call(function, [kernel, vectors.args, vectors.dims, vectors.steps, _NULL, none, one, lanes])
+
+
+def _function(result: types.Type, *params: types.Type) -> FunctionType:
+    return types.function_type(result, params)
+
+
+def _repeat(build: Builder, count: Value, body: Callable[[Builder, Value], None]) -> Builder:
+    """Emits ``body`` as a loop from 0 to ``count``; returns the place behind it."""
+    before, function = build.block, build.function
+    loop, after = function.add_block("loop"), function.add_block("loop.done")
+    zero, one = const_int(types.I64, 0), const_int(types.I64, 1)
+    build.cond_br(build.icmp("sgt", count, zero), loop, after)
+    inner = Builder(loop)
+    number = inner.phi(types.I64, [(zero, before)], name="number")
+    body(inner, number)
+    following = inner.add(number, one)
+    number.add_incoming(following, loop)
+    inner.cond_br(inner.icmp("slt", following, count), loop, after)
+    return Builder(after)
+
+
+def _unless_null(build: Builder, pointer: Value, exhausted: object) -> Builder:
+    """Goes on behind a check."""
+    following = build.function.add_block()
+    build.cond_br(build.icmp("eq", pointer, _NULL), exhausted, following)  # type: ignore[arg-type]
+    return Builder(following)

@@ -1,0 +1,92 @@
+"""The table of a parallel loop's partial shadows, filled when its reverse is launched.
+
+For each array that lanes add to, and each that they only take from, an entry of `irad.backend.runtime_partials`: where
+the array's shadow lies, from the strides and extents that the loop function got, and how lanes use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.values import Value, const_int
+from irad.passes.parallel.flatten import Loop
+from irad.passes.parallel.modes import WINDOW_SIZE, Mode
+from irad.passes.program import Pair
+from irad.passes.unit import Unit
+
+_KINDS: Mapping[Mode, int] = {Mode.WINDOW: 0, Mode.PRIVATE: 1, Mode.DIRECT: 2, Mode.WRITTEN_WINDOW: 3}
+_ENTRY_SIZE = 72
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An array: numbers of its parameter and of its shadow's, how it is used, where lanes have its window."""
+
+    parameter: int
+    shadow: int
+    mode: Mode
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The arrays of one loop whose shadows lanes use; none, with the reason, where lanes are reversed one by one."""
+
+    loop: Loop
+    entries: tuple[Entry, ...]
+    obstacle: str | None
+
+    @staticmethod
+    def of(loop: Loop, unit: Unit, pair: Pair, frame: int) -> Table:
+        """The table of a lane's unit; its frame is at byte ``frame`` of its record."""
+        sharing, params = unit.sharing, unit.function.params
+        assert sharing is not None
+        if sharing.obstacle is not None:
+            return Table(loop, (), sharing.obstacle)
+        windows = {param: frame + WINDOW_SIZE * number for number, param in enumerate(sharing.shared())}
+        entries = []
+        for param, mode in sharing.modes.items():
+            index = params.index(param)
+            shadow = len(params) + pair.shadows.index(index)
+            entries.append(Entry(index, shadow, mode, windows.get(param, 0)))
+        return Table(loop, tuple(entries), None)
+
+    def fill(self, build: Builder, values: Sequence[Value]) -> Value:
+        """Emits the table, in local memory.
+
+        Args:
+            build: where.
+            values: of the augmented function's parameters, shadows behind the others.
+        """
+        head = Builder.at_start(build.function.entry)
+        table = head.alloca(types.I64, const_int(types.I64, max(1, len(self.entries)) * _ENTRY_SIZE // 8), align=8)
+        for number, entry in enumerate(self.entries):
+            for position, value in enumerate(self.words(build, entry, values)):
+                build.store(value, build.byte_offset(table, _ENTRY_SIZE * number + 8 * position), align=8)
+        return table
+
+    def words(self, build: Builder, entry: Entry, values: Sequence[Value]) -> list[Value]:
+        """The words of an entry, in order."""
+        array = self.loop.array_of(entry.parameter)
+        assert array is not None
+        zero = const_int(types.I64, 0)
+        origin = build.ptrtoint(values[entry.shadow], types.I64)
+        low: Value = zero
+        high: Value = const_int(types.I64, array.size)
+        step: Value = zero
+        for number, axis in enumerate(array.axes):
+            extent, stride = (values[i] for i in self.loop.extent_and_stride(axis))
+            span = build.mul(build.sub(extent, const_int(types.I64, 1)), stride)
+            low = build.add(low, build.intrinsic("llvm.smin.i64", types.I64, [span, zero]))
+            high = build.add(high, build.intrinsic("llvm.smax.i64", types.I64, [span, zero]))
+            step = stride if number == 0 else step
+        for extent in (values[self.loop.extent_and_stride(axis)[0]] for axis in array.axes):
+            empty = build.icmp("slt", extent, const_int(types.I64, 1))
+            low, high = build.select(empty, zero, low), build.select(empty, zero, high)
+        single = int(array.memory is not None and array.memory.lone_float() == "float")
+        kind, window = const_int(types.I64, _KINDS[entry.mode]), const_int(types.I64, entry.window)
+        range_ = [build.add(origin, low), build.add(origin, high)]
+        return [*range_, kind, step, origin, zero, const_int(types.I64, single), window, zero]

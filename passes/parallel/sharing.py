@@ -1,0 +1,137 @@
+"""How the reverse of the lanes of a parallel loop shares shadows.
+
+Input   a `Unit` of one lane, what the front end knows of the loop's arrays.
+Output  `Sharing`: for each parameter with a shadow how lanes add to it, or why lanes have to be reversed one by one.
+Method  Two lanes never touch the same element unless both only read it: the primal would have a race. So a cotangent
+        may be taken out of a shadow at any time, but only be added to it where no other lane adds. Arrays that are read
+        get *partial shadows*, one for each lane, added up in the order of the lanes. Each lane also has a *window* of
+        the array, which nobody else has, and adds there to the shadow itself; partial shadows are for the rest.
+Limit   elements are told apart at run time only. A lane that hands an active array to a callee with a body, or uses
+        it through a pointer that may lead to another, too, makes lanes run one by one.
+
+    out[i] = a[i - 1] + a[i + 1]        out direct, a by window
+    s += np.dot(a[i], w)                a and w private: the rule adds wherever it likes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.module import Function
+from irad.ir.types import PointerType, Type
+from irad.ir.values import Parameter, Value
+from irad.passes.callees import Callee, resolve
+from irad.passes.effects import written_by
+from irad.passes.forward import takes_part
+from irad.passes.objects import MemoryObject, ObjectKind, reached_by
+from irad.passes.parallel.flatten import Loop
+from irad.passes.parallel.modes import Mode, Sharing
+from irad.passes.unit import Unit
+from irad.ruleset.interface import CallRule, Elementwise, Inactive
+
+
+def find_sharing(unit: Unit, loop: Loop) -> Sharing:
+    """Decides for one lane's function."""
+    collector = _Collector(unit)
+    for block in unit.cfg.order:
+        if block in unit.live:
+            for inst in block.instructions:
+                collector.visit(inst)
+    return collector.result(loop)
+
+
+@dataclass(eq=False, slots=True)
+class _Collector:
+    unit: Unit
+    added: int = 0
+    taken: int = 0
+    handed: int = 0
+    accesses: dict[int, set[str]] = field(default_factory=dict)
+    obstacle: str | None = None
+
+    def visit(self, inst: Instruction) -> None:
+        activity, points_to = self.unit.activity, self.unit.points_to
+        match inst:
+            case Load(operands=[pointer]) if inst in activity.active and activity.has_shadow(pointer):
+                self.added |= points_to.mask(pointer)
+                self.expect_one_array(pointer, inst.type)
+            case Store(operands=[value, pointer]) if activity.has_shadow(pointer) and not _is_pointer(value):
+                self.taken |= points_to.mask(pointer)
+                self.expect_one_array(pointer, value.type)
+            case CallSite() if takes_part(self.unit, inst):
+                self.visit_call(inst, resolve(inst, self.unit.registry))
+            case _:
+                pass
+
+    def visit_call(self, call: CallSite, callee: Callee) -> None:
+        points_to = self.unit.points_to
+        match callee:
+            case Elementwise() | Inactive():
+                pass
+            case CallRule(effects=effects):
+                for index in sorted(effects.reads):
+                    mask = points_to.mask(call.arguments[index])
+                    self.added |= mask
+                    self.handed |= mask
+                    self.expect_one_array(call.arguments[index], None)
+                for _, origin in effects.moves:
+                    self.added |= points_to.place(call, origin)
+                    self.handed |= points_to.place(call, origin)
+                written = written_by(call, points_to, self.unit.registry)
+                self.taken |= written
+                self.handed |= written
+            case _:
+                if any(True for _ in self.shared_objects(reached_by(call, points_to))):
+                    self.obstacle = self.obstacle or f"an active array is handed to {_name(callee)}"
+
+    def expect_one_array(self, pointer: Value, type_: Type | None) -> None:
+        """A pointer must not lead to more than one array that lanes share, beside memory of the lane's own."""
+        shared = list(self.shared_objects(self.unit.points_to.mask(pointer)))
+        for item in shared:
+            if type_ is not None:
+                self.accesses.setdefault(item.index, set()).add(str(type_))
+        if len(shared) > 1:
+            self.obstacle = self.obstacle or "a pointer may lead to several arrays"
+
+    def shared_objects(self, mask: int) -> Iterator[MemoryObject]:
+        """What more than one lane can see."""
+        mine = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+        for item in self.unit.points_to.members(mask & self.unit.activity.shadowed):
+            if item.kind not in mine:
+                yield item
+
+    def result(self, loop: Loop) -> Sharing:
+        modes: dict[Parameter, Mode] = {}
+        obstacle = self.obstacle
+        for item in self.shared_objects(self.added | self.taken):
+            if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
+                obstacle = obstacle or "active memory is reached through pointers in memory, or is global"
+                continue
+            mode = self.mode(item.index)
+            modes[item.value] = mode
+            array = loop.array_of(self.unit.function.params.index(item.value))
+            number = array.memory.lone_float() if array is not None and array.memory is not None else None
+            if array is None or (mode is not Mode.DIRECT and not self.accesses.get(item.index, set()) <= {number}):
+                obstacle = obstacle or "an array's elements are not plain floating-point numbers"
+            elif mode is Mode.WRITTEN_WINDOW and self.handed >> item.index & 1:
+                obstacle = obstacle or "an array is read and written by a library call"
+        ordered = {p: modes[p] for p in self.unit.function.params if p in modes}
+        return Sharing(ordered, obstacle)
+
+    def mode(self, index: int) -> Mode:
+        added, taken, handed = (bool(mask >> index & 1) for mask in (self.added, self.taken, self.handed))
+        if not added:
+            return Mode.DIRECT
+        if taken:
+            return Mode.WRITTEN_WINDOW
+        return Mode.PRIVATE if handed else Mode.WINDOW
+
+
+def _is_pointer(value: Value) -> bool:
+    return isinstance(value.type, PointerType)
+
+
+def _name(callee: Callee) -> str:
+    return f"{callee.name}" if isinstance(callee, Function) else "a callee"

@@ -1,0 +1,107 @@
+"""What a loop function does to the memory it is given, so that its caller need not take it for a stranger.
+
+Input   a loop function.
+Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.
+Method  points-to of the function alone; every load, store and call is charged to the parameters it may touch.
+Limit   no summary where pointers are read from the arguments' memory or stored there, or a global is written: then the
+        call is refused where it takes part in a derivative.
+
+    define internal void @kernel.loop(…) "irad.parallel" "irad.reads"="4,5" "irad.writes"="6"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
+from irad.ir.module import Function
+from irad.ir.values import Parameter, Value
+from irad.passes.callees import READS, WRITES, effects_of, resolve
+from irad.passes.effects import written_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, find_objects, reached_by
+from irad.ruleset.memory_type import MemoryType
+from irad.ruleset.registry import Registry
+
+
+def summarise(function: Function, memory: Mapping[Parameter, MemoryType | None], registry: Registry) -> None:
+    """Attaches the summary, where there is one; ``memory`` is what the parameters point to, as far as it is known."""
+    points_to = find_objects(function, memory, registry)
+    numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]
+    reads = writes = 0
+    for inst in function.instructions():
+        if _hands_on_pointers(inst, points_to, numbers, registry):
+            return
+        reads |= _read_by(inst, points_to, registry)
+        writes |= written_by(inst, points_to, registry)
+    if any(_is_beyond(item) for item in points_to.members(reads | writes)):
+        return
+    if any(item.kind is ObjectKind.GLOBAL for item in points_to.members(writes)):
+        return
+    for key, mask in ((READS, reads), (WRITES, writes)):
+        positions = ",".join(map(str, sorted(_parameter_numbers(function, points_to, mask))))
+        function.attributes = (*function.attributes, f'"{key}"="{positions}"')
+
+
+def _read_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    match inst:
+        case Load() | AtomicRMW() | CmpXchg():
+            return points_to.mask(inst.operands[0])
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return reached_by(inst, points_to)
+            mask = 0
+            for index in effects.reads | effects.frees:
+                mask |= points_to.mask(inst.arguments[index])
+            for _, origin in effects.moves:
+                mask |= points_to.place(inst, origin)
+            return mask
+        case _:
+            return 0
+
+
+def _hands_on_pointers(
+    inst: Instruction, points_to: PointsTo, numbers: Collection[Parameter], registry: Registry
+) -> bool:
+    """Whether pointers may end up in memory that the caller can see, or something is freed that is the caller's.
+
+    ``numbers`` are the parameters that lead to memory without pointers.
+    """
+    match inst:
+        case Store(operands=[value, pointer]):
+            return bool(points_to.mask(value)) and any(_may_take_pointers(o, numbers) for o in points_to.of(pointer))
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return any(_may_take_pointers(item, numbers) for item in points_to.members(reached_by(inst, points_to)))
+            into = effects.captures_into if effects.captures else frozenset[int]()
+            into |= {to for to, source in effects.copies if _holds_pointers(points_to, inst.arguments[source], numbers)}
+            taking = (item for i in sorted(into) for item in points_to.of(inst.arguments[i]))
+            moved = (item for to, _ in effects.moves for item in points_to.members(points_to.place(inst, to)))
+            freed = (item for i in sorted(effects.frees) for item in points_to.of(inst.arguments[i]))
+            return any(_may_take_pointers(o, numbers) for o in (*taking, *moved)) or any(not _is_own(o) for o in freed)
+        case _:
+            return False
+
+
+def _holds_pointers(points_to: PointsTo, source: Value, numbers: Collection[Parameter]) -> bool:
+    return any(points_to.contents[i.index] for i in points_to.of(source) if i.value not in numbers)
+
+
+def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bool:
+    """Whether a callee may leave pointers there for the caller to find: not in arrays of numbers."""
+    return not _is_own(item) and item.value not in numbers
+
+
+def _is_own(item: MemoryObject) -> bool:
+    return item.kind in (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+
+
+def _is_beyond(item: MemoryObject) -> bool:
+    return item.kind in (ObjectKind.REACHABLE, ObjectKind.UNKNOWN)
+
+
+def _parameter_numbers(function: Function, points_to: PointsTo, mask: int) -> Iterator[int]:
+    for item in points_to.members(mask):
+        if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
+            yield function.params.index(item.value)

@@ -1,0 +1,63 @@
+"""Access to shadows that the lanes of a parallel loop share, in the reverse sweep of a lane.
+
+The lane's frame begins with a window for each array that it shares (`irad.backend.runtime_partials`). What the window
+says is loaded once, at the start of the sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.values import Value
+from irad.passes.parallel.modes import WINDOW_SIZE
+from irad.passes.reverse.sweep import Sweep
+from irad.passes.runtime import access_function
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a lane's window of an array says."""
+
+    sweep: Sweep
+    place: Value
+    start: Value
+    size: Value
+    delta: Value
+
+    def add(self, pointer: Value, amount: Value) -> None:
+        """Adds to the shadow of what a pointer points to."""
+        build = self.sweep.build
+        callee = access_function(build.module, "add", amount.type)
+        build.call(callee, [self.place, self.start, self.size, self.delta, self.sweep.shadow(pointer), amount])
+
+    def take(self, pointer: Value, type_: types.Type) -> Value:
+        """The cotangent in the shadow of what a pointer points to, which is zero afterwards."""
+        build = self.sweep.build
+        callee = access_function(build.module, "take", type_)
+        return build.call(callee, [self.place, self.start, self.size, self.delta, self.sweep.shadow(pointer)])
+
+    def partial(self, pointer: Value) -> Value:
+        """Where the lane's partial shadow is, for code that adds to all of it."""
+        return self.sweep.build.byte_offset(self.sweep.shadow(pointer), self.delta)
+
+
+def window_of(sweep: Sweep, pointer: Value) -> Window | None:
+    """The window of the array that a pointer points to; None if lanes do not share it."""
+    unit = sweep.forward.unit
+    for param, index in sweep.forward.windows.items():
+        if unit.points_to.mask(pointer) & unit.points_to.mask(param):
+            if index not in sweep.windows:
+                sweep.windows[index] = _load(sweep, index)
+            return Window(sweep, *sweep.windows[index])
+    return None
+
+
+def _load(sweep: Sweep, index: int) -> tuple[Value, Value, Value, Value]:
+    block = sweep.allocas
+    ended = bool(block.instructions) and bool(block.instructions[-1].targets)
+    build = Builder.before(block.instructions[-1]) if ended else Builder(block)
+    place = build.byte_offset(sweep.frame_pointer, WINDOW_SIZE * index)
+    start, size, delta = (build.load(types.I64, build.byte_offset(place, 8 * i), align=8) for i in range(3))
+    return place, start, size, delta

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from irad.passes.parallel.modes import Mode, Sharing
+from irad.passes.request import LoopArray
+from tests.passes.parallel.loops import ARRAYS, COPY, EITHER, IN_PLACE, STENCIL
+from tests.passes.units import generated
+
+
+def sharing_of(text: str, arrays: tuple[LoopArray, ...] = ARRAYS) -> Sharing:
+    """How the lanes of a program's loop share shadows."""
+    pairs = generated(text, "scss", kernels=(("kernel", arrays),))
+    [sharing] = [pair.unit.sharing for pair in pairs if pair.unit.sharing is not None]
+    return sharing
+
+
+def modes(sharing: Sharing) -> dict[str | None, Mode]:
+    return {param.name: mode for param, mode in sharing.modes.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (STENCIL, {"array.1": Mode.WINDOW, "array.2": Mode.DIRECT}),
+        (IN_PLACE, {"array.1": Mode.WINDOW, "array.2": Mode.WRITTEN_WINDOW}),
+        (COPY, {"array.1": Mode.PRIVATE, "array.2": Mode.DIRECT}),
+    ],
+    ids=["read and written apart", "in place", "read by a library call"],
+)
+def test_modes(text: str, expected: dict[str, Mode]):
+    sharing = sharing_of(text)
+    assert sharing.obstacle is None
+    assert modes(sharing) == expected
+    assert [p.name for p in sharing.shared()] == [name for name, mode in expected.items() if mode is not Mode.DIRECT]
+
+
+def test_a_pointer_to_two_arrays_makes_lanes_run_one_by_one():
+    sharing = sharing_of(EITHER)
+    assert sharing.obstacle == "a pointer may lead to several arrays"
+    assert sharing.shared() == []
+    assert all("one by one" in sharing.explain(param) for param in sharing.modes)
+
+
+def test_arrays_of_unknown_elements_make_lanes_run_one_by_one():
+    unknown = (ARRAYS[0], LoopArray(None, 8, ((1, 3),)), ARRAYS[2])
+    assert sharing_of(STENCIL, unknown).obstacle == "an array's elements are not plain floating-point numbers"
+
+
+def test_explain():
+    sharing = sharing_of(STENCIL)
+    first, second = sharing.modes
+    assert sharing.explain(first) == "its shadow is used window"
+    assert sharing.explain(second) == "its shadow is used direct"
