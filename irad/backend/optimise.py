@@ -79,7 +79,7 @@ def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:
     marked = False
     for function in module.functions:
         name = function.name
-        if function.is_declaration or name in exempt or _reaches(calls, name, name):
+        if function.is_declaration or name in exempt or _must_not_inline(function) or _reaches(calls, name, name):
             continue
         copies = sum(callees.count(name) for callees in calls.values()) - 1
         if copies >= 0 and copies * sizes[name] <= budget:
@@ -87,6 +87,11 @@ def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:
             function.add_function_attribute("alwaysinline")
             marked = True
     return marked
+
+
+def _must_not_inline(function: Any) -> bool:
+    """Whether Numba says so, as of what unpacks the arguments of an exception."""
+    return any(b"noinline" in words.split() for words in function.attributes)
 
 
 def _call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:

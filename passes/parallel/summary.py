@@ -79,7 +79,7 @@ def _hands_on_pointers(
             taking = (item for i in sorted(into) for item in points_to.of(inst.arguments[i]))
             moved = (item for to, _ in effects.moves for item in points_to.members(points_to.place(inst, to)))
             freed = (item for i in sorted(effects.frees) for item in points_to.of(inst.arguments[i]))
-            return any(_may_take_pointers(o, numbers) for o in (*taking, *moved)) or any(not _is_own(o) for o in freed)
+            return any(_may_take_pointers(o, numbers) for o in (*taking, *moved, *freed))
         case _:
             return False
 
@@ -89,7 +89,10 @@ def _holds_pointers(points_to: PointsTo, source: Value, numbers: Collection[Para
 
 
 def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bool:
-    """Whether a callee may leave pointers there for the caller to find: not in arrays of numbers."""
+    """Whether a callee may leave pointers there for the caller to find: not in arrays of numbers.
+
+    Nor does a loop free the caller's arrays, which it borrows, even where one pointer leads to them and to its own.
+    """
     return not _is_own(item) and item.value not in numbers
 
 

@@ -14,13 +14,13 @@ from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
 from numba.cpython import listobj
-from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
 from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
 
 import irad.frontend
 from irad.frontend import numba_code, numba_private, numba_raw
-from irad.frontend.numba_untyped import dispatcher
+from irad.frontend.numba_untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [
     (dispatcher._DispatcherBase, "get_call_template"),
@@ -37,6 +37,9 @@ PRIVATE_METHODS = [
     (dufunc.DUFunc, "match_signature"),
     (ufunc_base.UfuncBase, "find_ewise_function"),
     (GUFunc, "_compile_for_argtys"),
+    (wrappers, "_GufuncWrapper"),
+    (GUFuncWrapper, "_build_wrapper"),
+    (GUFuncWrapper, "gen_loop_body"),
     (GUFunc, "_get_function_type"),
     (ufuncbuilder.UFuncDispatcher, "compile"),
     (cpu.CPUContext, "load_additional_registries"),
