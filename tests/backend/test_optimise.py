@@ -416,3 +416,20 @@ SHARED_EXIT = LOOP.replace("label %done", "label %exit").replace("done:", "exit:
 def test_the_checks_find_faults(text: str) -> None:
     with pytest.raises(AssertionError):
         check_normal_form(text)
+
+
+def test_what_must_not_be_inlined_stays():
+    text = """
+define i64 @entry(i64 %n) {
+  %a = call i64 @kept(i64 %n)
+  ret i64 %a
+}
+
+define i64 @kept(i64 %n) #0 {
+  %a = mul i64 %n, %n
+  ret i64 %a
+}
+
+attributes #0 = { noinline nounwind }
+"""
+    assert "@kept(" in scalarise(text, keep=("entry",))

@@ -239,6 +239,15 @@ def products(a, m, w):
     return s
 
 
+@PROGRAMS.at(floats(12, 3), floats(3, 3))
+@njit(parallel=True)
+def library_products(a, b):
+    out = np.zeros((12, 3))
+    for i in prange(a.shape[0]):
+        out[i] = np.dot(np.ascontiguousarray(b.T), a[i])
+    return out
+
+
 @PROGRAMS.at(floats(6), 3)
 @njit(parallel=True)
 def branches_and_whiles(a, n):
