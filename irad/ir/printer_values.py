@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.keywords import CAST_OPCODES
@@ -24,6 +26,8 @@ from irad.ir.values import (
     Undef,
     Value,
 )
+
+_LONGEST: Final = 1000  # bytes; LLVM reads 1,024 of a local name, a suffix may follow
 
 
 class Names(dict[Value, str]):
@@ -129,14 +133,15 @@ def module_names(module: Module) -> Names:
 def function_names(function: Function, outer: Names) -> Names:
     """Names and numbers of everything local: parameters, blocks and results share one count, as in LLVM.
 
-    Of several values with one name the first keeps it, the others get `.1`, `.2`, … behind it.
+    Of several values with one name the first keeps it, the others get `.1`, `.2`, … behind it. Names are cut where LLVM
+    would not read them.
     """
     names = Names(outer)
     taken: set[str] = set()
     again: list[Value] = []
     number = 0
     for value in _locals(function):
-        name = value.name
+        name = _legible(value.name)
         if name is None:
             names[value] = f"%{number}"
             number += 1
@@ -147,7 +152,7 @@ def function_names(function: Function, outer: Names) -> Names:
             names[value] = f"%{spell_name(name)}"
     counts: dict[str, int] = {}
     for value in again:
-        stem = value.name or ""
+        stem = _legible(value.name) or ""
         count = counts.get(stem, 0) + 1
         while f"{stem}.{count}" in taken:
             count += 1
@@ -155,6 +160,13 @@ def function_names(function: Function, outer: Names) -> Names:
         taken.add(f"{stem}.{count}")
         names[value] = f"%{spell_name(f'{stem}.{count}')}"
     return names
+
+
+def _legible(name: str | None) -> str | None:
+    """The name, or its beginning; labels are made of mangled symbols, which hold the types of all arguments."""
+    if name is None or len(name) <= _LONGEST // 4:
+        return name
+    return name.encode("utf-8", "surrogateescape")[:_LONGEST].decode("utf-8", "surrogateescape")
 
 
 def _locals(function: Function) -> list[Value]:

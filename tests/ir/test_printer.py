@@ -1,3 +1,4 @@
+import llvmlite.binding
 import pytest
 
 from irad.errors import InternalError
@@ -89,6 +90,15 @@ def test_equal_names_get_suffixes():
         "%x.1 = fmul double %x, %x",
         "%x.2 = fmul fast double %x.1, %x.1",
     ]
+
+
+def test_names_are_cut_to_what_llvm_reads():
+    long = "é" * 1500
+    function = square("x", long + "a", long + "b")
+    names = [line.partition(" =")[0] for line in lines(function) if "fmul" in line]
+    assert len(set(names)) == 2
+    parsed = llvmlite.binding.parse_assembly(print_function(function))
+    assert len({i.name for b in parsed.get_function("f").blocks for i in b.instructions if i.opcode == "fmul"}) == 2
 
 
 def test_a_suffix_does_not_take_a_name_that_is_in_use():
