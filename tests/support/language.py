@@ -161,7 +161,7 @@ def serial_prange(x):
     return s
 
 
-@feature(CONTROL, "parallel=True: prange", X, outcome=REFUSED, why="a parallel loop (parallel=True)")
+@feature(CONTROL, "parallel=True: prange", X)
 @njit(parallel=True)
 def parallel_loop(x):
     s = 0.0
@@ -170,7 +170,7 @@ def parallel_loop(x):
     return s
 
 
-@feature(CONTROL, "parallel=True: array expressions", X, outcome=REFUSED, why="a parallel loop (parallel=True)")
+@feature(CONTROL, "parallel=True: array expressions", X)
 @njit(parallel=True)
 def parallel_array(x):
     return (x * x + 1.0).sum()
