@@ -30,6 +30,8 @@ _DECIDED = re.compile(
     rf"\(\w+ (?P<a>{_LITERAL}), \w+ (?P<b>{_LITERAL})\)(?: #\d+)?"
 )
 
+_DECLARATION = re.compile(rf"^(?:; Function Attrs:[^\n]*\n)?declare [^\n]*@{re.escape(_PREFIX)}[^\n]*\n", re.MULTILINE)
+
 
 def hide(text: str) -> str:
     """A module's text with its comparisons for equality as calls."""
@@ -63,4 +65,4 @@ def reveal_decided(text: str) -> str | None:
 
 def reveal(text: str) -> str:
     """The text with all calls as comparisons again."""
-    return _CALL.sub(r"= fcmp \g<predicate> \g<type> \g<a>, \g<b>", text)
+    return _DECLARATION.sub("", _CALL.sub(r"= fcmp \g<predicate> \g<type> \g<a>, \g<b>", text))

@@ -30,7 +30,7 @@ def test_what_is_hidden():
     assert equality.reveal_decided(hidden) is None
     revealed = equality.reveal(hidden)
     assert "%c = fcmp oeq double %x, 0x4000000000000000 , !dbg !0" in revealed
-    assert "call" not in revealed
+    assert "irad." not in revealed
 
 
 def test_a_module_without_comparisons_stays_the_same():
@@ -59,7 +59,7 @@ define double @f(double %x) {
 def test_a_comparison_that_inlining_decides_is_folded():
     for special, expected in (("1.0", "ret double %x"), ("2.0", "fmul double %x, %x")):
         text = scalarise(equality.hide(BRANCH.replace("SPECIAL", special)), keep=("f",))
-        assert "irad.fcmp" not in text
+        assert "irad." not in text
         assert "fcmp" not in text
         assert expected in text
 

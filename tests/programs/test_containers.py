@@ -90,7 +90,7 @@ def constant_tables(names, weights, a):
     return sums["a"] * sums["b"] + sums["c"] * weights.get("z", 2.0)
 
 
-@MORE.at(TABLES, floats(2))
+@MORE.at(TABLES, floats(2), argnums=(1,))
 @njit
 def constant_list_of_arrays(tables, a):
     s = 0.0
@@ -119,8 +119,8 @@ def test_a_constant_dictionary_takes_no_active_value() -> None:
         irad.grad(inserted, 1)(Dict.empty(types.int64, types.float64), np.ones(2))
 
 
-@PROGRAMS.at(TABLES, WEIGHTS, floats(2), True)
-@PROGRAMS.at(TABLES, WEIGHTS, floats(2), False)
+@PROGRAMS.at(TABLES, WEIGHTS, floats(2), True, argnums=(2,))
+@PROGRAMS.at(TABLES, WEIGHTS, floats(2), False, argnums=(2,))
 @njit
 def constants_of_two_origins(tables, weights, a, first):
     own, named = List([np.ones(2)]), {"a": 2.5}

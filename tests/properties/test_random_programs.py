@@ -14,7 +14,7 @@ from irad.testing.check_program import check_program
 from irad.testing.random_programs import Program, random_program
 from irad.testing.reduce_program import reduce_program
 
-COUNT = int(os.environ.get("IRAD_RANDOM_PROGRAMS", "60"))
+COUNT = int(os.environ.get("IRAD_RANDOM_PROGRAMS", "200"))
 
 
 def failure(program: Program) -> str | None:

@@ -90,12 +90,20 @@ def _is_known(value: Any, known: set[Any]) -> bool:
         return False
 
 
+def _is_of_numba(template: Any) -> bool:
+    """Whether Numba itself brings it; other tests of the same process register methods of their own."""
+    overload = getattr(template, "_overload_func", template)
+    return str(overload.__module__).startswith("numba.")
+
+
 def _members(context: Any) -> Iterator[str]:
     for numba_type, templates in context._attributes.items():
         prefix = _TYPES.get(numba_type)
         if isinstance(numba_type, types.TypeRef) and numba_type.instance_type in _CONSTRUCTORS:
             prefix = _CONSTRUCTORS[numba_type.instance_type]
         for template in templates if prefix else ():
+            if not _is_of_numba(template):
+                continue
             attribute = getattr(template, "_attr", None)
             found = (
                 [attribute]
