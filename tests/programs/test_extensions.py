@@ -210,7 +210,7 @@ def smoothed(u):
     return 0.25 * u[-1, 0] + 0.5 * u[0, 0] * u[0, 1] + 0.25 * u[1, 0]
 
 
-@stencil(cval=1.0, neighborhood=((-2, 2),))
+@stencil(cval=1.0, neighborhood=((-2, 2),), standard_indexing=("w",))
 def windowed(u, w):
     s = 0.0
     for i in range(-2, 3):
