@@ -57,7 +57,7 @@ def copy_arguments(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(_copy(argument, owners) for argument in arguments)
 
 
-def same_bits(a: object, b: object) -> bool:
+def same_bits(a: Any, b: Any) -> bool:
     """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
     if isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):
         return len(a) == len(b) and all(map(same_bits, a, b))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from irad import Active, Const, Duplicated, MixedDuplicated, Reverse, ReverseWit
 PARTICLE = np.dtype([("k", np.int8), ("m", np.float64), ("v", np.float64, (2,))])
 
 
-def particle(k: int, m: float, *v: float) -> np.void:
+def particle(k: int, m: float, *v: float) -> Any:
     return np.array((k, m, v), PARTICLE)[()]
 
 

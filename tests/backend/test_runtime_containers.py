@@ -149,7 +149,8 @@ class Table:
         while self.entries and self.entries[-1] is None:
             self.entries.pop()
         cell = self.lib.call("dict_pop", self.struct.ctypes.data, STATUS(0 if self.entries else -4), result=POINTER)
-        assert cell == (self.cells.pop(self.entries.pop()) if self.entries else None)
+        last = self.entries.pop() if self.entries else None
+        assert cell == (None if last is None else self.cells.pop(last))
 
     def check(self) -> None:
         for entry, key in enumerate(self.entries):

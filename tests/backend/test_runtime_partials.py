@@ -62,7 +62,8 @@ class Lanes:
         """Address, start, size, delta."""
         start = WINDOWS + WINDOW * array
         words = self.records[lane, start : start + 24].view(np.int64)
-        return self.records[lane, start:].ctypes.data, *map(int, words)
+        first, size, delta = map(int, words)
+        return self.records[lane, start:].ctypes.data, first, size, delta
 
     def add(self, lane: int, array: int, address: int, amount: float, suffix: str = "f64") -> None:
         number = ctypes.c_double if suffix == "f64" else ctypes.c_float

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from typing import Any
 
 import llvmlite.binding as llvm
 import pytest
@@ -19,7 +20,7 @@ D = ctypes.c_double
 LIBM = ctypes.CDLL("libm.so.6")
 
 
-def function(name: str, *arguments: type, library: ctypes.CDLL = LIBM) -> ctypes._CFuncPtr:
+def function(name: str, *arguments: type, library: ctypes.CDLL = LIBM) -> Any:
     found = library[name]
     found.argtypes, found.restype = arguments, D
     return found
@@ -32,7 +33,7 @@ lgamma = function("lgamma", D)
 significand = function("significand", D)
 
 
-def address_of(pointer: ctypes._CFuncPtr) -> int:
+def address_of(pointer: Any) -> int:
     address = ctypes.cast(pointer, ctypes.c_void_p).value
     assert address is not None
     return address
@@ -123,7 +124,8 @@ def cubed(x):
     return x**3
 
 
-through_address = ctypes.CFUNCTYPE(D, D)(cubed.address)
+address: Any = cubed.address
+through_address = ctypes.CFUNCTYPE(D, D)(address)
 
 
 through_ctypes_of_the_callback = cubed.ctypes

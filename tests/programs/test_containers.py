@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+from typing import Any
 
 import numba.typed
 import numpy as np
@@ -346,7 +347,7 @@ def busy(a):
 
 
 @pytest.mark.parametrize("plan", ["default", "save_all"])
-def test_references_balance(plan: str) -> None:
+def test_references_balance(plan: Any) -> None:
     statistics = importlib.import_module("numba.core.runtime._nrt_python")
     statistics.memsys_enable_stats()
     try:

@@ -205,7 +205,7 @@ def decayed(x, rate, result):
         result[i] = held
 
 
-@stencil
+@stencil()
 def smoothed(u):
     return 0.25 * u[-1, 0] + 0.5 * u[0, 0] * u[0, 1] + 0.25 * u[1, 0]
 

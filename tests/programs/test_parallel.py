@@ -16,6 +16,8 @@ import irad
 from irad.testing.catalogue import Case, Catalogue, floats
 from irad.testing.check_gradient import check_gradient
 
+THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+
 PROGRAMS = Catalogue()
 
 
@@ -407,7 +409,7 @@ def test_objects_beside_active_arrays_are_refused():
     assert caught.value.location.file == __file__
 
 
-@pytest.mark.skipif(numba.config.NUMBA_NUM_THREADS < 2, reason="one thread: Numba leaves the exception behind")
+@pytest.mark.skipif(THREADS < 2, reason="one thread: Numba leaves the exception behind")
 def test_what_an_iteration_raises_ends_its_chunk():
     """As in the plain function: Numba's threads lose the exception, the rest of the chunk is left out."""
     a = np.array([1.0, 4.0, 9.0, 16.0, -1.0, 25.0])
@@ -417,7 +419,7 @@ def test_what_an_iteration_raises_ends_its_chunk():
         value, pullback = irad.vjp(callee_that_may_raise, a)
         [gradient] = pullback(np.ones(6))
     finally:
-        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+        numba.set_num_threads(THREADS)
     assert np.array_equal(value, plain)
     assert np.array_equal(plain, [1.0, 2.0, 3.0, 4.0, 0.0, 0.0])
     assert np.array_equal(gradient, [10.5, 0.25, 1 / 6, 0.125, 0.0, 0.0])

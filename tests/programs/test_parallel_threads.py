@@ -15,6 +15,8 @@ from numba import njit, prange
 import irad
 from irad.testing.catalogue import floats
 
+THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -44,7 +46,7 @@ def gradients(threads: int, runs: int = 5) -> list[tuple[bytes, ...]]:
         derivative = irad.value_and_grad(model, argnums=(0, 1, 3))
         results = [derivative(*arguments()) for _ in range(runs)]
     finally:
-        numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+        numba.set_num_threads(THREADS)
     return [(np.float64(v).tobytes(), *(np.asarray(g).tobytes() for g in found)) for v, found in results]
 
 
@@ -56,7 +58,7 @@ def close(one: tuple[bytes, ...], other: tuple[bytes, ...]) -> bool:
 def check_threads() -> None:
     """Every number of threads: the same bits in each run, the primal's value, the gradient of one thread."""
     [single, *_] = gradients(1, 1)
-    for threads in range(1, numba.config.NUMBA_NUM_THREADS + 1):
+    for threads in range(1, THREADS + 1):
         first, *others = gradients(threads)
         assert all(other == first for other in others), threads
         assert close(first, single), threads

@@ -183,9 +183,9 @@ def random_array(kind: str, *shape: int, seed: int = 0) -> np.ndarray:
     return (real + 1j * rng.normal(size=shape) if kind in "cz" else real).astype(DTYPE[kind])
 
 
-def factor(kind: str, value: float) -> complex:
+def factor(kind: str, value: complex) -> complex:
     """A number of the kind's type; a complex one with an imaginary part, unless it is 0 or 1."""
-    return complex(value, 0.75 if value not in (0, 1) else 0) if kind in "cz" else value
+    return value + 0.75j * (value not in (0, 1)) if kind in "cz" else value
 
 
 def conj_t(a: np.ndarray) -> np.ndarray:

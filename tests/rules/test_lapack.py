@@ -37,7 +37,7 @@ def _lapack_is_loaded():
 
 def fortran(kind: str, *shape: int, seed: int = 0, shift: float = 0.0) -> np.ndarray:
     matrix = random_array(kind, *shape, seed=seed)
-    return np.asfortranarray(matrix + (shift * np.eye(*shape) if shift else 0.0), dtype=DTYPE[kind])
+    return np.asfortranarray(matrix + (shift * np.eye(shape[0], shape[-1]) if shift else 0.0), dtype=DTYPE[kind])
 
 
 def check(
@@ -83,7 +83,9 @@ def check(
             moved[1][position][place] -= 1e-6
             expected[place] = (loss(*moved[0]) - loss(*moved[1])) / 2e-6
         scale = max(1.0, float(np.abs(expected).max()))
-        np.testing.assert_allclose(shadows[index], expected, atol=scale * TOLERANCE[kind], rtol=0)
+        found = shadows[index]
+        assert found is not None
+        np.testing.assert_allclose(found, expected, atol=scale * TOLERANCE[kind], rtol=0)
 
 
 def pivots(size: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import builtins
 import cmath
 import functools
 import heapq
+import importlib
 import math
 import operator
 import random
@@ -29,7 +30,7 @@ _MODULES: Final = {
     "np.random": np.random,
     "np.lib.stride_tricks": np.lib.stride_tricks,
     "np.polynomial.polynomial": np.polynomial.polynomial,
-    "np.polynomial.polyutils": np.polynomial.polyutils,
+    "np.polynomial.polyutils": importlib.import_module("numpy.polynomial.polyutils"),
     "math": math,
     "cmath": cmath,
     "operator": operator,

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numba
 import numpy as np
 import pytest
-from numba import types
+from numba import typed, types
 from numba.core.errors import NumbaError
 from numba.extending import overload
 from numba.typed import Dict, List
@@ -43,13 +43,13 @@ ARGUMENTS: Final = {
     "m": lambda: np.array([True, False, True, True, False]),
     "t": lambda: "gradient",
     "g": lambda: np.random.default_rng(5),
-    "M": lambda: memoryview(floats(5)),
+    "M": lambda: floats(5).data,
 }
 """The free names of a use, each with what makes its value."""
 
 _SCOPE: Final = {
     "np": np, "math": math, "cmath": cmath, "operator": operator, "random": random, "functools": functools,
-    "heapq": heapq, "numba": numba, "List": List, "Dict": Dict, "Set": getattr(numba.typed, "Set", None),
+    "heapq": heapq, "numba": numba, "List": List, "Dict": Dict, "Set": getattr(typed, "Set", None),
     "Shade": Shade, "DAY": DAY,
 }  # fmt: skip
 

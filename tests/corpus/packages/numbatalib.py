@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from irad.testing.catalogue import floats
@@ -13,7 +15,7 @@ LONG = floats(90) + np.sin(np.arange(90) / 4)
 OUT = np.zeros(24)
 
 
-def kernel(name: str, *args: object, outs: int = 1, size: int = 24, **options: object) -> Sample:
+def kernel(name: str, *args: object, outs: int = 1, size: int = 24, **options: Any) -> Sample:
     """A function whose last arguments are the arrays that it writes."""
     writes = tuple(range(len(args), len(args) + outs))
     path = f"numbatalib._func.ta_{name}:_{name}_kernel"
