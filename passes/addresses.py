@@ -138,69 +138,7 @@ def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = 
     whole records agrees with its start. ``bases`` are values known to point to the start of an object, beside
     parameters and local variables.
     """
-    return _Offsets(stride, bases, _MOST_STEPS).of(pointer, frozenset())
-
-
-@dataclass(slots=True)
-class _Offsets:
-    stride: int | None
-    bases: Container[Value]
-    steps_left: int
-
-    def of(self, pointer: Value, open_phis: frozenset[Value]) -> int | None:
-        stride = self.stride
-        self.steps_left -= 1
-        if self.steps_left < 0:
-            return None
-        match pointer:
-            case GetElementPtr(operands=[base, *_]):
-                step = _advance(pointer, stride)
-                start = self.of(base, open_phis)
-                return None if step is None or start is None else _reduced(start + step, stride)
-            case Phi() | Select():
-                if pointer in open_phis:
-                    return None
-                values = pointer.operands[1:] if isinstance(pointer, Select) else pointer.operands
-                found = {
-                    self.of(v, open_phis | {pointer})
-                    for v in values
-                    if not _advances_by_whole_records(v, pointer, stride)
-                }
-                return found.pop() if len(found) == 1 else None
-            case Parameter() | Alloca() | GlobalVariable():
-                return 0
-            case _:
-                return 0 if stride is not None or pointer in self.bases else None
-
-
-def _advances_by_whole_records(value: Value, phi: Value, stride: int | None) -> bool:
-    if not isinstance(value, GetElementPtr) or value.operands[0] is not phi:
-        return False
-    return _advance(value, stride) == 0
-
-
-def _advance(gep: GetElementPtr, stride: int | None) -> int | None:
-    """Bytes a getelementptr adds, reduced."""
-    total = 0
-    type_: Type = gep.source_type
-    for position, index in enumerate(gep.operands[1:]):
-        if position > 0:
-            if isinstance(type_, StructType | NamedStructType):
-                if not isinstance(index, ConstantInt):
-                    return None
-                total += types.field_offsets(type_)[index.value]
-                type_ = types.struct_body(type_).elements[index.value]
-                continue
-            if not isinstance(type_, ArrayType):
-                return None
-            type_ = type_.element
-        size = types.size_of(type_)
-        if isinstance(index, ConstantInt):
-            total += size * index.value
-        elif stride is None or size % stride:
-            return None
-    return _reduced(total, stride)
-
-
-def _reduced(offset: int, stride: int | None) -> int:
-    return offset if stride is None else offset % stride
+    found = position(pointer, bases if stride is None else EVERYTHING)
+    if stride is None:
+        return found.exact
+    return found.offset % stride if found.period % stride == 0 else None
