@@ -20,8 +20,9 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.derivative import GeneratedPair, generate
 from irad.passes.prepare import prepare
+from irad.passes.program import Pair
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request
-from irad.passes.unit import PointerVariant
+from irad.passes.unit import PointerVariant, Variant
 from irad.ruleset.registry import Registry
 
 __all__ = [
@@ -33,11 +34,30 @@ __all__ = [
     "ParameterKind",
     "PointerVariant",
     "Request",
+    "RuledPair",
     "derive",
 ]
 
 _NUMBA = f"{os.sep}numba{os.sep}"
 Observer = Callable[[str, Module, tuple[GeneratedPair, ...]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RuledPair:
+    """A pair that somebody else has to define, by a rule for the function `primal`.
+
+    Attributes:
+        variant: what it is for.
+        primal: symbol of the function that has the rule.
+        augmented, reverse: symbols to define, of the types that `irad.passes.unit` states for the variant.
+        frame_size: symbol of a constant i64 to define: the bytes of frame that both share.
+    """
+
+    variant: Variant
+    primal: str
+    augmented: str
+    reverse: str
+    frame_size: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +72,7 @@ class Derivative:
         pointers: the tables that calls through pointers look up; by symbol, which the caller resolves.
         shadows: indices of the primal's parameters whose shadow ``augmented`` takes, in order. Those of kind CONST get
             zeroed memory of the same extent: a pointer may lead there or to active memory.
+        ruled: the pairs that the text only declares.
     """
 
     text: str
@@ -60,6 +81,7 @@ class Derivative:
     frame_size: int
     shadows: tuple[int, ...]
     pointers: Mapping[str, PointerVariant]
+    ruled: tuple[RuledPair, ...] = ()
 
 
 def derive(
@@ -93,10 +115,11 @@ def derive(
         if check:
             verify(module)
         try:
-            pairs = generate(module, request, registry)
+            generated = generate(module, request, registry)
         except IradError as error:
             locate(error, module)
             raise
+        pairs = generated.pairs
         _clean(module, pairs)
         if observer is not None:
             observer("derivative", module, pairs)
@@ -108,8 +131,21 @@ def derive(
         assert entry.augmented.name is not None
         assert entry.reverse.name is not None
         text = print_module(module)
-        tables = {name: variant for pair in pairs for name, variant in pair.tables.items()}
-    return Derivative(text, entry.augmented.name, entry.reverse.name, size.value, entry.shadows, tables)
+    return Derivative(
+        text,
+        entry.augmented.name,
+        entry.reverse.name,
+        size.value,
+        entry.shadows,
+        generated.tables,
+        tuple(map(_ruled_pair, generated.ruled)),
+    )
+
+
+def _ruled_pair(pair: Pair) -> RuledPair:
+    primal, augmented, reverse, size = pair.variant.function, pair.augmented, pair.reverse, pair.frame_size
+    names = [str(value.name) for value in (primal, augmented, reverse, size)]
+    return RuledPair(pair.variant, *names)
 
 
 def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> Module:

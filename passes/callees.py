@@ -10,7 +10,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
 from irad.ir.values import InlineAsm
-from irad.ruleset.interface import CallRule, Effects, Elementwise, Inactive, Origin, Rule
+from irad.ruleset.interface import CallRule, Effects, Elementwise, Inactive, Origin, PairRule
 from irad.ruleset.registry import Registry
 
 
@@ -28,7 +28,7 @@ class Pointer:
     function_type: FunctionType
 
 
-Callee: TypeAlias = Function | Rule | Unknown | Pointer
+Callee: TypeAlias = Function | Elementwise | Inactive | CallRule | Unknown | Pointer
 
 PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
 READS, WRITES = "irad.reads", "irad.writes"  # attributes of a function whose effects are known: parameter numbers
@@ -36,20 +36,27 @@ _NO_EFFECTS = Effects(result=Origin.UNKNOWN, other=False)
 
 
 def resolve(call: CallSite, registry: Registry) -> Callee:
-    """The meaning of a call. A rule wins over a body."""
+    """The meaning of a call. A rule wins over a body; a function whose pair comes from outside is one with a body."""
     callee = call.callee
     if isinstance(callee, InlineAsm):
         return Unknown("inline assembly")
     if not isinstance(callee, Function) or callee.name is None:
         return Pointer(call.function_type)
     rule = registry.lookup(callee.name)
+    if isinstance(rule, PairRule):
+        return callee
     if rule is not None:
         return rule
     return callee if not callee.is_declaration else Unknown(callee.name)
 
 
+def is_from_outside(function: Function, registry: Registry) -> bool:
+    """Whether the pair of a function is not generated but comes from a rule that a user wrote."""
+    return function.name is not None and isinstance(registry.lookup(function.name), PairRule)
+
+
 def effects_of(callee: Callee) -> Effects | None:
-    """What a ruled callee does to memory, or one with a summary; None for other bodies, for pointers and unknown."""
+    """What a ruled callee does to memory, or one with a summary; None for all others."""
     match callee:
         case Elementwise():
             return _NO_EFFECTS

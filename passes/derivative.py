@@ -43,16 +43,30 @@ from irad.ruleset.registry import Registry
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPair:
-    """A finished pair with its analyses, for reports; ``tables`` are those of all pairs finished so far."""
+    """A finished pair with its analyses, for reports."""
 
     pair: Pair
     unit: Unit
     plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """What was added to a module.
+
+    Attributes:
+        pairs: the pair of the entry first.
+        tables: what calls through pointers look up, by symbol.
+        ruled: pairs that are called and come from elsewhere.
+    """
+
+    pairs: tuple[GeneratedPair, ...]
     tables: Mapping[str, PointerVariant]
+    ruled: tuple[Pair, ...]
 
 
-def generate(module: Module, request: Request, registry: Registry) -> tuple[GeneratedPair, ...]:
-    """Adds the derivatives of the requested entry (the first) and of all callees it needs to the module."""
+def generate(module: Module, request: Request, registry: Registry) -> Generated:
+    """Adds the derivatives of the requested entry and of all callees it needs to the module."""
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
     program = Program(module, registry, request, loops)
     entry = module.functions[request.entry]
@@ -78,12 +92,13 @@ def generate(module: Module, request: Request, registry: Registry) -> tuple[Gene
             continue
         known = unit if pair.variant is variant else analyse(program, pair.variant)
         plan = generate_pair(program, known, pair)
-        finished.append(GeneratedPair(pair, known, plan, {str(t.name): v for v, t in program.tables.items()}))
+        finished.append(GeneratedPair(pair, known, plan))
     units = {generated.pair: generated.unit for generated in finished}
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])
     launch_loops(module)
-    return tuple(finished)
+    tables = {str(table.name): variant for variant, table in program.tables.items()}
+    return Generated(tuple(finished), tables, tuple(program.ruled))
 
 
 def analyse(program: Program, variant: Variant) -> Unit:

@@ -49,7 +49,7 @@ from irad.ir.values import (
     zero,
 )
 from irad.passes.alias_scopes import AliasScopes
-from irad.passes.callees import Pointer, effects_of, resolve
+from irad.passes.callees import Pointer, effects_of, is_from_outside, resolve
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import Pair, Program
@@ -455,6 +455,8 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | No
     if not takes_part(unit, call):
         return None
     variant = Variant(callee, *_kinds(unit, call, loop), *_result_kinds(unit, call))
+    if is_from_outside(callee, unit.registry):
+        return replace(variant, overwritten=_overwritten(unit, call), result_is_read=_result_is_read(call))
     if loop is None or unit.everything:
         return variant
     return replace(variant, stays=_staying(unit, call), apart=_apart(unit, call))
@@ -484,6 +486,18 @@ def _result_kinds(unit: Unit, call: CallSite) -> tuple[bool, bool]:
     """Whether the result is active, and whether it is a pointer with a shadow."""
     has_shadow = isinstance(call.type, PointerType) and unit.activity.has_shadow(call)
     return call in unit.activity.active, has_shadow
+
+
+def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
+    """The arguments whose memory may change, or end, between the call and its reverse."""
+    pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
+    return frozenset(i for i, p in pointers if unit.everything or unit.effects.is_overwritten(p, call))
+
+
+def _result_is_read(call: CallSite) -> bool:
+    """Whether anything is done with memory that the call's first argument, where Numba returns a value, points to."""
+    place = call.arguments[0] if call.arguments else None
+    return not isinstance(place, Alloca) or any(user is not call for user in place.users)
 
 
 def _staying(unit: Unit, call: CallSite) -> frozenset[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, Ret
 from irad.ir.module import Function
-from irad.passes.callees import effects_of, resolve
+from irad.passes.callees import effects_of, is_from_outside, resolve
 from irad.passes.forward import Forward
 from irad.passes.objects import ObjectKind, PointsTo
 from irad.passes.runtime import ARENA_DEFER, runtime_function
@@ -55,6 +55,8 @@ def _moved_or_handed_on(call: CallSite, points_to: PointsTo, registry: Registry)
     callee = resolve(call, registry)
     effects = effects_of(callee)
     mask = 0
+    if isinstance(callee, Function) and is_from_outside(callee, registry):
+        return mask  # what calls the rule holds references of its own
     if effects is None:
         for argument in call.arguments:
             mask |= points_to.reachable(points_to.mask(argument))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
+from irad.passes.callees import is_from_outside
 from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
 from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
@@ -36,7 +37,12 @@ class Pair:
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """The module under construction and the pairs in it; ``loops`` are the bodies of its parallel loops."""
+    """The module under construction and the pairs in it.
+
+    Attributes:
+        loops: the bodies of its parallel loops.
+        pending: pairs that are declared and not yet generated. ruled: those that come from outside.
+    """
 
     module: Module
     registry: Registry
@@ -44,6 +50,7 @@ class Program:
     loops: Loops = field(default_factory=dict)
     pairs: dict[Variant, Pair] = field(default_factory=dict)
     pending: list[Pair] = field(default_factory=list)
+    ruled: list[Pair] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
     tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
 
@@ -64,17 +71,20 @@ class Program:
             return found
         if shadows is None:
             shadows = shadowed(variant.kinds)
+        is_ruled = is_from_outside(variant.function, self.registry)
         name = f"{variant.function.name}.irad{len(self.pairs)}"
-        augmented = self.module.define(f"{name}.augmented", augmented_type(variant, shadows))
-        reverse = self.module.define(f"{name}.reverse", reverse_type(variant))
-        size = GlobalVariable(types.PTR, f"{name}.frame", value_type=types.I64, constant=True, prefix=("internal",))
+        make = self.module.declare if is_ruled else self.module.define
+        augmented = make(f"{name}.augmented", augmented_type(variant, shadows))
+        reverse = make(f"{name}.reverse", reverse_type(variant))
+        linkage = "external" if is_ruled else "internal"
+        size = GlobalVariable(types.PTR, f"{name}.frame", value_type=types.I64, constant=True, prefix=(linkage,))
         assert size.name is not None
         self.module.globals[size.name] = size
-        for function in (augmented, reverse):
-            function.prefix = ("internal",) if not variant.is_entry else ()
+        if not is_ruled and not variant.is_entry:
+            augmented.prefix = reverse.prefix = ("internal",)
         pair = Pair(variant, augmented, reverse, size, shadows)
         self.pairs[variant] = pair
-        self.pending.append(pair)
+        (self.ruled if is_ruled else self.pending).append(pair)
         return pair
 
     def table(self, variant: PointerVariant) -> GlobalVariable:

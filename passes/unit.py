@@ -32,6 +32,8 @@ class Variant:
         is_lane: of the function of a parallel loop, what one lane does rather than all of them.
         stays: parameters whose memory stays as it is until the reverse sweep, but for what the function itself writes.
         apart: pairs of parameters whose memory does not overlap.
+        overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
+        result_is_read: of such a function, whether the primal's value is used.
     """
 
     function: Function
@@ -43,6 +45,8 @@ class Variant:
     is_lane: bool = False
     stays: frozenset[int] = frozenset()
     apart: frozenset[tuple[int, int]] = frozenset()
+    overwritten: frozenset[int] = frozenset()
+    result_is_read: bool = True
 
     @property
     def function_type(self) -> FunctionType:

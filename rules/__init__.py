@@ -1,8 +1,13 @@
-"""The built-in rules. ``ALL`` is what a default registry holds."""
+"""The built-in rules. ``ALL`` is what a default registry holds.
+
+``irad.rules`` is also where users find what they need to write rules of their own; see `irad.api.rules`. Those names
+load on first use, for the rules themselves know no compiler.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
 from irad.rules import (
     blas,
@@ -23,6 +28,11 @@ from irad.rules import (
 )
 from irad.ruleset.interface import Rule
 
+if TYPE_CHECKING:
+    from irad.api.rules import AugmentedReturn, RuleConfig, augmented_primal, forward, is_active, remove, reverse
+
+__all__ = ["ALL", "AugmentedReturn", "RuleConfig", "augmented_primal", "forward", "is_active", "remove", "reverse"]
+
 ALL: Final[tuple[Rule, ...]] = (
     *elementwise.RULES,
     *scipy_special.RULES,
@@ -40,3 +50,11 @@ ALL: Final[tuple[Rule, ...]] = (
     *typed_list.RULES,
     *typed_dict.RULES,
 )
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'irad.rules' has no attribute {name!r}")
+    value: object = getattr(import_module("irad.api.rules"), name)
+    globals()[name] = value
+    return value

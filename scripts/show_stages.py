@@ -59,7 +59,7 @@ def main() -> None:
     show("1 normal form, prepared", print_function(entry))
     variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
     show("2 analyses", "\n".join(explanations(analyse(Program(module, registry, request), variant))))
-    (made, *_) = generate(module, request, registry)
+    (made, *_) = generate(module, request, registry).pairs
     show("3 forward sweep", print_function(made.pair.augmented))
     show("4 reverse sweep", print_function(made.pair.reverse))
     reasons = [f"{format_value(v)}: {made.plan.explain(v)}" for v in made.plan.reasons]

@@ -118,13 +118,17 @@ def _reaches(calls: dict[str, list[str]], start: str, goal: str) -> bool:
 
 
 def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) -> None:
-    """Only ``keep`` stays visible."""
+    """Only ``keep`` stays visible.
+
+    Of what is visible and stays a call LLVM must not know the body: it passes poison where an argument is not used.
+    """
     for function in module.functions:
         if function.is_declaration:
             continue
         function.linkage = "external" if function.name in keep else "internal"
         if function.name in noinline:
             function.add_function_attribute("noinline")
+            function.linkage = "weak_odr" if function.name in keep else "internal"
 
 
 def _scalar_pass_builder() -> Any:

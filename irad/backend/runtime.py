@@ -30,6 +30,9 @@ from irad.errors import BackendError
 TOP: Final = 0
 END: Final = 8
 FAILED: Final = 16  # i32
+PENDING: Final = 192  # ptr
+PENDING_CODE: Final = 200  # i32
+RULE_RAISED: Final = 3  # reason in FAILED: the reverse of a rule raised what is pending
 
 TLS_KEY_SYMBOL: Final = "irad.tls_key"
 

@@ -31,8 +31,8 @@ from typing import Final
 TYPES: Final = """\
 ; top, end, failed, current chunk, innermost mark, bytes in the chunks up to the current one, number of outermost
 ; closes, bytes in all chunks, root mark, head of the first chunk, lowest byte of the thread's stack, bytes of stack to
-; leave free, spare arenas for lanes, next spare one after this
-%irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64, ptr, ptr }
+; leave free, spare arenas for lanes, next spare one after this, exception that the reverse of a rule raised, its status
+%irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64, ptr, ptr, ptr, i32 }
 ; previous mark, then the arena's top, chunk, bytes in chunks, then first and last deferred decref, then failed before,
 ; then the lanes opened last
 %irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32, ptr }
@@ -95,12 +95,12 @@ entry:
   %none = icmp eq ptr %arena, null
   br i1 %none, label %done, label %fill
 fill:
-  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 192, i1 false)
+  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 256, i1 false)
   %base = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 9
   call void @irad.chunk_init(ptr %base, ptr %arena, i64 %size)
   %base.end = getelementptr inbounds %irad.chunk, ptr %base, i32 0, i32 1
   %end = load ptr, ptr %base.end
-  %top = getelementptr i8, ptr %arena, i64 192
+  %top = getelementptr i8, ptr %arena, i64 256
   %end.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 1
   %chunk.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 3
   %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4

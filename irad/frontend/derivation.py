@@ -7,6 +7,7 @@ Method  load the program, check that the task makes sense for its types, derive,
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,8 @@ from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.custom import catalogue, entry
+from irad.frontend.custom.resolve import complete, registry_of
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
@@ -114,6 +117,7 @@ def derivation_of(
         IradError: the program cannot be compiled or differentiated.
     """
     with compiler_lock():
+        dispatcher = entry.caller_of(dispatcher)
         check_representable(dispatcher.py_func, argument_types)
         caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
         check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
@@ -125,9 +129,10 @@ def derivation_of(
         check_arguments(dispatcher, arguments, task)
         request = _request(program, arguments, task, arguments_may_change)
         known = dispatcher.__dict__.setdefault(_MEMO, {})
-        compiled = known.get((parameter_types, request))
+        key = parameter_types, request, catalogue.epoch()
+        compiled = known.get(key)
         if compiled is None:
-            compiled = known[parameter_types, request] = _compile(program, request, task.options.verify)
+            compiled = known[key] = _compile(program, request, task.options.verify)
         return Derivation(
             task,
             argument_types,
@@ -184,13 +189,20 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
         if pairs:
             written.update(written_parameters(pairs[0].unit))
 
+    registry = registry_of(program.ruled, _registry())
     derivative = derive(
-        program.text, request, _registry(), check=verify, observer=observe, canonical_loops=canonical_loops
+        program.text, request, registry, check=verify, observer=observe, canonical_loops=canonical_loops
     )
     install(derivative.pointers, request, _registry())
     exports = (derivative.augmented, derivative.reverse)
-    library = Linkable(derivative.text, exports, program.environments, program.alive)
+    text, libraries = complete(derivative, program.ruled)
+    library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
     return Compiled(program, derivative, library, frozenset(written))
+
+
+def _functions_of(program: Program) -> frozenset[Any]:
+    functions = (function for function, _ in program.python_functions.values())
+    return frozenset(inspect.unwrap(function) for function in functions)
 
 
 _OF_ARGUMENTS = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE)

@@ -17,8 +17,9 @@ from numba.extending import intrinsic
 from irad.errors import BackendError, InternalError, IradError, SignatureError, UnsupportedError
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
+from irad.frontend.custom import catalogue
 from irad.frontend.derivation import derivation_of
-from irad.frontend.linkable import fill_environments
+from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
 from irad.frontend.numba_cpu import location_of
@@ -83,6 +84,16 @@ class DerivativeDispatcher(CPUDispatcher):
         """Numba's hook after a specialisation is compiled and before it is called."""
         fill_environments(cres.library)
         super().add_overload(cres)
+        catalogue.note_use(self, functions_of(cres.library))
+
+    def forget(self) -> None:
+        """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
+        scope = self.py_func.__globals__
+        for name, value in list(scope.items()):
+            renewed = getattr(value, "irad_renewed", None)  # it remembers what it found for the types of a call
+            if renewed is not None:
+                scope[name] = renewed()
+        self._reset_overloads()
 
     def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises a SignatureError if the call itself is at fault for Numba's TypeError."""
@@ -192,8 +203,10 @@ def make_intrinsic(
     source = f"def irad_call(irad_context, {listing}):\n    return irad_define(({listing}{',' * bool(names)}))\n"
     scope: dict[str, Any] = {"irad_define": define}
     exec(compile(source, "<irad>", "exec"), scope)
-    made: Callable[..., Any] = intrinsic(scope["irad_call"])
-    return made
+    made: Any = intrinsic(scope["irad_call"])
+    made.irad_renewed = lambda: make_intrinsic(names, define)
+    called: Callable[..., Any] = made
+    return called
 
 
 def _targets(builder: Any, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:

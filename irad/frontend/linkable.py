@@ -21,6 +21,7 @@ from irad.backend.link import check_symbols
 from irad.frontend import numba_code
 from irad.frontend.library import build_library, parse
 
+_VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 _DEFINITION = re.compile(r"^define linkonce_odr (?P<head>.*?)(?P<attributes>\) [^\n]*)\{\n.*?^\}\n", re.M | re.S)
 
 
@@ -35,14 +36,23 @@ class Linkable:
         symbols: name in the text → name to call it by.
         environments: objects behind the environment globals of the text.
         alive: whatever must live as long as code that has linked this.
+        libraries: Numba's libraries of functions that the text calls.
+        functions: the Python functions of the program that the text is the derivative of.
     """
 
     def __init__(
-        self, text: str, exports: tuple[str, ...], environments: tuple[Any, ...], alive: tuple[Any, ...]
+        self,
+        text: str,
+        exports: tuple[str, ...],
+        environments: tuple[Any, ...],
+        alive: tuple[Any, ...],
+        libraries: tuple[Any, ...] = (),
+        functions: frozenset[Any] = frozenset(),
     ) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
         self.name, self.environments, self.alive = f"irad.{digest}", environments, alive
+        self.libraries, self.functions = libraries, functions
         resident()
         # The support comes first: of what is linked *into* a module LLVM drops the linkonce_odr functions nobody calls,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
@@ -58,9 +68,14 @@ class Linkable:
         for function in module.functions:
             if function.name in self.symbols:
                 function.name = self.symbols[function.name]
-            elif not function.is_declaration and function.linkage == llvm.Linkage.external:
+            elif not function.is_declaration and function.linkage in _VISIBLE:
                 function.linkage = "internal"
         return module
+
+    def link_into(self, library: Any) -> None:
+        """Has a code library of Numba link this and what it calls."""
+        for each in (self, *self.libraries):  # callers first: LLVM drops what nobody calls yet
+            library.add_linking_library(each)
 
     def _ensure_finalized(self) -> None:
         """Numba asks before it links; there is nothing to finish."""
@@ -92,6 +107,12 @@ def fill_environments(library: Any) -> None:
     for linked in library._linking_libraries:
         if isinstance(linked, Linkable):
             numba_code.set_environments(library, linked.environments)
+
+
+def functions_of(library: Any) -> frozenset[Any]:
+    """The Python functions of which a finished library has linked derivatives."""
+    linked = (each for each in library._linking_libraries if isinstance(each, Linkable))
+    return frozenset(function for each in linked for function in each.functions)
 
 
 @cache

@@ -15,6 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, imputils
 
+from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
@@ -28,6 +29,7 @@ from irad.passes.exhaustion import EXHAUSTED, NO_PAIR
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
+RAISED_IN_LANE = ("the reverse of a rule raised an exception in a parallel loop",)
 _NO_VALUE = (
     "the function returns None for these arguments, which has no derivative",
     "ask for derivatives where it returns a value",
@@ -129,7 +131,7 @@ class Sweeps:
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
         self._record = self.memory.new_record(derivation.return_type) if is_copied else None
         self.cotangents = Cotangents(context, builder, derivation, self.flat)
-        context.active_code_library.add_linking_library(derivation.compiled.library)
+        derivation.compiled.library.link_into(context.active_code_library)
 
     def zeroed(self, llvm_type: Any) -> Any:
         """A zeroed place on the stack."""
@@ -199,10 +201,9 @@ class Sweeps:
         callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
         self.builder.call(callee, values)
 
-    def is_complete(self, arena: Any) -> Any:
-        """Whether the reverse sweep came to its end; a deep recursion may run out of stack."""
-        failed = self.declare("irad.arena_failed", ir.IntType(1), [_VOID_POINTER])
-        return self.builder.not_(self.builder.call(failed, [arena]))
+    def failure(self, arena: Any) -> Any:
+        """What the reverse sweep left in the arena's flag; 0 if it came to its end."""
+        return self.builder.load(field_of(self.builder, arena, FAILED, ir.IntType(32)))
 
     @contextmanager
     def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
@@ -267,18 +268,42 @@ def emit_call(
     with sweeps.succeeded(status, arena, "irad.arena_close"):
         good = _seed(sweeps, extras)
         sweeps.run_reverse(frame, arena)
-        complete = sweeps.is_complete(arena)
+        failure = sweeps.failure(arena)
         sweeps.close_arena("irad.arena_close", arena)
         _raise_on_bad_seed(sweeps, good)
-        with builder.if_then(builder.not_(complete), likely=False):
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure)):
             sweeps.drop_value()
             sweeps.memory.release()
-            sweeps.raise_out_of_memory()
+            raise_failure(context, builder, arena, failure)
         sweeps.memory.copy_out()
         _store_scalars(sweeps, extras)
         builder.store(_result(sweeps, extras), result)
         sweeps.memory.release_transient()
     return builder.load(result)
+
+
+def field_of(builder: Any, block: Any, offset: int, llvm_type: Any) -> Any:
+    """A pointer to what lies at a byte offset."""
+    return builder.bitcast(builder.gep(block, [cgutils.intp_t(offset)]), llvm_type.as_pointer())
+
+
+def raise_failure(context: Any, builder: Any, arena: Any, failure: Any) -> None:
+    """Ends the function because the reverse sweep did not come to its end.
+
+    Either the machine's stack was too short for it, or a rule raised an exception, which is carried on.
+    """
+    call_conv = context.call_conv
+    with builder.if_then(builder.icmp_signed("==", failure, failure.type(RULE_RAISED))):
+        exception = call_conv._get_excinfo_argument(builder.function)
+        place = field_of(builder, arena, PENDING, exception.type.pointee)
+        pending = builder.load(place)
+        builder.store(cgutils.get_null_value(pending.type), place)
+        with builder.if_then(cgutils.is_null(builder, pending)):
+            call_conv.return_user_exc(builder, RuntimeError, RAISED_IN_LANE)
+        builder.store(pending, exception)
+        code = builder.load(field_of(builder, arena, PENDING_CODE, _STATUS))
+        call_conv._return_errcode_raw(builder, code)
+    call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
 
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:

@@ -22,6 +22,8 @@ from irad.backend.optimise import scalarise
 from irad.driver import LoopArray
 from irad.errors import BackendError, SourceLocation
 from irad.frontend import numba_kernels, numba_private
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.outline import Outlined
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
@@ -40,6 +42,7 @@ class Program:
         environments: the objects behind the program's environment globals; set them when the text is loaded.
         python_functions: symbol → Python function (or the library function it implements) and its signature.
         kernels: symbol and arguments of the kernel of each parallel loop.
+        ruled: functions for which users wrote rules.
         source: where the user's function is defined.
         alive: objects whose addresses the text holds.
     """
@@ -51,6 +54,7 @@ class Program:
     environments: tuple[Any, ...] = field(repr=False)
     python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = field(repr=False)
+    ruled: tuple[Outlined, ...] = field(repr=False)
     source: SourceLocation
     alive: tuple[Any, ...] = field(repr=False)
 
@@ -58,6 +62,14 @@ class Program:
 Replacement = Callable[[str, Callable[..., Any], Any], str | None]
 
 _programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+
+
+@catalogue.when_changed
+def _forget() -> None:
+    """Drops all programs: a rule decides which calls stay calls."""
+    with numba_private.compiler_lock():
+        _programs.clear()
+        numba_private.shadow().forget_callers()
 
 
 def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: Replacement | None = None) -> Program:
@@ -135,28 +147,34 @@ def _load(compiled: Any, declared: dict[str, str], source: SourceLocation, *, wr
         entry = compiled.fndesc.mangled_name
         linked = _Linker(compiled.library, declared)
     libraries = _reachable(compiled.library, frozenset())
+    ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
     return Program(
-        text=_normal_form(linked.module, entry),
+        text=_normal_form(linked.module, (entry, *(each.symbol for each in ruled))),
         entry=entry,
         signature=compiled.signature,
         descriptor=compiled.fndesc,
         environments=linked.environments(),
         python_functions=_python_functions(libraries),
         kernels=tuple(k for library in libraries if (k := getattr(library, "kernel", None)) is not None),
+        ruled=ruled,
         source=source,
         alive=(compiled, *linked.libraries),
     )
 
 
-def _normal_form(module: Any, entry: str) -> str:
-    """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them."""
-    text = scalarise(module, keep=(entry,), noinline=(numba_kernels.RAISE,))
+def _normal_form(module: Any, keep: tuple[str, ...]) -> str:
+    """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them.
+
+    ``keep`` names the entry and the functions that stay calls.
+    """
+    noinline = (numba_kernels.RAISE, *keep[1:])
+    text = scalarise(module, keep=keep, noinline=noinline)
     if _THROUGH_POINTER.search(text) is None:
         return text
     parsed = parse_module(text)
     if not devirtualise(parsed):
         return text
-    return scalarise(print_module(parsed), keep=(entry,), noinline=(numba_kernels.RAISE,))
+    return scalarise(print_module(parsed), keep=keep, noinline=noinline)
 
 
 _THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)

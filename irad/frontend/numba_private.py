@@ -18,17 +18,21 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numba.core import cgutils, compiler, errors, lowering, sigutils, types, typing
+from numba.core import cgutils, compiler, errors, ir_utils, lowering, sigutils, types, typing
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUTarget
 from numba.core.runtime import rtsys
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
+from numba.core.typed_passes import InlineOverloads
+from numba.core.untyped_passes import InlineInlinables
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
 from numba.stencils.stencil import StencilFunc
 
 from irad.frontend import numba_kernels
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.outline import rule_of
 from irad.frontend.numba_raw import Entry, RawContext, real_context
 from irad.frontend.numba_untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
 
@@ -80,6 +84,13 @@ class Shadow:
         if self._context is None:
             self._context = RawContext(cpu_target.typing_context, "cpu")
         return self._context
+
+    def forget_callers(self) -> None:
+        """Drops what was lowered, for the meaning of calls has changed."""
+        if self._context is not None:
+            self._context.outlined.clear()
+        for _, redirect in self._redirects:
+            redirect.tables.clear()
 
     def is_here(self) -> bool:
         """Whether the calling thread compiles in the shadow now."""
@@ -148,6 +159,8 @@ class Shadow:
             (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
             (lowering.BaseLower, "_compute_def_location", _definition_location),
             (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
+            (InlineInlinables, "_do_work", _inline),
+            (InlineOverloads, "_do_work_expr", _inline_overload),
             (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
             (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
             (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
@@ -284,6 +297,30 @@ def _function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> An
     with self.builder.if_then(cgutils.is_null(self.builder, address), likely=False):
         self.return_exception(RuntimeError, exc_args=(f"{ftype} function address is null",), loc=self.loc)
     return self.builder.bitcast(address, self.context.get_value_type(ftype))
+
+
+def _inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any) -> Any:
+    """A call in Numba's own code is put in line, unless its callee has a rule."""
+    try:
+        definition = state.func_ir.get_definition(expr.func)
+    except KeyError:
+        return original(self, state, work_list, block, i, expr, worker)
+    if getattr(definition, "op", None) == "getattr":
+        callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
+    else:
+        callee = vars(definition).get("value")
+    if callee and catalogue.find(callee) is not None:
+        return False
+    return original(self, state, work_list, block, i, expr, worker)
+
+
+def _inline_overload(
+    original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any
+) -> Any:
+    """The same for library functions."""
+    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name)) is not None:
+        return False
+    return original(self, state, work_list, block, i, expr, worker)
 
 
 def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:

@@ -21,6 +21,7 @@ from numba.np.ufunc import dufunc
 from irad.backend import equality
 from irad.driver import LoopArray
 from irad.frontend import external, fixups
+from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
 from irad.ruleset.symbols import external_text
 
@@ -44,6 +45,7 @@ class RawLibrary(codegen.JITCodeLibrary):
     environment: Any = None
     function: tuple[Any, Any] | None = None
     kernel: tuple[str, tuple[LoopArray, ...]] | None = None
+    outlined: Outlined | None = None
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""
@@ -123,6 +125,7 @@ class RawContext(cpu.CPUContext):
         self._internal_codegen = RawCodegen("irad.raw")
         self._cfuncs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.libraries: weakref.WeakValueDictionary[str, RawLibrary] = weakref.WeakValueDictionary()
+        self.outlined: dict[Any, Any] = {}
 
     def refresh(self) -> None:
         """Loads Numba's lowerings, with signed ranges counting without signed wrap-around."""
@@ -134,11 +137,16 @@ class RawContext(cpu.CPUContext):
                 selector._cache.clear()
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
-        """The lowering of a call; ufuncs registered theirs only with Numba's own context."""
+        """The lowering of a call; ufuncs registered theirs only with Numba's own context.
+
+        A callee with a rule of the user is called as a function of its own.
+        """
         key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
         if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
             self._defns[key] = real_context()._defns[key]
-        return super().get_function(fn, sig, _firstcall)
+        lower = super().get_function(fn, sig, _firstcall)
+        rule = rule_of(fn)
+        return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
 
     def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""

@@ -25,6 +25,7 @@ from irad.backend.optimise import canonical_loops
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import NoRuleError, UnsupportedError
 from irad.frontend import external
+from irad.frontend.custom.resolve import complete, registry_of
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba_cpu import load_callee
 from irad.frontend.numba_private import compiler_lock
@@ -91,10 +92,12 @@ class _Table:
         request = Request(
             program.entry, variant.kinds, variant.memory, self.request.plan, strict=self.request.strict, callee=callee
         )
-        derivative = derive(program.text, request, self.registry, canonical_loops=canonical_loops)
+        registry = registry_of(program.ruled, self.registry)
+        derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)
         install(derivative.pointers, request, self.registry)
         names = (derivative.augmented, derivative.reverse)
-        library, addresses = compile_pair(derivative.text, names, program.environments, program.alive)
+        text, libraries = complete(derivative, program.ruled)
+        library, addresses = compile_pair(text, names, program.environments, (*program.alive, libraries))
         self.alive += [found, program, library]
         return _Entry(None, address, *addresses, derivative.frame_size)
 

@@ -25,7 +25,7 @@ from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
-from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
+from irad.frontend.lowering import Cotangents, Extras, Sweeps, field_of, raise_failure, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import (
@@ -188,7 +188,7 @@ def emit_forward(
     result_type = forward_type(derivation)
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, "irad.arena_delete"):
-        builder.store(arena, _at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
+        builder.store(arena, field_of(builder, block, layout.arena, _VOID_POINTER))
         sweeps.memory.defer_transient(sweeps.declare("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
         leaves = [leaf for _, leaf in derivation.active_memory()]
         shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
@@ -203,13 +203,9 @@ def emit_forward(
     return builder.load(result)
 
 
-def _at(builder: Any, block: Any, offset: int, pointer_type: Any) -> Any:
-    return builder.bitcast(builder.gep(block, [_INTP(offset)]), pointer_type)
-
-
 def _places(builder: Any, derivation: Derivation, block: Any, layout: Layout) -> tuple[Any, Any]:
-    pointer = abi.return_llvm_type(derivation.return_type).as_pointer()
-    return _at(builder, block, layout.value, pointer), _at(builder, block, layout.shadow, pointer)
+    kind = abi.return_llvm_type(derivation.return_type)
+    return field_of(builder, block, layout.value, kind), field_of(builder, block, layout.shadow, kind)
 
 
 def _state_array(context: Any, builder: Any, meminfo: Any, block: Any, layout: Layout) -> Any:
@@ -228,7 +224,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     """
     state, shadows, seed = values
     shadows_type, seed_type = signature.args[1:]
-    context.active_code_library.add_linking_library(derivation.compiled.library)
+    derivation.compiled.library.link_into(context.active_code_library)
     layout = layout_of(derivation)
     block = context.make_array(STATE_TYPE)(context, builder, state).data
     return_pointer, return_shadow = _places(builder, derivation, block, layout)
@@ -322,17 +318,18 @@ def _run_reverse(
 
     The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
     """
-    arena = builder.load(_at(builder, block, layout.arena, _VOID_POINTER.as_pointer()))
-    failed = _at(builder, arena, FAILED, ir.IntType(32).as_pointer())
+    arena = builder.load(field_of(builder, block, layout.arena, _VOID_POINTER))
+    failed = field_of(builder, arena, FAILED, ir.IntType(32))
     builder.store(ir.IntType(32)(0), failed)
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
     symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
-    with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, builder.load(failed))):
+    failure = builder.load(failed)
+    with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure)):
         _release(context, builder, held)
-        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
+        raise_failure(context, builder, arena, failure)
     return cotangents
 
 

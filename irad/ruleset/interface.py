@@ -1,8 +1,9 @@
-"""What a rule is: three kinds, all data.
+"""What a rule is: four kinds, all data.
 
 `Elementwise`  a scalar function given by its partial derivatives as expressions; the generator does the rest.
 `Inactive`     a callee through which no derivative flows.
 `CallRule`     a callee that reads or writes memory, or whose adjoint is code: two functions emit it.
+`PairRule`     a callee whose augmented primal and reverse are compiled elsewhere, from functions that a user wrote.
 
 The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal
 ones; a `CallRule.forward` may add instructions to it and names the values that its adjoint will want. The *reverse
@@ -124,11 +125,14 @@ class Elementwise:
 
 @dataclass(frozen=True, slots=True)
 class Inactive:
-    """A callee that carries no derivative: whatever it returns or writes is constant."""
+    """A callee that carries no derivative: whatever it returns or writes is constant.
+
+    ``effects=None``: they are not known; it may do anything to memory that it can reach.
+    """
 
     symbols: tuple[str, ...]
     why: str
-    effects: Effects = field(default_factory=Effects)
+    effects: Effects | None = field(default_factory=Effects)
 
 
 class ForwardContext(Protocol):
@@ -257,4 +261,21 @@ class CallRule:
     source: str = ""
 
 
-Rule: TypeAlias = Elementwise | Inactive | CallRule
+@dataclass(frozen=True, slots=True)
+class PairRule:
+    """A callee whose pair comes from outside: the generator declares and calls it, and reports what it needs.
+
+    To all analyses it is a callee with a body.
+
+    Attributes:
+        symbols: of the primal.
+        name: what the user calls it, for messages.
+        version: changes with the rule, so that what was generated for another is not taken for this one.
+    """
+
+    symbols: tuple[str, ...]
+    name: str
+    version: int
+
+
+Rule: TypeAlias = Elementwise | Inactive | CallRule | PairRule

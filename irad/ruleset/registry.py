@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from irad.errors import RuleError
 from irad.ir.types import FloatType
-from irad.ruleset.interface import CallRule, Effects, Elementwise, Inactive, Rule
+from irad.ruleset.interface import CallRule, Effects, Elementwise, Inactive, PairRule, Rule
 from irad.ruleset.symbols import TABLE, symbols_of_function
 
 
@@ -113,6 +113,8 @@ def describe(rule: Rule) -> str:
             return f"the declaration of {_listed(symbols)} as inactive"
         case CallRule(symbols=symbols):
             return f"the call rule of {_listed(symbols)}"
+        case PairRule(name=name):
+            return f"the rule of '{name}'"
 
 
 def _listed(symbols: tuple[str, ...]) -> str:
@@ -129,7 +131,7 @@ def _claims(rule: Rule) -> Iterator[tuple[str, FloatType | None]]:
                     "add it to irad.ruleset.symbols.TABLE, or write a CallRule, which names its symbols itself",
                 )
             yield from symbols_of_function(name)
-        case Inactive(symbols=symbols) | CallRule(symbols=symbols):
+        case Inactive(symbols=symbols) | CallRule(symbols=symbols) | PairRule(symbols=symbols):
             yield from ((symbol, None) for symbol in symbols)
 
 
@@ -143,10 +145,12 @@ def _text_of(rule: Rule) -> str:
         case Elementwise():
             return repr((rule.name, rule.partials, sorted(rule.refused)))
         case Inactive():
-            return repr(("inactive", rule.symbols, _sorted(rule.effects)))
+            return repr(("inactive", rule.symbols, rule.effects and _sorted(rule.effects)))
         case CallRule():
             code = (_code_of(rule.forward), _code_of(rule.reverse))
             return repr(("call", rule.symbols, _sorted(rule.effects), code))
+        case PairRule():
+            return repr(rule)
 
 
 def _sorted(effects: Effects) -> str:

@@ -8,10 +8,10 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.instructions import Call, Ret
 from irad.ir.module import Function
-from irad.passes.derivative import GeneratedPair, generate
+from irad.passes.derivative import generate
 from irad.passes.exhaustion import EXHAUSTED
 from irad.passes.request import CalleeRequest, Request
-from tests.passes.units import block, generated, parsed, registry, request_of
+from tests.passes.units import block, derivative, generated, parsed, registry, request_of
 
 TEXT = """
 define i32 @f(ptr noalias %r, ptr noalias %e, ptr %p, double %x) {
@@ -29,12 +29,13 @@ def calls(function: Function, name: str) -> list[Call]:
 
 
 def test_pairs_come_from_one_table_for_all_calls_that_are_alike():
-    (made,) = generated(TEXT, "scca")
+    whole = derivative(TEXT, "scca")
+    (made,) = whole.pairs
     looked_up = calls(made.pair.augmented, "irad.pointer_pair")
     assert len(looked_up) == 2
-    (symbol,) = made.tables
+    (symbol,) = whole.tables
     assert {c.arguments[1].name for c in looked_up} == {symbol}
-    variant = made.tables[symbol]
+    variant = whole.tables[symbol]
     assert variant.result_active
     assert str(variant.function_type) == "double (double)"
     through_pointers = [
@@ -44,19 +45,18 @@ def test_pairs_come_from_one_table_for_all_calls_that_are_alike():
 
 
 def test_the_name_of_a_table_says_what_it_holds():
-    def tables(made: tuple[GeneratedPair, ...]) -> set[str]:
-        return {symbol for pair in made for symbol in pair.tables}
-
-    assert tables(generated(TEXT, "scca")) == tables(generated(TEXT, "scca"))
-    assert not tables(generated(TEXT, "scca")) & tables(generated(TEXT, "scca", strict=True))
-    assert not tables(generated(TEXT, "scca")) & tables(generated(TEXT, "scca", plan="save_all"))
+    tables = derivative(TEXT, "scca").tables.keys()
+    assert tables == derivative(TEXT, "scca").tables.keys()
+    assert not tables & derivative(TEXT, "scca", strict=True).tables.keys()
+    assert not tables & derivative(TEXT, "scca", plan="save_all").tables.keys()
 
 
 def test_a_call_with_constants_only_stays_a_call():
     text = TEXT.replace("%p(double %x)", "%p(double 1.0)").replace("%p(double %y)", "%p(double 2.0)")
-    (made,) = generated(text, "scca")
+    whole = derivative(text, "scca")
+    (made,) = whole.pairs
     assert not calls(made.pair.augmented, "irad.pointer_pair")
-    assert not made.tables
+    assert not whole.tables
 
 
 def test_the_reason_to_leave_is_asked_for():
@@ -90,7 +90,7 @@ def callee_request(function: Function, type_: types.FunctionType) -> Request:
 
 def test_a_pair_for_callers_elsewhere():
     module, function = parsed(CALLEE)
-    (made,) = generate(module, callee_request(function, function.function_type), registry())
+    (made,) = generate(module, callee_request(function, function.function_type), registry()).pairs
     assert made.pair.augmented.prefix == made.pair.reverse.prefix == ()
     assert str(made.pair.augmented.function_type) == "double (ptr, ptr, double)"
     assert str(made.pair.reverse.function_type) == "void (ptr, ptr, double, ptr)"

@@ -16,7 +16,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.parser import parse_module
 from irad.ir.types import PointerType
 from irad.ir.values import Value
-from irad.passes.derivative import GeneratedPair, analyse, generate
+from irad.passes.derivative import Generated, GeneratedPair, analyse, generate
 from irad.passes.effects import Effects, find_effects
 from irad.passes.exhaustion import EXHAUSTED
 from irad.passes.objects import PointsTo, find_objects
@@ -92,12 +92,17 @@ def effects_without_kept(unit: Unit, *, arguments_change: bool = False) -> Effec
     return find_effects(unit.cfg, unit.points_to, registry(), arguments_change=arguments_change)
 
 
+def derivative(text: str, kinds: str, memory: Sequence[MemoryType | None] | None = None, **options: Any) -> Generated:
+    """What is made for the first function of a module."""
+    module, function = parsed(text)
+    return generate(module, request_of(function, kinds, memory, **options), registry())
+
+
 def generated(
     text: str, kinds: str, memory: Sequence[MemoryType | None] | None = None, **options: Any
 ) -> tuple[GeneratedPair, ...]:
     """The pairs made for the first function of a module, the entry's first."""
-    module, function = parsed(text)
-    return generate(module, request_of(function, kinds, memory, **options), registry())
+    return derivative(text, kinds, memory, **options).pairs
 
 
 def value(function: Function, name: str) -> Value:

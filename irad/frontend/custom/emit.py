@@ -1,0 +1,230 @@
+"""Code around the functions of a rule: annotates arguments, keeps what the reverse wants back, takes cotangents out.
+
+The frame of a call of a rule holds
+
+    pointers    shadows of the arguments' arrays, in the order of their LLVM parameters; shadow of the returned value
+    values      the arguments as the primal took them; the shadow of the result; the tape
+
+The references in it belong to the arena, which drops them when the derivative ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from irad.errors import RuleError
+from irad.frontend import abi, seeding
+from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.custom.signature import Annotated, Result, writable
+from irad.frontend.numba_untyped import types
+
+_POINTER: Final = cgutils.voidptr_t
+SHAPE_MISFIT: Final = (
+    "a shadow that the augmented primal of a rule returns has another shape than its array",
+    "return a shadow of the same shape: np.zeros_like(y)",
+)
+
+
+def annotate(
+    context: Any, builder: Any, arguments: Sequence[Annotated], values: Sequence[Any], shadows: Iterator[Any]
+) -> list[Any]:
+    """The annotated arguments, new references.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        arguments: what they are.
+        values: as the primal takes them.
+        shadows: pointers to the shadows of the arrays that take part.
+    """
+    return [_annotated(context, builder, *each, shadows) for each in zip(arguments, values, strict=True)]
+
+
+def _annotated(context: Any, builder: Any, argument: Annotated, value: Any, shadows: Iterator[Any]) -> Any:
+    seen = context.cast(builder, value, argument.type, argument.value_type)
+    context.nrt.incref(builder, argument.value_type, seen)
+    parts = [seen]
+    if argument.has_memory:
+        parts.append(_shadow(context, builder, argument.type, argument.shadow_type, value, shadows))
+    return context.make_tuple(builder, argument.numba_type, parts)
+
+
+def _shadow(context: Any, builder: Any, numba_type: Any, shadow_type: Any, value: Any, shadows: Iterator[Any]) -> Any:
+    """A shadow in the structure of a value: arrays over the memory that the pointers lead to, owned by nobody."""
+    if isinstance(numba_type, types.BaseTuple):
+        pairs = enumerate(zip(numba_type.types, shadow_type.types, strict=True))
+        items = [
+            _shadow(context, builder, item, its_shadow, builder.extract_value(value, i), shadows)
+            for i, (item, its_shadow) in pairs
+        ]
+        return context.make_tuple(builder, shadow_type, items)
+    if shadow_type == types.none:
+        return context.get_dummy_value()
+    primal = context.make_array(numba_type)(context, builder, value)
+    array = context.make_array(shadow_type)(context, builder)
+    for name in ("nitems", "itemsize", "shape", "strides"):
+        setattr(array, name, getattr(primal, name))
+    array.data = builder.bitcast(next(shadows), primal.data.type)
+    return array._getvalue()
+
+
+def frame_type(context: Any, held: Any, pointers: int) -> Any:
+    """The LLVM type of a frame that holds a value of a Numba type behind pointers."""
+    return ir.LiteralStructType([ir.ArrayType(_POINTER, pointers), context.get_value_type(held)])
+
+
+def keep(context: Any, builder: Any, arena: Any, frame: Any, pointers: Sequence[Any], held: Any, value: Any) -> None:
+    """Fills a frame and gives the references in it to the arena."""
+    place = builder.bitcast(frame, frame_type(context, held, len(pointers)).as_pointer())
+    for number, pointer in enumerate(pointers):
+        builder.store(pointer, cgutils.gep_inbounds(builder, place, 0, 0, number))
+    builder.store(value, cgutils.gep_inbounds(builder, place, 0, 1))
+    context.nrt.incref(builder, held, value)
+    function_type = ir.FunctionType(ir.VoidType(), [_POINTER, _POINTER])
+    defer = cgutils.get_or_insert_function(builder.module, function_type, "irad.arena_defer")
+    for _, meminfo in context.nrt.get_meminfos(builder, held, value):
+        builder.call(defer, [arena, meminfo])
+
+
+def kept(context: Any, builder: Any, frame: Any, held: Any, count: int) -> tuple[list[Any], Any]:
+    """What a frame holds: pointers and the value, borrowed."""
+    place = builder.bitcast(frame, frame_type(context, held, count).as_pointer())
+    pointers = [builder.load(cgutils.gep_inbounds(builder, place, 0, 0, number)) for number in range(count)]
+    return pointers, builder.load(cgutils.gep_inbounds(builder, place, 0, 1))
+
+
+def store_result(
+    context: Any, builder: Any, result: Result, returned: Any, returned_shadow: Any, value: Any, value_type: Any
+) -> Any:
+    """Puts what an augmented primal returned where its caller expects it.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        result: what the primal returns.
+        returned: memory for the value.
+        returned_shadow: its shadow.
+        value: the `AugmentedReturn`.
+        value_type: its type.
+
+    Returns:
+        The shadow, as a value of the type ``result.cotangent_type``, borrowed; numbers in it are zero.
+    """
+    primal_type, shadow_type, _ = value_type.types
+    primal = builder.extract_value(value, 0)
+    context.nrt.incref(builder, primal_type, primal)
+    primal = context.cast(builder, primal, primal_type, result.type)
+    return_type = abi.return_llvm_type(result.type).as_pointer()
+    builder.store(context.get_return_value(builder, result.type, primal), builder.bitcast(returned, return_type))
+    if not result.is_active:
+        return context.get_dummy_value()
+    _check_shapes(context, builder, result, primal, shadow_type, builder.extract_value(value, 1))
+    place = builder.bitcast(returned_shadow, return_type)
+    shadow = _result_shadow(context, builder, result.type, result.cotangent_type, shadow_type, value)
+    for leaf in result.arrays:
+        part = _extract(builder, shadow, leaf.path)
+        builder.store(part, _place(builder, place, leaf.path))
+    return shadow
+
+
+def _result_shadow(
+    context: Any, builder: Any, result_type: Any, cotangent_type: Any, shadow_type: Any, value: Any
+) -> Any:
+    given = builder.extract_value(value, 1)
+
+    def part(numba_type: Any, wanted: Any, found: Any, path: tuple[int, ...]) -> Any:
+        if isinstance(numba_type, types.BaseTuple):
+            inner = found.types if isinstance(found, types.BaseTuple) else [types.none] * len(numba_type.types)
+            triples = enumerate(zip(numba_type.types, wanted.types, inner, strict=True))
+            return context.make_tuple(builder, wanted, [part(*each, (*path, i)) for i, each in triples])
+        if isinstance(numba_type, types.Array) and wanted != types.none:
+            return context.cast(builder, _extract(builder, given, path), found, writable(numba_type))
+        return context.get_constant_null(wanted)
+
+    return part(result_type, cotangent_type, shadow_type, ())
+
+
+def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shadow_type: Any, shadow: Any) -> None:
+    """Raises where a shadow has not the shape of its array."""
+    good = cgutils.true_bit
+    for leaf in result.arrays:
+        found = shadow_type
+        for index in leaf.path:
+            found = found.types[index]
+        array = context.make_array(leaf.type)(context, builder, _extract(builder, primal, leaf.path))
+        given = context.make_array(found)(context, builder, _extract(builder, shadow, leaf.path))
+        for left, right in zip(
+            cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, given.shape), strict=True
+        ):
+            good = builder.and_(good, builder.icmp_signed("==", left, right))
+    with builder.if_then(builder.not_(good), likely=False):
+        context.call_conv.return_user_exc(builder, RuleError, SHAPE_MISFIT)
+
+
+def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, shadow: Any) -> Any:
+    """The cotangent of the result, borrowed: numbers are taken out of the shadow, which is cleared for older content.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        result: what the primal returns.
+        returned_shadow: the shadow of the memory for the value.
+        shadow: what `store_result` gave.
+    """
+    if not result.is_active:
+        return shadow
+    place = builder.bitcast(returned_shadow, abi.return_llvm_type(result.type).as_pointer())
+    for leaf in result.leaves:
+        if leaf.kind is not LeafKind.NUMBER:
+            continue
+        number = builder.load(_place(builder, place, leaf.path))
+        seeding.store_zero(builder, place, leaf.path)
+        shadow = builder.insert_value(shadow, number, list(leaf.path)) if leaf.path else number
+    return shadow
+
+
+def deliver(
+    context: Any,
+    builder: Any,
+    arguments: Sequence[Annotated],
+    parts: dict[Leaf, list[bool]],
+    returned_type: Any,
+    returned: Any,
+    outs: Iterator[Any],
+) -> None:
+    """Stores the cotangents that a reverse returned.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        arguments: of the primal.
+        parts: for each number which of its floats take part.
+        returned_type: the type of what the reverse returned.
+        returned: that value.
+        outs: pointers for the floats that take part, in the order of the LLVM parameters.
+    """
+    for position, argument in enumerate(arguments):
+        for leaf in argument.leaves:
+            if leaf.kind is not LeafKind.NUMBER or leaf not in argument.active:
+                continue
+            found = returned_type.types[position]
+            for index in leaf.path:
+                found = found.types[index]
+            value = _extract(builder, returned, (position, *leaf.path))
+            number = context.cast(builder, value, found, leaf.type)
+            floats = [number] if leaf.float_count == 1 else [builder.extract_value(number, i) for i in (0, 1)]
+            for each, takes_part in zip(floats, parts[leaf], strict=True):
+                if takes_part:
+                    builder.store(each, builder.bitcast(next(outs), each.type.as_pointer()))
+
+
+def _extract(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
+    return builder.extract_value(value, list(path)) if path else value
+
+
+def _place(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
+    return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer

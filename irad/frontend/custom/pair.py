@@ -1,0 +1,319 @@
+"""The pair of a ruled function, compiled from the functions of the rule.
+
+Input   what a derivative calls (`RuledPair`), the rule, the primal's signature.
+Output  `CompiledPair`: Numba's libraries of two functions, and LLVM text that gives them the shape of a pair.
+Method  each is an njit function of three steps: annotate the arguments, call the function of the rule, hand on what it
+        returned. So Numba compiles rules as it compiles everything else; they may call what njit code may call,
+        derivatives included, and are inlined into the derivative where they are small.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numba.core import cgutils
+from numba.core import errors as numba_errors
+from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
+
+from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
+from irad.driver import ParameterKind, RuledPair
+from irad.errors import RuleError, SourceLocation
+from irad.frontend import abi
+from irad.frontend.custom import emit
+from irad.frontend.custom.annotated import RuleConfig, make_config
+from irad.frontend.custom.catalogue import CustomRule, place_of
+from irad.frontend.custom.signature import (
+    Annotated,
+    Result,
+    arguments_of,
+    check_augmented,
+    check_cotangents,
+    parts_of,
+    result_of,
+)
+from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.linkable import resident
+from irad.frontend.numba_untyped import cpu_target, types
+from irad.passes.unit import Variant, augmented_type, reverse_type
+
+
+@dataclass(frozen=True)
+class CompiledPair:
+    """A pair made from a rule: ``text`` defines its symbols by functions of ``libraries``."""
+
+    text: str
+    libraries: tuple[Any, ...]
+
+
+@dataclass
+class _Glue:
+    """What both functions of a pair share.
+
+    Attributes:
+        rule: it.
+        variant: what the pair is for.
+        arguments: of the primal.
+        result: of the primal.
+        config: what the rule is compiled for.
+        held: type of the value in the frame; known when the augmented primal has been typed.
+        tape_type: likewise.
+    """
+
+    rule: CustomRule
+    variant: Variant
+    arguments: tuple[Annotated, ...]
+    result: Result
+    config: RuleConfig
+    held: Any = None
+    tape_type: Any = None
+
+    @property
+    def shadowed(self) -> list[int]:
+        """The LLVM parameters of the arguments' arrays that take part."""
+        leaves = (leaf for argument in self.arguments for leaf in argument.leaves if leaf in argument.active)
+        return [leaf.data_index for leaf in leaves if leaf.kind is abi.LeafKind.ARRAY]
+
+    @property
+    def out_count(self) -> int:
+        """How many floats get a cotangent."""
+        return sum(kind is ParameterKind.ACTIVE for kind in self.variant.kinds)
+
+    @property
+    def pointer_count(self) -> int:
+        """How many pointers the frame holds."""
+        return len(self.shadowed) + 1
+
+
+def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> CompiledPair:
+    """Compiles the pair that a derivative calls.
+
+    Raises:
+        RuleError: the rule cannot be compiled, or returns something else than it must.
+    """
+    resident()
+    variant = wanted.variant
+    arguments, result = arguments_of(rule, signature, variant), result_of(rule, signature, variant)
+    glue = _Glue(rule, variant, arguments, result, _config(arguments, result, variant))
+    augmented = _compile(rule, "augmented_primal", _augmented(glue), _augmented_types(glue))
+    reverse = _compile(rule, "reverse", _reverse(glue), (types.voidptr,) * (1 + glue.out_count))
+    size = cpu_target.target_context.get_abi_sizeof(
+        emit.frame_type(cpu_target.target_context, glue.held, glue.pointer_count)
+    )
+    text = _text(wanted, glue, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
+    return CompiledPair(text, (augmented.library, reverse.library))
+
+
+def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant) -> RuleConfig:
+    overwritten = tuple(
+        any(leaf.has_memory and leaf.data_index in variant.overwritten for leaf in argument.leaves)
+        for argument in arguments
+    )
+    return RuleConfig(
+        needs_primal=variant.result_is_read, needs_shadow=bool(result.arrays), overwritten=(*overwritten, False)
+    )
+
+
+def _compile(rule: CustomRule, kind: str, function: Callable[..., Any], argument_types: tuple[Any, ...]) -> Any:
+    """Numba's compile result."""
+    dispatcher = CPUDispatcher(function, targetoptions={"nopython": True})
+    try:
+        dispatcher.compile(argument_types)
+    except numba_errors.NumbaError as error:
+        raise _refused(rule, kind, error) from error
+    return dispatcher.overloads[argument_types]
+
+
+def _refused(rule: CustomRule, kind: str, error: Any) -> RuleError:
+    function = rule.parts[kind]
+    place = place_of(function)
+    assert place is not None
+    message = str(getattr(error, "msg", error)).strip()
+    lines = [text for text in message.splitlines() if text.strip() and not text.lstrip().startswith(("File", "During"))]
+    found = _PLACE.findall(str(error))
+    line = next((int(number) for file, number in reversed(found) if file == place.file), place.line)
+    return RuleError(
+        f"Numba cannot compile the {kind} of the rule of {rule.name}: {' '.join(' '.join(lines[:8]).split())}",
+        f"write it so that numba.njit compiles it; its arguments are {_PARAMETERS[kind]}",
+        location=SourceLocation(place.file, line, place.function),
+    )
+
+
+_PLACE: Final = re.compile(r"(?:at |File \")([^\n\"]+?)(?: \(|\", line )(\d+)")
+_PARAMETERS: Final = {
+    "augmented_primal": "(config, annotated arguments…)",
+    "reverse": "(config, cotangent, tape, annotated arguments…)",
+}
+
+
+# ------------------------------------------------------------------------------------------------ the two functions
+
+
+def _augmented_types(glue: _Glue) -> tuple[Any, ...]:
+    pointers = (types.voidptr,) * (4 + len(glue.shadowed))
+    return (*pointers, *(argument.type for argument in glue.arguments))
+
+
+def _augmented(glue: _Glue) -> Callable[..., Any]:
+    """(frame, arena, returned, its shadow, shadows…, arguments…) → None."""
+    count = len(glue.shadowed)
+    names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
+
+    def annotate(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]))
+        return context.make_tuple(builder, signature.return_type, items)
+
+    def define_annotate(given: tuple[Any, ...]) -> Any:
+        return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
+
+    def hand_on(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        frame, arena, returned, returned_shadow, value, *rest = values
+        value_type = signature.args[4]
+        shadow = emit.store_result(context, builder, glue.result, returned, returned_shadow, value, value_type)
+        tape = builder.extract_value(value, 2)
+        items = context.make_tuple(builder, glue.held, [*rest[count:], shadow, tape])
+        emit.keep(context, builder, arena, frame, [*rest[:count], returned_shadow], glue.held, items)
+        return context.get_dummy_value()
+
+    def define_hand_on(given: tuple[Any, ...]) -> Any:
+        returned = given[4]
+        check_augmented(glue.rule, glue.result, returned, _can_convert)
+        glue.tape_type = returned.types[2]
+        kept = [argument.type for argument in glue.arguments]
+        glue.held = types.Tuple([*kept, glue.result.cotangent_type, glue.tape_type])
+        return types.none(*given), hand_on
+
+    first = ["frame", "arena", "returned", "returned_shadow"]
+    listing = ", ".join(names)
+    source = (
+        f"def augmented({', '.join([*first, *names])}):\n"
+        f"    result = rule(config(), *annotate({listing}))\n"
+        f"    hand_on({', '.join([*first, 'result', *names])})\n"
+    )
+    scope = {
+        "rule": rule_dispatcher(glue.rule.part("augmented_primal")),
+        "config": make_config(glue.config),
+        "annotate": _intrinsic(names, define_annotate),
+        "hand_on": _intrinsic([*first, "result", *names], define_hand_on),
+    }
+    return _function("augmented", source, scope)
+
+
+def _reverse(glue: _Glue) -> Callable[..., Any]:
+    """(frame, pointers for cotangents…) → None."""
+    outs = [f"out{i}" for i in range(glue.out_count)]
+    parts = {
+        leaf: [kind is ParameterKind.ACTIVE for kind in parts_of(leaf, glue.variant)]
+        for argument in glue.arguments
+        for leaf in argument.active
+        if leaf.kind is abi.LeafKind.NUMBER
+    }
+
+    def restore(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        (frame,) = values
+        pointers, value = emit.kept(context, builder, frame, glue.held, glue.pointer_count)
+        *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
+        found = emit.cotangent(context, builder, glue.result, pointers[-1], shadow)
+        context.nrt.incref(builder, glue.result.cotangent_type, found)
+        context.nrt.incref(builder, glue.tape_type, tape)
+        items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers))
+        return context.make_tuple(builder, signature.return_type, [found, tape, *items])
+
+    def define_restore(given: tuple[Any, ...]) -> Any:
+        annotated = [argument.numba_type for argument in glue.arguments]
+        return types.Tuple([glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
+
+    def deliver(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        result, *pointers = values
+        emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, iter(pointers))
+        return context.get_dummy_value()
+
+    def define_deliver(given: tuple[Any, ...]) -> Any:
+        check_cotangents(glue.rule, glue.arguments, given[0], _can_convert)
+        return types.none(*given), deliver
+
+    source = (
+        f"def reverse({', '.join(['frame', *outs])}):\n"
+        f"    result = rule(config(), *restore(frame))\n"
+        f"    deliver({', '.join(['result', *outs])})\n"
+    )
+    scope = {
+        "rule": rule_dispatcher(glue.rule.part("reverse")),
+        "config": make_config(glue.config),
+        "restore": _intrinsic(["frame"], define_restore),
+        "deliver": _intrinsic(["result", *outs], define_deliver),
+    }
+    return _function("reverse", source, scope)
+
+
+def _can_convert(found: Any, wanted: Any) -> bool:
+    return found == wanted or cpu_target.typing_context.can_convert(found, wanted) is not None
+
+
+def _intrinsic(names: Sequence[str], define: Callable[[tuple[Any, ...]], Any]) -> Any:
+    """A Numba intrinsic of fixed parameters from a function of the tuple of their types."""
+    listing = ", ".join(names)
+    source = f"def step(irad_context, {listing}):\n    return define(({listing}{',' * bool(names)}))\n"
+    return intrinsic(_function("step", source, {"define": define}))
+
+
+def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    exec(compile(source, f"<irad.rules {name}>", "exec"), scope)
+    made: Callable[..., Any] = scope.pop(name)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ the shape of a pair
+
+
+def _text(wanted: RuledPair, glue: _Glue, augmented: str, reverse: str, size: int) -> str:
+    """LLVM text of a pair that calls two functions of Numba's.
+
+    The status of the augmented primal is its own. The reverse has none: what it raises waits in the arena.
+    """
+    variant = wanted.variant
+    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    forward = [str(each) for each in augmented_type(variant, shadows).params]
+    primal = len(variant.function_type.params)
+    arguments = [f"{kind} %{i}" for i, kind in enumerate(forward)]
+    values = arguments[2 + abi.FIRST_ARGUMENT_INDEX : 2 + primal]
+    shadow_of = dict(zip(shadows, arguments[2 + primal :], strict=True))
+    returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
+    given = [shadow_of[index] for index in glue.shadowed]
+    call = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow, *given, *values]
+    outs = [f"ptr %{i}" for i in range(2, len(reverse_type(variant).params))]
+    back = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
+    return f"""
+@"{wanted.frame_size}" = constant i64 {size}
+declare i32 @"{augmented}"({", ".join(each.split()[0] for each in call)})
+declare i32 @"{reverse}"({", ".join("ptr" for _ in back)})
+
+define i32 @"{wanted.augmented}"({", ".join(arguments)}) {{
+  %slot = alloca ptr
+  %status = call i32 @"{augmented}"({", ".join(call)})
+  ret i32 %status
+}}
+
+define void @"{wanted.reverse}"({", ".join(["ptr %0", "ptr %1", *outs])}) {{
+entry:
+  %slot = alloca ptr
+  %exception = alloca ptr
+  %status = call i32 @"{reverse}"({", ".join(back)})
+  %raised = icmp ne i32 %status, 0
+  br i1 %raised, label %note, label %done
+note:
+  %pending = load ptr, ptr %exception
+  %place = getelementptr i8, ptr %1, i64 {PENDING}
+  %code = getelementptr i8, ptr %1, i64 {PENDING_CODE}
+  %flag = getelementptr i8, ptr %1, i64 {FAILED}
+  store ptr %pending, ptr %place
+  store i32 %status, ptr %code
+  store i32 {RULE_RAISED}, ptr %flag
+  br label %done
+done:
+  ret void
+}}
+"""

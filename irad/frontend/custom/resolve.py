@@ -1,0 +1,51 @@
+"""The rules of one program, as the engine sees them; and the pairs that its derivative then calls.
+
+Input   a `Program` with the functions that users wrote rules for.
+Output  `registry_of`: the built-in rules under those of the program. `complete`: the text of a derivative in which the
+        pairs of ruled functions are defined, and the libraries that they are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from irad.driver import Derivative
+from irad.frontend.custom.outline import Outlined
+from irad.frontend.custom.pair import compile_rule
+from irad.frontend.library import parse
+from irad.ruleset.interface import Inactive, PairRule
+from irad.ruleset.registry import Registry
+
+
+def registry_of(ruled: tuple[Outlined, ...], base: Registry) -> Registry:
+    """The rules for a program: those of its functions, which users wrote, over the built-in ones."""
+    rules = tuple(_rules(ruled))
+    return Registry.of(*rules).over(base) if rules else base
+
+
+def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Inactive | PairRule]:
+    for each in ruled:
+        if each.rule.inactive is not None:
+            yield Inactive((each.symbol,), each.rule.inactive, None)
+        elif each.rule.is_for_reverse:
+            yield PairRule((each.symbol,), each.rule.name, each.rule.version)
+
+
+def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The text of a derivative with the pairs of ruled functions in it, and the libraries which that calls.
+
+    Raises:
+        RuleError: a rule cannot be compiled.
+    """
+    if not derivative.ruled:
+        return derivative.text, ()
+    by_symbol = {each.symbol: each for each in ruled}
+    module = parse(derivative.text)
+    libraries: list[Any] = []
+    for wanted in derivative.ruled:
+        callee = by_symbol[wanted.primal]
+        made = compile_rule(callee.rule, callee.signature, wanted)
+        module.link_in(parse(made.text))
+        libraries += made.libraries
+    return str(module), tuple(dict.fromkeys(libraries))

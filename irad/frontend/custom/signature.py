@@ -1,0 +1,252 @@
+"""What a rule is given and has to return, as Numba types: from the signature of the primal and from what is active.
+
+Input   the primal's signature and the `Variant` in which a derivative calls it.
+Output  `Annotated` arguments, the types of cotangents and of shadows; errors for what a rule returned instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numba import typeof
+
+from irad.driver import ParameterKind
+from irad.errors import RuleError
+from irad.frontend import abi
+from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.custom import annotated
+from irad.frontend.custom.catalogue import CustomRule, place_of
+from irad.frontend.numba_untyped import types
+from irad.passes.unit import Variant
+
+_PLAIN = (LeafKind.NUMBER, LeafKind.ARRAY)
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """An argument of a ruled function in one variant.
+
+    Attributes:
+        type: as the primal takes it.
+        value_type: as the rule sees it.
+        leaves: its parts.
+        active: those that take part.
+    """
+
+    type: Any
+    value_type: Any
+    leaves: tuple[Leaf, ...]
+    active: frozenset[Leaf]
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether a number takes part."""
+        return any(leaf.kind is LeafKind.NUMBER for leaf in self.active)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether memory takes part."""
+        return any(leaf.kind is not LeafKind.NUMBER for leaf in self.active)
+
+    @property
+    def numba_type(self) -> Any:
+        """The type of the annotated argument."""
+        kind: type
+        if self.has_memory:
+            kind = annotated.MixedDuplicatedArgument if self.has_numbers else annotated.DuplicatedArgument
+            return types.NamedTuple((self.value_type, self.shadow_type), kind)
+        kind = annotated.ActiveArgument if self.has_numbers else annotated.ConstArgument
+        return types.NamedTuple((self.value_type,), kind)
+
+    @property
+    def shadow_type(self) -> Any:
+        """The structure of the argument, with a shadow for each part that has one."""
+        return structure(self.type, self.leaves, self._shadow_of)
+
+    @property
+    def cotangent_type(self) -> Any:
+        """What the reverse returns for it: the structure of the argument, None where nothing is returned."""
+        if not self.has_numbers:
+            return types.none
+        return structure(self.type, self.leaves, self._cotangent_of)
+
+    def _shadow_of(self, leaf: Leaf) -> Any:
+        if leaf not in self.active or leaf.kind is LeafKind.NUMBER:
+            return types.none
+        return writable(leaf.type)
+
+    def _cotangent_of(self, leaf: Leaf) -> Any:
+        return leaf.type if leaf in self.active and leaf.kind is LeafKind.NUMBER else types.none
+
+
+def writable(array_type: Any) -> Any:
+    """The type of an array that may be written to."""
+    return array_type.copy(readonly=False) if isinstance(array_type, types.Array) else array_type
+
+
+def structure(numba_type: Any, leaves: tuple[Leaf, ...], of: Callable[[Leaf], Any]) -> Any:
+    """The type of a value with its leaves replaced."""
+    return _structure(numba_type, iter(leaves), of)
+
+
+def _structure(numba_type: Any, leaves: Iterator[Leaf], of: Callable[[Leaf], Any]) -> Any:
+    if not isinstance(numba_type, types.BaseTuple):
+        return of(next(leaves))
+    return abi.tuple_type(numba_type, tuple(_structure(item, leaves, of) for item in numba_type.types))
+
+
+def arguments_of(rule: CustomRule, signature: Any, variant: Variant) -> tuple[Annotated, ...]:
+    """The arguments of a ruled function.
+
+    Raises:
+        RuleError: one of a type takes part that rules cannot be given yet.
+    """
+    found, index = [], abi.FIRST_ARGUMENT_INDEX
+    for position, numba_type in enumerate(signature.args):
+        leaves = tuple(abi.leaves_of(numba_type, index))
+        active = frozenset(leaf for leaf in leaves if _takes_part(leaf, variant))
+        for leaf in active:
+            if leaf.kind not in _PLAIN:
+                raise RuleError(
+                    f"argument {position} of {rule.name}, which has a rule, holds a {leaf.type} that takes part in the "
+                    "derivative",
+                    "give functions with rules numbers, arrays and tuples of these",
+                    location=place_of(next(iter(rule.parts.values()))),
+                )
+        seen = typeof(numba_type.value) if isinstance(numba_type, types.Omitted) else numba_type
+        found.append(Annotated(numba_type, seen, leaves, active))
+        index += abi.width_of(numba_type)
+    return tuple(found)
+
+
+def _takes_part(leaf: Leaf, variant: Variant) -> bool:
+    if leaf.kind is LeafKind.NUMBER:
+        return any(k is ParameterKind.ACTIVE for k in parts_of(leaf, variant))
+    if leaf.kind is LeafKind.ARRAY:
+        return variant.kinds[leaf.data_index] is ParameterKind.SHADOW
+    width = range(leaf.index, leaf.index + abi.width_of(leaf.type))
+    return any(variant.kinds[i] is not ParameterKind.CONST for i in width)
+
+
+def parts_of(leaf: Leaf, variant: Variant) -> tuple[ParameterKind, ...]:
+    """How the floats of a number take part."""
+    return variant.kinds[leaf.index : leaf.index + leaf.float_count]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a ruled function returns, in one variant: its type, its parts, whether they have a shadow."""
+
+    type: Any
+    leaves: tuple[Leaf, ...]
+    is_active: bool
+
+    @property
+    def arrays(self) -> tuple[Leaf, ...]:
+        """The arrays in it that a shadow is wanted of."""
+        return tuple(leaf for leaf in self.leaves if leaf.kind is LeafKind.ARRAY) if self.is_active else ()
+
+    @property
+    def cotangent_type(self) -> Any:
+        """What the reverse is given: numbers, and the shadows of arrays, in the structure of the value."""
+        if not self.is_active:
+            return types.none
+        return structure(self.type, self.leaves, lambda leaf: leaf.type if leaf.kind in _PLAIN else types.none)
+
+
+def result_of(rule: CustomRule, signature: Any, variant: Variant) -> Result:
+    """The result of a ruled function.
+
+    Raises:
+        RuleError: it is of a type that rules cannot return yet.
+    """
+    leaves = tuple(abi.leaves_of(signature.return_type))
+    is_active = variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW
+    for leaf in leaves:
+        if isinstance(leaf.type, types.Optional) or (is_active and leaf.kind not in (*_PLAIN, LeafKind.INERT)):
+            raise RuleError(
+                f"{rule.name}, which has a rule, returns a {leaf.type}",
+                "give rules to functions that return numbers, arrays and tuples of these",
+                location=place_of(next(iter(rule.parts.values()))),
+            )
+    return Result(signature.return_type, leaves, is_active)
+
+
+# ------------------------------------------------------------------------------------------------ what a rule returned
+
+
+def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object) -> RuleError:
+    """The error for something that a function of a rule returned."""
+    return RuleError(
+        f"the {kind} of the rule of {rule.name} returns {what}: expected {expected}, got {got}",
+        f"return {expected}",
+        location=place_of(rule.parts[kind]),
+    )
+
+
+def check_augmented(rule: CustomRule, result: Result, returned: Any, can_convert: Callable[[Any, Any], bool]) -> None:
+    """Checks the type of what the augmented primal returned.
+
+    Raises:
+        RuleError: it does not fit.
+    """
+    kind = "augmented_primal"
+    if getattr(returned, "instance_class", None) is not annotated.AugmentedReturn:
+        expected = "irad.rules.AugmentedReturn(primal, shadow, tape)"
+        raise misfit(rule, kind, "no AugmentedReturn", expected, returned)
+    primal, shadow, _ = returned.types
+    if primal != result.type and not can_convert(primal, result.type):
+        raise misfit(rule, kind, "a primal of the wrong type", f"a {result.type}", f"a {primal}")
+    for leaf in result.arrays:
+        found = at_path(shadow, leaf.path)
+        wanted = writable(leaf.type)
+        if not isinstance(found, types.Array) or (found.dtype, found.ndim) != (wanted.dtype, wanted.ndim):
+            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), f"a {wanted}", f"a {found}")
+        if not can_convert(found, wanted):
+            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), f"a {wanted}", f"a {found}")
+
+
+def check_cotangents(
+    rule: CustomRule, arguments: tuple[Annotated, ...], returned: Any, can_convert: Callable[[Any, Any], bool]
+) -> None:
+    """Checks the type of what the reverse returned.
+
+    Raises:
+        RuleError: it does not fit.
+    """
+    wanted = tuple(argument.cotangent_type for argument in arguments)
+    expected = f"a tuple of {len(wanted)}: ({', '.join(map(str, wanted))}{',' * (len(wanted) == 1)})"
+    if returned == types.none and all(each == types.none for each in wanted):
+        return
+    if not isinstance(returned, types.BaseTuple) or len(returned.types) != len(wanted):
+        count = f"a tuple of {len(returned.types)}" if isinstance(returned, types.BaseTuple) else f"a {returned}"
+        raise misfit(rule, "reverse", "the wrong number of cotangents", expected, count)
+    for position, (argument, found) in enumerate(zip(arguments, returned.types, strict=True)):
+        if not argument.active:
+            continue  # what belongs to a constant is dropped
+        if not argument.has_numbers:
+            if found != types.none:
+                what = f"a cotangent for argument {position}, which has a shadow"
+                raise misfit(rule, "reverse", what, "None", f"a {found}")
+            continue
+        for leaf in argument.leaves:
+            part, each = at_path(found, leaf.path), at_path(argument.cotangent_type, leaf.path)
+            good = part == types.none if each == types.none else part is not None and can_convert(part, each)
+            if not good:
+                what = f"the wrong cotangent for argument {position}{_where(leaf)}"
+                raise misfit(rule, "reverse", what, f"a {each}", f"a {part}")
+
+
+def at_path(numba_type: Any, path: tuple[int, ...]) -> Any:
+    """The type at a path of nested tuples; None where there is no such place."""
+    for index in path:
+        if not isinstance(numba_type, types.BaseTuple) or index >= len(numba_type.types):
+            return None
+        numba_type = numba_type.types[index]
+    return numba_type
+
+
+def _where(leaf: Leaf) -> str:
+    return "".join(f"[{index}]" for index in leaf.path)
