@@ -47,7 +47,7 @@ from irad.ir.types import (
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
 from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.passes.memory_types import MemoryTypes
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.passes.request import ParameterKind
 from irad.ruleset.interface import Elementwise, Inactive
 from irad.ruleset.registry import Registry
@@ -304,6 +304,7 @@ class _Solver:
                 else:
                     reads = self.pointees(call, effects.reads)
                     writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                    writes |= filled_by(call, effects, self.points_to)
                 if reads & self.varied_objects or any(v in self.varied for v in call.arguments):
                     self.mark_varied(call)
                     if effects is None or not effects.writes_no_floats:
@@ -366,6 +367,7 @@ class _Solver:
                 else:
                     reads = self.pointees(call, effects.reads)
                     writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                    writes |= filled_by(call, effects, self.points_to)
                     writes = 0 if effects.writes_no_floats else writes
                 if call in self.useful or writes & self.useful_objects:
                     self.use_arguments(call)

@@ -31,7 +31,9 @@ class Pointer:
 Callee: TypeAlias = Function | Elementwise | Inactive | CallRule | Unknown | Pointer
 
 PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
-READS, WRITES = "irad.reads", "irad.writes"  # attributes of a function whose effects are known: parameter numbers
+# Attributes of a function whose effects are known, with parameter numbers. The last two: whose addresses may be stored
+# in the memory for the result, and whether those of new memory may be.
+READS, WRITES, CAPTURES, FILLS = "irad.reads", "irad.writes", "irad.captures", "irad.fills"
 _NO_EFFECTS = Effects(result=Origin.UNKNOWN, other=False)
 
 
@@ -74,5 +76,9 @@ def _summary(attributes: tuple[str, ...]) -> Effects | None:
     stated = dict(word.replace('"', "").split("=") for word in attributes if "=" in word)
     if READS not in stated or WRITES not in stated:
         return None
-    reads, writes = (frozenset(map(int, filter(None, stated[key].split(",")))) for key in (READS, WRITES))
-    return Effects(reads, writes)
+    reads, writes, captures, fills = (
+        frozenset(map(int, filter(None, stated.get(key, "").split(",")))) for key in (READS, WRITES, CAPTURES, FILLS)
+    )
+    return Effects(
+        reads, writes, captures=captures, captures_into=frozenset({0}) if captures else frozenset(), fills=fills
+    )

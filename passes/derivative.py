@@ -37,6 +37,7 @@ from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
+from irad.passes.summary import summarise
 from irad.passes.unit import PointerVariant, Unit, Variant
 from irad.ruleset.registry import Registry
 
@@ -67,6 +68,7 @@ class Generated:
 
 def generate(module: Module, request: Request, registry: Registry) -> Generated:
     """Adds the derivatives of the requested entry and of all callees it needs to the module."""
+    _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
     program = Program(module, registry, request, loops)
     entry = module.functions[request.entry]
@@ -99,6 +101,14 @@ def generate(module: Module, request: Request, registry: Registry) -> Generated:
     launch_loops(module)
     tables = {str(table.name): variant for variant, table in program.tables.items()}
     return Generated(tuple(finished), tables, tuple(program.ruled))
+
+
+def _summarise_ruled(module: Module, request: Request, registry: Registry) -> None:
+    """Finds what functions with a rule do to memory, from their bodies."""
+    for symbol, memory in request.ruled:
+        function = module.functions.get(symbol)
+        if function is not None and not function.is_declaration:
+            summarise(function, dict(zip(function.params, memory, strict=True)), registry, function.params[0])
 
 
 def analyse(program: Program, variant: Variant) -> Unit:

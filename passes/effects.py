@@ -18,7 +18,7 @@ from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Stor
 from irad.ir.module import Block
 from irad.ir.values import GlobalVariable, Value
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.ruleset.registry import Registry
 
 
@@ -114,7 +114,7 @@ def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> in
             effects = effects_of(resolve(inst, registry))
             if effects is None:
                 return reached_by(inst, points_to)
-            mask = 0
+            mask = filled_by(inst, effects, points_to)
             for index in effects.writes:
                 mask |= points_to.mask(inst.arguments[index])
             for place in (*effects.alters, *(to for to, _ in effects.moves)):

@@ -19,7 +19,7 @@ from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Typ
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, offset_modulo, position
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.passes.record_layouts import FloatAccess, record_layout
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
@@ -226,6 +226,7 @@ class _Collector:
         for to, origin in effects.moves:
             self.moves.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
         if not effects.raw and not effects.writes_no_floats:
+            self.opaque |= filled_by(call, effects, self.points_to)
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])
 

@@ -210,6 +210,7 @@ class _Solver:
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
     made: dict[CallSite, list[int]] = field(default_factory=dict)
+    filled: dict[CallSite, int] = field(default_factory=dict)
     unknown: int = 0
     headers: int = 0  # objects that hold the address of data and no other pointer
     changed: bool = True
@@ -298,6 +299,9 @@ class _Solver:
                 self.pointees[call] = self.new_object(ObjectKind.HEADER, call)
                 self.headers |= self.pointees[call]
                 self.set_content(self.pointees[call], data, effects.header)
+        if effects is not None and effects.fills:
+            mask = self.filled[call] = self.new_object(ObjectKind.ALLOCATION, call)
+            self.set_content(mask, mask)
         if effects is not None and effects.makes:
             self.made[call] = [self.new_container(call, parts) for _, parts in effects.makes]
 
@@ -421,6 +425,8 @@ class _Solver:
         )
         for i in sorted(effects.captures_into):
             self.grow_content(self.mask(arguments[i]), captured)
+        for i in sorted(effects.fills):
+            self.grow_content(self.mask(arguments[i]), self.filled[call])
         for into, source in effects.copies:
             self.copy_content(arguments[into], arguments[source])
         for (i, _), made in zip(effects.makes, self.made.get(call, ()), strict=True):
@@ -527,6 +533,13 @@ def _may_hold_pointer(type_: Type) -> bool:
             return _may_hold_pointer(element)
         case _:
             return False
+
+
+def filled_by(call: CallSite, effects: Effects, points_to: PointsTo) -> int:
+    """The new memory whose address a callee stores in that of its arguments."""
+    if not effects.fills:
+        return 0
+    return sum(1 << item.index for item in points_to.objects if item.value is call)
 
 
 def reached_by(call: CallSite, points_to: PointsTo) -> int:

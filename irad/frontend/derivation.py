@@ -19,7 +19,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.custom import catalogue, entry
-from irad.frontend.custom.resolve import complete, registry_of
+from irad.frontend.custom.resolve import complete, memory_of, registry_of
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
@@ -171,6 +171,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         strict=task.options.strict,
         memory=tuple(memory),
         kernels=program.kernels,
+        ruled=memory_of(program.ruled),
     )
 
 

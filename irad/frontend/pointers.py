@@ -25,7 +25,7 @@ from irad.backend.optimise import canonical_loops
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import NoRuleError, UnsupportedError
 from irad.frontend import external
-from irad.frontend.custom.resolve import complete, registry_of
+from irad.frontend.custom.resolve import complete, memory_of, registry_of
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba_cpu import load_callee
 from irad.frontend.numba_private import compiler_lock
@@ -90,7 +90,13 @@ class _Table:
         variant = self.variant
         callee = CalleeRequest(variant.function_type, variant.result_active, variant.result_has_shadow)
         request = Request(
-            program.entry, variant.kinds, variant.memory, self.request.plan, strict=self.request.strict, callee=callee
+            program.entry,
+            variant.kinds,
+            variant.memory,
+            self.request.plan,
+            strict=self.request.strict,
+            callee=callee,
+            ruled=memory_of(program.ruled),
         )
         registry = registry_of(program.ruled, self.registry)
         derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)

@@ -48,6 +48,7 @@ class Effects:
         to). frees: arguments whose pointee may be freed by it.
         captures: arguments whose pointer it may store in ``captures_into``'s pointees.
         captures_into: see ``captures``.
+        fills: arguments into whose memory pointers to new memory of the callee's may be stored.
         copies: pairs (to, from): the pointers stored in from's pointee may end up in to's.
         makes: pairs (argument, parts): the address of a new object is stored where the argument points to; the object
         has a pointer to further new memory at each byte of ``parts``.
@@ -69,6 +70,7 @@ class Effects:
     frees: frozenset[int] = frozenset()
     captures: frozenset[int] = frozenset()
     captures_into: frozenset[int] = frozenset()
+    fills: frozenset[int] = frozenset()
     copies: tuple[tuple[int, int], ...] = ()
     makes: tuple[tuple[int, tuple[int, ...]], ...] = ()
     moves: tuple[tuple[Place, Place], ...] = ()

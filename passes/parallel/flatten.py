@@ -29,8 +29,8 @@ from irad.ir.module import Function, Module
 from irad.ir.values import ConstantNull, Parameter, Value, const_int
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import PARALLEL
-from irad.passes.parallel.summary import summarise
 from irad.passes.request import LoopArray, MemoryType
+from irad.passes.summary import summarise
 from irad.ruleset.registry import Registry
 
 LAUNCH = "numba_parallel_for"

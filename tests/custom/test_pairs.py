@@ -229,6 +229,52 @@ def test_what_is_constant_reaches_the_rule_as_a_constant(with_rule):
     assert irad.grad(f, argnums=1)(a, 3.0) == 2 * 3.0 * 5.0
 
 
+def test_what_a_function_does_not_return_stays_constant(with_rule):
+    @njit
+    def scale(a, k):
+        return a * k
+
+    def augmented(config, a, k):
+        return AugmentedReturn(a.value * k.value, np.zeros_like(a.value), None)
+
+    def reverse(config, cotangent, tape, a, k):
+        by_k = (cotangent * a.value).sum()
+        return None, by_k + 1000.0 if is_active(a) else by_k
+
+    with_rule(scale, augmented, reverse)
+
+    @njit
+    def f(a, k):
+        b = scale(a, k)
+        return (b * b).sum()
+
+    a = np.array([1.0, 2.0])
+    assert irad.grad(f, argnums=1)(a, 3.0) == 2 * 3.0 * 5.0
+    assert irad.grad(f, argnums=(0, 1))(a, 3.0)[1] == 2 * 3.0 * 5.0 + 1000.0
+
+
+def test_views_of_arguments_may_be_returned(with_rule):
+    @njit
+    def rest(a):
+        return a[1:]
+
+    def augmented(config, a):
+        return AugmentedReturn(a.value[1:], a.shadow[1:], None)
+
+    def reverse(config, cotangent, tape, a):
+        return None
+
+    with_rule(rest, augmented, reverse)
+
+    @njit
+    def f(a):
+        b = rest(a)
+        b[0] = b[0] * b[1]
+        return (a * a).sum() + b.sum()
+
+    check_gradient(f, np.array([1.0, 2.0, 3.0]))
+
+
 def test_an_overwritten_argument_is_told(with_rule):
     scale = scaled(with_rule)
 
@@ -268,7 +314,17 @@ def test_overwritten_is_the_truth(with_rule):
         a[0] = 5.0
         return norm(a)
 
+    @njit
+    def temporary(a):
+        return norm(a + 1.0)
+
+    @njit
+    def twice(a):
+        return norm(a) + norm(a)
+
     a = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(irad.grad(temporary)(a.copy()), [2.0, 2.0])
+    np.testing.assert_array_equal(irad.grad(twice)(a.copy()), [4.0, 4.0])
     np.testing.assert_array_equal(irad.grad(later)(a.copy()), [1.0, 1.0])
     np.testing.assert_array_equal(irad.grad(never)(a.copy()), [0.0, 2.0])
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from irad.driver import Derivative
+from irad.driver import Derivative, MemoryType
+from irad.frontend import abi
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.custom.pair import compile_rule
 from irad.frontend.library import parse
@@ -30,6 +31,25 @@ def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Inactive | PairRule]:
             yield Inactive((each.symbol,), each.rule.inactive, None)
         elif each.rule.is_for_reverse:
             yield PairRule((each.symbol,), each.rule.name, each.rule.version)
+
+
+def memory_of(ruled: tuple[Outlined, ...]) -> tuple[tuple[str, tuple[MemoryType | None, ...]], ...]:
+    """The symbols of the functions, and what their LLVM parameters point to.
+
+    Of the memory for the result nothing is known before the call, so no pointer there leads anywhere.
+    """
+    return tuple((each.symbol, tuple(_memory(each.signature))) for each in ruled)
+
+
+def _memory(signature: Any) -> Iterator[MemoryType | None]:
+    yield abi.BOOKKEEPING
+    yield abi.BOOKKEEPING
+    index = abi.FIRST_ARGUMENT_INDEX
+    for numba_type in signature.args:
+        for leaf in abi.leaves_of(numba_type, index):
+            for offset in range(abi.width_of(leaf.type)):
+                yield abi.memory_of_parameter(leaf, offset)
+        index += abi.width_of(numba_type)
 
 
 def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[Any, ...]]:

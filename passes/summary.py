@@ -1,6 +1,6 @@
-"""What a loop function does to the memory it is given, so that its caller need not take it for a stranger.
+"""What a function does to the memory it is given, so that its callers need not take it for a stranger.
 
-Input   a loop function.
+Input   a loop function, or one that has a rule: functions of which the caller knows what their arguments point to.
 Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.
 Method  points-to of the function alone; every load, store and call is charged to the parameters it may touch.
 Limit   no summary where pointers are read from the arguments' memory or stored there, or a global is written: then the
@@ -16,15 +16,27 @@ from collections.abc import Collection, Iterator, Mapping
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
-from irad.passes.callees import READS, WRITES, effects_of, resolve
+from irad.passes.callees import CAPTURES, FILLS, READS, WRITES, effects_of, resolve
 from irad.passes.effects import written_by
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, find_objects, reached_by
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 
 
-def summarise(function: Function, memory: Mapping[Parameter, MemoryType | None], registry: Registry) -> None:
-    """Attaches the summary, where there is one; ``memory`` is what the parameters point to, as far as it is known."""
+def summarise(
+    function: Function,
+    memory: Mapping[Parameter, MemoryType | None],
+    registry: Registry,
+    result: Parameter | None = None,
+) -> None:
+    """Attaches the summary, where there is one.
+
+    Args:
+        function: it.
+        memory: what the parameters point to, as far as it is known.
+        registry: the rules.
+        result: the parameter that points to memory for the result, in which pointers may be handed on.
+    """
     points_to = find_objects(function, memory, registry)
     numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]
     reads = writes = 0
@@ -37,7 +49,13 @@ def summarise(function: Function, memory: Mapping[Parameter, MemoryType | None],
         return
     if any(item.kind is ObjectKind.GLOBAL for item in points_to.members(writes)):
         return
-    for key, mask in ((READS, reads), (WRITES, writes)):
+    handed_on = points_to.contents[points_to.of(result)[0].index] if result is not None else 0
+    kinds = {item.kind for item in points_to.members(handed_on)}
+    if not kinds <= {ObjectKind.ARGUMENT, ObjectKind.ALLOCATION, ObjectKind.HEADER}:
+        return
+    if kinds - {ObjectKind.ARGUMENT}:
+        function.attributes = (*function.attributes, f'"{FILLS}"="0"')
+    for key, mask in ((READS, reads), (WRITES, writes), (CAPTURES, handed_on)):
         positions = ",".join(map(str, sorted(_parameter_numbers(function, points_to, mask))))
         function.attributes = (*function.attributes, f'"{key}"="{positions}"')
 
