@@ -146,7 +146,7 @@ def everything(
     shadowed = _mask_of(
         o
         for o in points_to.objects
-        if _can_have_shadow(o, shadowable)
+        if _can_have_shadow(o, shadowable, registry)
         and (memory_types.holds_floats(1 << o.index) or memory_types.holds_pointers >> o.index & 1)
     )
     by_value = frozenset(i for i in function.instructions() if isinstance(i, CallSite) and really.passes_by_value(i))
@@ -215,7 +215,9 @@ def _mask_of(items: Iterable[MemoryObject]) -> int:
     return mask
 
 
-def _can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter]) -> bool:
+def _can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], registry: Registry) -> bool:
+    if isinstance(item.value, CallSite) and isinstance(resolve(item.value, registry), Inactive):
+        return False  # what it makes is constant
     match item.kind:
         case ObjectKind.LOCAL | ObjectKind.ALLOCATION | ObjectKind.HEADER:
             return True
@@ -400,7 +402,7 @@ class _Solver:
         )
 
     def close_shadows(self, active_objects: int) -> int:
-        possible = _mask_of(o for o in self.points_to.objects if _can_have_shadow(o, self.shadowable))
+        possible = _mask_of(o for o in self.points_to.objects if _can_have_shadow(o, self.shadowable, self.registry))
         groups = dict.fromkeys(self.points_to.pointees.values())
         for call in self.function.instructions():
             if isinstance(call, CallSite) and self.has_body(call):

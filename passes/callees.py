@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
 from irad.ir.values import InlineAsm
-from irad.ruleset.interface import CallRule, Effects, Elementwise, Inactive, Origin, PairRule
+from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, Origin, PairRule
 from irad.ruleset.registry import Registry
 
 
@@ -45,16 +45,22 @@ def resolve(call: CallSite, registry: Registry) -> Callee:
     if not isinstance(callee, Function) or callee.name is None:
         return Pointer(call.function_type)
     rule = registry.lookup(callee.name)
-    if isinstance(rule, PairRule):
-        return callee
-    if rule is not None:
+    if isinstance(rule, Inactive) and rule.effects is None:
+        return _with_summary(rule, callee.attributes)
+    if rule is not None and not isinstance(rule, PairRule | ConstantParameters):
         return rule
-    return callee if not callee.is_declaration else Unknown(callee.name)
+    return callee if rule is not None or not callee.is_declaration else Unknown(callee.name)
 
 
 def is_from_outside(function: Function, registry: Registry) -> bool:
     """Whether the pair of a function is not generated but comes from a rule that a user wrote."""
     return function.name is not None and isinstance(registry.lookup(function.name), PairRule)
+
+
+def constant_parameters(function: Function, registry: Registry) -> frozenset[int]:
+    """The parameters of a function through which no derivative flows, because a user said so."""
+    rule = registry.lookup(function.name) if function.name is not None else None
+    return rule.parameters if isinstance(rule, ConstantParameters) else frozenset()
 
 
 def effects_of(callee: Callee) -> Effects | None:
@@ -68,6 +74,16 @@ def effects_of(callee: Callee) -> Effects | None:
             return _summary(attributes)
         case Pointer() | Unknown():
             return None
+
+
+@cache
+def _with_summary(rule: Inactive, attributes: tuple[str, ...]) -> Inactive:
+    """A declaration with the effects that the function's body shows.
+
+    A function that hands on addresses of its arguments is left a stranger: its results have no shadow.
+    """
+    effects = _summary(attributes)
+    return rule if effects is None or effects.captures else replace(rule, effects=effects)
 
 
 @cache

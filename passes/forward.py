@@ -49,7 +49,7 @@ from irad.ir.values import (
     zero,
 )
 from irad.passes.alias_scopes import AliasScopes
-from irad.passes.callees import Pointer, effects_of, is_from_outside, resolve
+from irad.passes.callees import Pointer, constant_parameters, effects_of, is_from_outside, resolve
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import Pair, Program
@@ -454,7 +454,10 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | No
     """
     if not takes_part(unit, call):
         return None
-    variant = Variant(callee, *_kinds(unit, call, loop), *_result_kinds(unit, call))
+    kinds, memory = _kinds(unit, call, loop)
+    for number in constant_parameters(callee, unit.registry):
+        kinds = (*kinds[:number], ParameterKind.CONST, *kinds[number + 1 :])
+    variant = Variant(callee, kinds, memory, *_result_kinds(unit, call))
     if is_from_outside(callee, unit.registry):
         return replace(variant, overwritten=_overwritten(unit, call), result_is_read=_result_is_read(call))
     if loop is None or unit.everything:

@@ -72,7 +72,7 @@ class Program:
         if shadows is None:
             shadows = shadowed(variant.kinds)
         is_ruled = is_from_outside(variant.function, self.registry)
-        name = f"{variant.function.name}.irad{len(self.pairs)}"
+        name = f"{str(variant.function.name).removeprefix('llvm.')}.irad{len(self.pairs)}"  # LLVM reserves its prefix
         make = self.module.declare if is_ruled else self.module.define
         augmented = make(f"{name}.augmented", augmented_type(variant, shadows))
         reverse = make(f"{name}.reverse", reverse_type(variant))

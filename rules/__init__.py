@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from irad.rules import (
     blas,
     elementwise,
-    inactive,
+    inactive_callees,
     lapack_least_squares,
     lapack_reflectors,
     lapack_singular,
@@ -29,15 +29,48 @@ from irad.rules import (
 from irad.ruleset.interface import Rule
 
 if TYPE_CHECKING:
-    from irad.api.rules import AugmentedReturn, RuleConfig, augmented_primal, forward, is_active, remove, reverse
+    from irad.api.rules import (
+        AugmentedReturn,
+        RuleConfig,
+        augmented_primal,
+        easy_rule,
+        forward,
+        ignore_derivatives,
+        inactive,
+        inactive_arg,
+        inactive_type,
+        is_active,
+        noinline,
+        remove,
+        reverse,
+        stop_gradient,
+        within_autodiff,
+    )
 
-__all__ = ["ALL", "AugmentedReturn", "RuleConfig", "augmented_primal", "forward", "is_active", "remove", "reverse"]
+__all__ = [
+    "ALL",
+    "AugmentedReturn",
+    "RuleConfig",
+    "augmented_primal",
+    "easy_rule",
+    "forward",
+    "ignore_derivatives",
+    "inactive",
+    "inactive_arg",
+    "inactive_type",
+    "is_active",
+    "noinline",
+    "remove",
+    "reverse",
+    "stop_gradient",
+    "within_autodiff",
+]
 
 ALL: Final[tuple[Rule, ...]] = (
     *elementwise.RULES,
     *scipy_special.RULES,
     *scipy_outputs.RULES,
-    *inactive.RULES,
+    *inactive_callees.RULES,
     *scalar_calls.RULES,
     *blas.RULES,
     *lapack_systems.RULES,

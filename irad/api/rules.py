@@ -5,22 +5,43 @@ Everything here is also a name of ``irad.rules``.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
+import numpy as np
+from numba.np.numpy_support import from_dtype
+
+from irad.api.jit import jit
 from irad.errors import RuleError
+from irad.frontend import abi
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active
+from irad.frontend.custom.easy import Partial, easy_functions
+from irad.frontend.custom.stop import stop_gradient, within_autodiff
+from irad.frontend.custom.symbols import target_of
+from irad.frontend.numba_untyped import types
 
 __all__ = [
     "AugmentedReturn",
     "RuleConfig",
     "augmented_primal",
+    "easy_rule",
     "forward",
+    "ignore_derivatives",
+    "inactive",
+    "inactive_arg",
+    "inactive_type",
     "is_active",
+    "noinline",
     "remove",
     "reverse",
+    "stop_gradient",
+    "within_autodiff",
 ]
+
+ignore_derivatives = stop_gradient
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -33,7 +54,9 @@ def augmented_primal(f: Any) -> Callable[[_Function], _Function]:
 
     Args:
         f: a Python function (the rule is then for everything that is compiled from it), a function decorated with
-            ``njit``, or a library function that Numba knows, such as ``np.linalg.solve``.
+            ``njit``, a library function that Numba knows, such as ``np.linalg.solve``; a C function (of ctypes, cffi,
+            ``types.ExternalFunction``); or the LLVM symbol of a function or an intrinsic. Of C functions the rule gets
+            numbers, and pointers as ``void*``.
     """
     return _registering(f, "augmented_primal")
 
@@ -57,16 +80,121 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
     return _registering(f, "forward")
 
 
+def easy_rule(f: _Function, *partials: Partial) -> _Function:
+    """Gives a function a rule by its partial derivatives.
+
+    Args:
+        f: as for `augmented_primal`; its arguments are numbers and arrays, its value too, or a tuple of these.
+        partials: one for each argument: a function of the arguments, or of these and the value; a number; None where
+            there is no derivative. It gives a number where value and argument are numbers; an array of the other's
+            shape where one is an array; the Jacobian (the axes of the value, then those of the argument) or, in the
+            shape that both have, its diagonal where both are. A tuple of these if the value is a tuple.
+
+    Returns:
+        The function.
+
+    Raises:
+        RuleError: the number of partials, or of their arguments, is wrong.
+    """
+    arity = _arity(f)
+    if len(partials) != arity:
+        raise RuleError(
+            f"{catalogue.name_of(f)} takes {arity} arguments and is given {len(partials)} partial derivatives",
+            "give one for each argument, None where there is no derivative",
+            location=catalogue.place_of(f),
+        )
+    augmented, back = easy_functions(_compiled(f), partials, _compiled, arity)
+    rule = catalogue.register(target_of(f))
+    rule.parts.update(augmented_primal=augmented, reverse=back)
+    return f
+
+
+def inactive(f: _Function, why: str = "declared inactive") -> _Function:
+    """Declares that no derivative flows through a function: what it returns and writes is constant.
+
+    The function is called in the forward sweep, once. Usable as a decorator.
+    """
+    catalogue.register(target_of(f)).inactive = why
+    return f
+
+
+def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
+    """Declares that no derivative flows through some arguments of a function: positions, or names.
+
+    The function is differentiated otherwise as any. Usable with `functools.partial` as a decorator.
+
+    Raises:
+        RuleError: the function has no such argument.
+    """
+    names = list(inspect.signature(getattr(f, "py_func", f)).parameters)
+    for argument in arguments:
+        if argument not in names and not (isinstance(argument, int) and 0 <= argument < len(names)):
+            raise RuleError(
+                f"{catalogue.name_of(f)} has no argument {argument!r}",
+                f"name one of {', '.join(names)}, or its position",
+                location=catalogue.place_of(f),
+            )
+    found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
+    catalogue.register(target_of(f)).inactive_arguments |= found
+    return f
+
+
+def inactive_type(T: Any) -> Any:
+    """Declares that arguments of a type carry no derivative.
+
+    Args:
+        T: a Numba type, a jitclass, or a structured dtype.
+
+    Returns:
+        ``T``.
+
+    Raises:
+        RuleError: it is no type that Numba knows.
+    """
+    if isinstance(T, types.Type):
+        found = T
+    elif hasattr(T, "class_type"):
+        found = T.class_type.instance_type
+    else:
+        try:
+            found = from_dtype(np.dtype(T))
+        except (TypeError, NotImplementedError) as error:
+            raise RuleError(f"{T!r} is no type that Numba knows", "give a Numba type, a jitclass or a dtype") from error
+    abi.INACTIVE_TYPES.add(found)
+    catalogue.changed("")
+    return T
+
+
+def noinline(f: _Function) -> _Function:
+    """Has a function stay a call in programs that are differentiated, with a derivative of its own.
+
+    For large functions that are called from many places. Usable as a decorator.
+    """
+    catalogue.register(target_of(f)).noinline = True
+    return f
+
+
 def remove(f: Any) -> None:
     """Takes back all that was registered for a function."""
-    catalogue.remove(f)
+    catalogue.remove(target_of(f))
 
 
-def _registering(target: Any, kind: str) -> Callable[[_Function], _Function]:
-    if not callable(target):
+def _arity(f: Any) -> int:
+    try:
+        return len(inspect.signature(getattr(f, "py_func", f)).parameters)
+    except (TypeError, ValueError) as error:
         raise RuleError(
-            f"{target!r} is no function and cannot have a rule", "name the function: @irad.rules.reverse(f)"
-        )
+            f"the number of arguments of {f!r} is not known", "write its rule with augmented_primal and reverse"
+        ) from error
+
+
+def _compiled(f: Any) -> Any:
+    """What compiled code can call in the place of a function; library functions stay what they are."""
+    return jit(f) if isinstance(f, FunctionType) else f
+
+
+def _registering(f: Any, kind: str) -> Callable[[_Function], _Function]:
+    target = target_of(f)
 
     def register(function: _Function) -> _Function:
         if not callable(function):

@@ -34,6 +34,16 @@ PENDING: Final = 192  # ptr
 PENDING_CODE: Final = 200  # i32
 RULE_RAISED: Final = 3  # reason in FAILED: the reverse of a rule raised what is pending
 
+# What `irad.rules.stop_gradient` calls in a program to be differentiated.
+STOP: Final = """\
+define linkonce_odr double @irad.stop.f64(double %x) nounwind alwaysinline {
+  ret double %x
+}
+define linkonce_odr float @irad.stop.f32(float %x) nounwind alwaysinline {
+  ret float %x
+}
+"""
+
 TLS_KEY_SYMBOL: Final = "irad.tls_key"
 
 
@@ -61,10 +71,11 @@ def runtime_text() -> str:
         double irad.take_shared_f64(ptr, i64, i64, i64, ptr)   takes from one; also _f32
         void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
         void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
+        double irad.stop.f64(double)            the number itself; also .f32
         irad.list_*, irad.dict_*                shadows of typed containers: see ``runtime_containers``
     """
     sweeps = (TYPES, PARTIAL_TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, POINTERS, LANES)
-    parts = (*sweeps, partials_text(), kernels_text(), containers_text())
+    parts = (*sweeps, STOP, partials_text(), kernels_text(), containers_text())
     return "\n".join(parts)
 
 

@@ -28,6 +28,8 @@ from irad.ruleset.memory_type import Data
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
 
+INACTIVE_TYPES: Final[set[Any]] = set()  # types that a user declared to carry no derivative
+
 FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
 COMPLEX = (types.complex64, types.complex128)
 
@@ -172,6 +174,8 @@ def leaves_of(numba_type: Any, index: int = 0, path: tuple[int, ...] = ()) -> It
 
 def kind_of(numba_type: Any) -> LeafKind:
     """What a value of this type, which is no tuple, means for a derivative."""
+    if numba_type in INACTIVE_TYPES:
+        return LeafKind.INERT
     if numba_type in FLOATS or numba_type in COMPLEX:
         return LeafKind.NUMBER
     if isinstance(numba_type, types.Optional) and kind_of(numba_type.type) is LeafKind.NUMBER:

@@ -29,7 +29,7 @@ from irad.passes.exhaustion import EXHAUSTED, NO_PAIR
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
-RAISED_IN_LANE = ("the reverse of a rule raised an exception in a parallel loop",)
+_RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
 _NO_VALUE = (
     "the function returns None for these arguments, which has no derivative",
     "ask for derivatives where it returns a value",
@@ -201,23 +201,20 @@ class Sweeps:
         callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
         self.builder.call(callee, values)
 
-    def failure(self, arena: Any) -> Any:
-        """What the reverse sweep left in the arena's flag; 0 if it came to its end."""
-        return self.builder.load(field_of(self.builder, arena, FAILED, ir.IntType(32)))
-
     @contextmanager
     def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
         """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
         lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
         with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
             with failed:
+                failure = Failure.of(self.context, self.builder, arena)
                 self.close_arena(close, arena)
                 self.memory.release()
                 with self.builder.if_then(lacks_value):
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(EXHAUSTED))
                 with self.builder.if_then(is_memory):
-                    self.raise_out_of_memory()
+                    failure.raise_it(self.context, self.builder)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
                     self.raise_from_python("irad.frontend.pointers", "raise_pending")
                 self.context.call_conv.return_status_propagate(self.builder, status)
@@ -268,13 +265,13 @@ def emit_call(
     with sweeps.succeeded(status, arena, "irad.arena_close"):
         good = _seed(sweeps, extras)
         sweeps.run_reverse(frame, arena)
-        failure = sweeps.failure(arena)
+        failure = Failure.of(context, builder, arena)
         sweeps.close_arena("irad.arena_close", arena)
         _raise_on_bad_seed(sweeps, good)
-        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure)):
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
             sweeps.memory.release()
-            raise_failure(context, builder, arena, failure)
+            failure.raise_it(context, builder)
         sweeps.memory.copy_out()
         _store_scalars(sweeps, extras)
         builder.store(_result(sweeps, extras), result)
@@ -287,23 +284,39 @@ def field_of(builder: Any, block: Any, offset: int, llvm_type: Any) -> Any:
     return builder.bitcast(builder.gep(block, [cgutils.intp_t(offset)]), llvm_type.as_pointer())
 
 
-def raise_failure(context: Any, builder: Any, arena: Any, failure: Any) -> None:
-    """Ends the function because the reverse sweep did not come to its end.
+@dataclass(frozen=True)
+class Failure:
+    """Why a sweep did not come to its end, read out of its arena.
 
-    Either the machine's stack was too short for it, or a rule raised an exception, which is carried on.
+    Attributes:
+        reason: the arena's flag; 0 if the sweep came to its end.
+        pending: the exception that a rule raised, as Numba holds it.
+        code: the status that goes with it.
     """
-    call_conv = context.call_conv
-    with builder.if_then(builder.icmp_signed("==", failure, failure.type(RULE_RAISED))):
-        exception = call_conv._get_excinfo_argument(builder.function)
-        place = field_of(builder, arena, PENDING, exception.type.pointee)
+
+    reason: Any
+    pending: Any
+    code: Any
+
+    @classmethod
+    def of(cls, context: Any, builder: Any, arena: Any) -> Failure:
+        """Reads it; what is pending is taken out."""
+        exception = context.call_conv._get_excinfo_argument(builder.function).type.pointee
+        place = field_of(builder, arena, PENDING, exception)
         pending = builder.load(place)
-        builder.store(cgutils.get_null_value(pending.type), place)
-        with builder.if_then(cgutils.is_null(builder, pending)):
-            call_conv.return_user_exc(builder, RuntimeError, RAISED_IN_LANE)
-        builder.store(pending, exception)
-        code = builder.load(field_of(builder, arena, PENDING_CODE, _STATUS))
-        call_conv._return_errcode_raw(builder, code)
-    call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
+        builder.store(cgutils.get_null_value(exception), place)
+        reason = builder.load(field_of(builder, arena, FAILED, _STATUS))
+        return cls(reason, pending, builder.load(field_of(builder, arena, PENDING_CODE, _STATUS)))
+
+    def raise_it(self, context: Any, builder: Any) -> None:
+        """Ends the function: with the exception of the rule, or because heap or stack were too small."""
+        call_conv = context.call_conv
+        with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
+            with builder.if_then(cgutils.is_null(builder, self.pending)):
+                call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
+            builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))
+            call_conv._return_errcode_raw(builder, self.code)
+        call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
 
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:

@@ -25,7 +25,7 @@ from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
-from irad.frontend.lowering import Cotangents, Extras, Sweeps, field_of, raise_failure, structured
+from irad.frontend.lowering import Cotangents, Extras, Failure, Sweeps, field_of, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import (
@@ -326,10 +326,10 @@ def _run_reverse(
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
     symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
-    failure = builder.load(failed)
-    with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure)):
+    failure = Failure.of(context, builder, arena)
+    with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
         _release(context, builder, held)
-        raise_failure(context, builder, arena, failure)
+        failure.raise_it(context, builder)
     return cotangents
 
 

@@ -1,9 +1,10 @@
-"""What a rule is: four kinds, all data.
+"""What a rule is: five kinds, all data.
 
 `Elementwise`  a scalar function given by its partial derivatives as expressions; the generator does the rest.
 `Inactive`     a callee through which no derivative flows.
 `CallRule`     a callee that reads or writes memory, or whose adjoint is code: two functions emit it.
 `PairRule`     a callee whose augmented primal and reverse are compiled elsewhere, from functions that a user wrote.
+`ConstantParameters`  a callee that is differentiated, but not by some of its parameters.
 
 The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal
 ones; a `CallRule.forward` may add instructions to it and names the values that its adjoint will want. The *reverse
@@ -280,4 +281,19 @@ class PairRule:
     version: int
 
 
-Rule: TypeAlias = Elementwise | Inactive | CallRule | PairRule
+@dataclass(frozen=True, slots=True)
+class ConstantParameters:
+    """A callee with a body, through some of whose parameters no derivative flows.
+
+    Attributes:
+        symbols: its.
+        name: what the user calls it, for messages.
+        parameters: the numbers of those parameters.
+    """
+
+    symbols: tuple[str, ...]
+    name: str
+    parameters: frozenset[int]
+
+
+Rule: TypeAlias = Elementwise | Inactive | CallRule | PairRule | ConstantParameters

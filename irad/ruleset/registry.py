@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from irad.errors import RuleError
 from irad.ir.types import FloatType
-from irad.ruleset.interface import CallRule, Effects, Elementwise, Inactive, PairRule, Rule
+from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, PairRule, Rule
 from irad.ruleset.symbols import TABLE, symbols_of_function
 
 
@@ -113,7 +113,7 @@ def describe(rule: Rule) -> str:
             return f"the declaration of {_listed(symbols)} as inactive"
         case CallRule(symbols=symbols):
             return f"the call rule of {_listed(symbols)}"
-        case PairRule(name=name):
+        case PairRule(name=name) | ConstantParameters(name=name):
             return f"the rule of '{name}'"
 
 
@@ -131,8 +131,8 @@ def _claims(rule: Rule) -> Iterator[tuple[str, FloatType | None]]:
                     "add it to irad.ruleset.symbols.TABLE, or write a CallRule, which names its symbols itself",
                 )
             yield from symbols_of_function(name)
-        case Inactive(symbols=symbols) | CallRule(symbols=symbols) | PairRule(symbols=symbols):
-            yield from ((symbol, None) for symbol in symbols)
+        case Inactive() | CallRule() | PairRule() | ConstantParameters():
+            yield from ((symbol, None) for symbol in rule.symbols)
 
 
 # ------------------------------------------------------------------------------------------------ fingerprint
@@ -151,6 +151,8 @@ def _text_of(rule: Rule) -> str:
             return repr(("call", rule.symbols, _sorted(rule.effects), code))
         case PairRule():
             return repr(rule)
+        case ConstantParameters():
+            return repr((rule.symbols, sorted(rule.parameters)))
 
 
 def _sorted(effects: Effects) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from numba import _helperlib
 
-from irad.rules import ALL, inactive
+from irad.rules import ALL, inactive_callees
 from irad.ruleset.interface import CallRule, Elementwise, Inactive, Origin
 from irad.ruleset.registry import Registry
 
 REGISTRY = Registry.of(*ALL)
-DECLARED = Registry.of(*inactive.RULES)
+DECLARED = Registry.of(*inactive_callees.RULES)
 
 # Helpers without an entry here, by what they do. A program that calls one with an active value is refused.
 CONTAINERS = (
@@ -37,14 +37,14 @@ def test_what_can_hand_on_a_float_is_not_declared_inactive():
     assert {name for name in ABSENT if DECLARED.lookup(f"numba_{name}") is not None} == set()
 
 
-@pytest.mark.parametrize("rule", inactive.RULES, ids=lambda rule: rule.symbols[0])
+@pytest.mark.parametrize("rule", inactive_callees.RULES, ids=lambda rule: rule.symbols[0])
 def test_every_entry_says_why(rule: Inactive):
     assert rule.why
     assert all(rule.symbols)
     assert not rule.effects.captures
 
 
-@pytest.mark.parametrize("rule", inactive.RULES, ids=lambda rule: rule.symbols[0])
+@pytest.mark.parametrize("rule", inactive_callees.RULES, ids=lambda rule: rule.symbols[0])
 def test_what_is_written_holds_no_floats(rule: Inactive):
     assert rule.effects.writes_no_floats or not rule.effects.writes
 

@@ -32,6 +32,7 @@ class CustomRule:
         target: the function; for a C function its symbol.
         parts: the functions of the rule, by their kind: "augmented_primal", "reverse", "forward".
         inactive: why no derivative flows through it, or None.
+        inactive_arguments: positions of arguments through which none flows.
         noinline: no rule of its own: it only stays a call.
         version: changes with each registration.
     """
@@ -39,6 +40,7 @@ class CustomRule:
     target: Any
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     inactive: str | None = None
+    inactive_arguments: frozenset[int] = frozenset()
     noinline: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 

@@ -64,6 +64,8 @@ def _shadow(context: Any, builder: Any, numba_type: Any, shadow_type: Any, value
         return context.make_tuple(builder, shadow_type, items)
     if shadow_type == types.none:
         return context.get_dummy_value()
+    if numba_type == types.voidptr:
+        return next(shadows)
     primal = context.make_array(numba_type)(context, builder, value)
     array = context.make_array(shadow_type)(context, builder)
     for name in ("nitems", "itemsize", "shape", "strides"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from string import Template
 from typing import Any, Final
 
 from numba.core import cgutils
@@ -30,9 +31,11 @@ from irad.frontend.custom.signature import (
     Annotated,
     Result,
     arguments_of,
+    c_signature,
     check_augmented,
     check_cotangents,
     parts_of,
+    pointer_index,
     result_of,
 )
 from irad.frontend.custom.specialise import rule_dispatcher
@@ -75,7 +78,7 @@ class _Glue:
     def shadowed(self) -> list[int]:
         """The LLVM parameters of the arguments' arrays that take part."""
         leaves = (leaf for argument in self.arguments for leaf in argument.leaves if leaf in argument.active)
-        return [leaf.data_index for leaf in leaves if leaf.kind is abi.LeafKind.ARRAY]
+        return [pointer_index(leaf) for leaf in leaves if leaf.kind is not abi.LeafKind.NUMBER]
 
     @property
     def out_count(self) -> int:
@@ -96,25 +99,41 @@ def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> Compile
     """
     resident()
     variant = wanted.variant
-    arguments, result = arguments_of(rule, signature, variant), result_of(rule, signature, variant)
-    glue = _Glue(rule, variant, arguments, result, _config(arguments, result, variant))
-    augmented = _compile(rule, "augmented_primal", _augmented(glue), _augmented_types(glue))
-    reverse = _compile(rule, "reverse", _reverse(glue), (types.voidptr,) * (1 + glue.out_count))
-    size = cpu_target.target_context.get_abi_sizeof(
-        emit.frame_type(cpu_target.target_context, glue.held, glue.pointer_count)
-    )
-    text = _text(wanted, glue, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
+    arguments = arguments_of(rule, signature, variant, abi.FIRST_ARGUMENT_INDEX)
+    result = result_of(rule, signature, variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW)
+    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant)), _numba_text)
+
+
+def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
+    """The same for a function with the calling convention of C, of numbers and pointers."""
+    resident()
+    variant = wanted.variant
+    signature = c_signature(rule, variant.function_type)
+    arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
+    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant)), _c_text)
+
+
+def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> CompiledPair:
+    augmented = _compile(glue.rule, "augmented_primal", _augmented(glue), _augmented_types(glue))
+    reverse = _compile(glue.rule, "reverse", _reverse(glue), (types.voidptr,) * (1 + glue.out_count))
+    context = cpu_target.target_context
+    size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
+    text = text_of(wanted, glue, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
     return CompiledPair(text, (augmented.library, reverse.library))
 
 
 def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant) -> RuleConfig:
     overwritten = tuple(
-        any(leaf.has_memory and leaf.data_index in variant.overwritten for leaf in argument.leaves)
+        any(pointer_index(leaf) in variant.overwritten for leaf in argument.leaves if _is_memory(leaf))
         for argument in arguments
     )
     return RuleConfig(
         needs_primal=variant.result_is_read, needs_shadow=bool(result.arrays), overwritten=(*overwritten, False)
     )
+
+
+def _is_memory(leaf: abi.Leaf) -> bool:
+    return leaf.has_memory or leaf.type == types.voidptr
 
 
 def _compile(rule: CustomRule, kind: str, function: Callable[..., Any], argument_types: tuple[Any, ...]) -> Any:
@@ -269,51 +288,138 @@ def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., An
 # ------------------------------------------------------------------------------------------------ the shape of a pair
 
 
-def _text(wanted: RuledPair, glue: _Glue, augmented: str, reverse: str, size: int) -> str:
-    """LLVM text of a pair that calls two functions of Numba's.
-
-    The status of the augmented primal is its own. The reverse has none: what it raises waits in the arena.
+_TEXT: Final = Template(
     """
-    variant = wanted.variant
-    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
-    forward = [str(each) for each in augmented_type(variant, shadows).params]
-    primal = len(variant.function_type.params)
-    arguments = [f"{kind} %{i}" for i, kind in enumerate(forward)]
-    values = arguments[2 + abi.FIRST_ARGUMENT_INDEX : 2 + primal]
-    shadow_of = dict(zip(shadows, arguments[2 + primal :], strict=True))
-    returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
-    given = [shadow_of[index] for index in glue.shadowed]
-    call = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow, *given, *values]
-    outs = [f"ptr %{i}" for i in range(2, len(reverse_type(variant).params))]
-    back = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
-    return f"""
-@"{wanted.frame_size}" = constant i64 {size}
-declare i32 @"{augmented}"({", ".join(each.split()[0] for each in call)})
-declare i32 @"{reverse}"({", ".join("ptr" for _ in back)})
+@"$frame" = constant i64 $size
+declare i32 @"$forward"($forward_types)
+declare i32 @"$backward"($backward_types)
 
-define i32 @"{wanted.augmented}"({", ".join(arguments)}) {{
-  %slot = alloca ptr
-  %status = call i32 @"{augmented}"({", ".join(call)})
-  ret i32 %status
-}}
+define $result @"$augmented"($parameters) {
+entry:
+$before  %status = call i32 @"$forward"($forward_values)
+$after}
 
-define void @"{wanted.reverse}"({", ".join(["ptr %0", "ptr %1", *outs])}) {{
+define void @"$reverse"($reverse_parameters) {
 entry:
   %slot = alloca ptr
   %exception = alloca ptr
-  %status = call i32 @"{reverse}"({", ".join(back)})
+$seed  %status = call i32 @"$backward"($backward_values)
   %raised = icmp ne i32 %status, 0
   br i1 %raised, label %note, label %done
 note:
+$note
+  br label %done
+done:
+  ret void
+}
+"""
+)
+
+# What was raised where there is no status to return waits in the arena.
+_NOTE: Final = f"""\
   %pending = load ptr, ptr %exception
   %place = getelementptr i8, ptr %1, i64 {PENDING}
   %code = getelementptr i8, ptr %1, i64 {PENDING_CODE}
   %flag = getelementptr i8, ptr %1, i64 {FAILED}
   store ptr %pending, ptr %place
   store i32 %status, ptr %code
-  store i32 {RULE_RAISED}, ptr %flag
-  br label %done
-done:
-  ret void
-}}
-"""
+  store i32 {RULE_RAISED}, ptr %flag"""
+
+
+def _numba_text(wanted: RuledPair, glue: _Glue, forward: str, backward: str, size: int) -> str:
+    """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status."""
+    values, shadow_of = _parameters(wanted.variant)
+    returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
+    given = [shadow_of[index] for index in glue.shadowed]
+    first = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow]
+    return _pair_text(
+        wanted,
+        forward,
+        backward,
+        [*first, *given, *values[abi.FIRST_ARGUMENT_INDEX :]],
+        size=size,
+        before="  %slot = alloca ptr\n",
+        after="  ret i32 %status\n",
+        seed="",
+        first_out=2,
+    )
+
+
+def _c_text(wanted: RuledPair, glue: _Glue, forward: str, backward: str, size: int) -> str:
+    """The same for a function with C's. The cotangent of its result is handed on behind the frame."""
+    values, shadow_of = _parameters(wanted.variant)
+    result = str(wanted.variant.function_type.result)
+    has_value = result != "void"
+    given = [shadow_of[index] for index in glue.shadowed]
+    lines = [
+        "  %slot = alloca ptr",
+        "  %exception = alloca ptr",
+        f"  %returned = alloca {result if has_value else 'ptr'}",
+    ]
+    lines.append(f"  %cotangent = getelementptr i8, ptr %0, i64 {size}")
+    if has_value:
+        lines.append(f"  store {result} zeroinitializer, ptr %returned")
+    after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", _NOTE]
+    after += ["  br label %done", "done:"]
+    after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"] if has_value else ["  ret void"]
+    is_seeded = wanted.variant.result_active
+    seed = [f"  %cotangent = getelementptr i8, ptr %0, i64 {size}", f"  store {result} %2, ptr %cotangent"]
+    first = ["ptr %slot", "ptr %exception", "ptr %0", "ptr %1", "ptr %returned", "ptr %cotangent"]
+    return _pair_text(
+        wanted,
+        forward,
+        backward,
+        [*first, *given, *values],
+        size=size + 16,
+        before="".join(f"{line}\n" for line in lines),
+        after="".join(f"{line}\n" for line in after),
+        seed="".join(f"{line}\n" for line in seed) if is_seeded else "",
+        first_out=3 if is_seeded else 2,
+    )
+
+
+def _parameters(variant: Variant) -> tuple[list[str], dict[int, str]]:
+    """The parameters of an augmented primal, typed: those of the primal, and by number of these their shadows."""
+    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    typed = [f"{kind} %{i}" for i, kind in enumerate(augmented_type(variant, shadows).params)]
+    count = 2 + len(variant.function_type.params)
+    return typed[2:count], dict(zip(shadows, typed[count:], strict=True))
+
+
+def _pair_text(
+    wanted: RuledPair,
+    forward: str,
+    backward: str,
+    forward_values: list[str],
+    *,
+    size: int,
+    before: str,
+    after: str,
+    seed: str,
+    first_out: int,
+) -> str:
+    variant = wanted.variant
+    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    kind = augmented_type(variant, shadows)
+    back = reverse_type(variant)
+    outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]
+    backward_values = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
+    return _TEXT.substitute(
+        frame=wanted.frame_size,
+        size=size,
+        forward=forward,
+        backward=backward,
+        forward_types=", ".join(each.split()[0] for each in forward_values),
+        backward_types=", ".join("ptr" for _ in backward_values),
+        result=kind.result,
+        augmented=wanted.augmented,
+        parameters=", ".join(f"{each} %{i}" for i, each in enumerate(kind.params)),
+        before=before,
+        forward_values=", ".join(forward_values),
+        after=after,
+        reverse=wanted.reverse,
+        reverse_parameters=", ".join(f"{each} %{i}" for i, each in enumerate(back.params)),
+        seed=seed,
+        backward_values=", ".join(backward_values),
+        note=_NOTE,
+    )

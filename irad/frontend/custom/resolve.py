@@ -12,25 +12,43 @@ from typing import Any
 
 from irad.driver import Derivative, MemoryType
 from irad.frontend import abi
+from irad.frontend.custom import catalogue
 from irad.frontend.custom.outline import Outlined
-from irad.frontend.custom.pair import compile_rule
+from irad.frontend.custom.pair import compile_rule, compile_symbol_rule
 from irad.frontend.library import parse
-from irad.ruleset.interface import Inactive, PairRule
+from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 
 
 def registry_of(ruled: tuple[Outlined, ...], base: Registry) -> Registry:
-    """The rules for a program: those of its functions, which users wrote, over the built-in ones."""
+    """The rules for a program: those that users wrote, for its functions and for symbols, over the built-in ones."""
     rules = tuple(_rules(ruled))
     return Registry.of(*rules).over(base) if rules else base
 
 
-def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Inactive | PairRule]:
+def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Rule]:
+    for symbol, rule in catalogue.symbols().items():
+        if rule.inactive is not None:
+            yield Inactive((symbol,), rule.inactive, None)
+        elif rule.is_for_reverse:
+            yield PairRule((symbol,), rule.name, rule.version)
     for each in ruled:
         if each.rule.inactive is not None:
             yield Inactive((each.symbol,), each.rule.inactive, None)
         elif each.rule.is_for_reverse:
             yield PairRule((each.symbol,), each.rule.name, each.rule.version)
+        elif each.rule.inactive_arguments:
+            yield ConstantParameters((each.symbol,), each.rule.name, frozenset(_constant_parameters(each)))
+
+
+def _constant_parameters(outlined: Outlined) -> Iterator[int]:
+    """The LLVM parameters of the arguments through which no derivative flows."""
+    index = abi.FIRST_ARGUMENT_INDEX
+    for position, numba_type in enumerate(outlined.signature.args):
+        width = abi.width_of(numba_type)
+        if position in outlined.rule.inactive_arguments:
+            yield from range(index, index + width)
+        index += width
 
 
 def memory_of(ruled: tuple[Outlined, ...]) -> tuple[tuple[str, tuple[MemoryType | None, ...]], ...]:
@@ -64,8 +82,11 @@ def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, 
     module = parse(derivative.text)
     libraries: list[Any] = []
     for wanted in derivative.ruled:
-        callee = by_symbol[wanted.primal]
-        made = compile_rule(callee.rule, callee.signature, wanted)
+        callee = by_symbol.get(wanted.primal)
+        if callee is None:
+            made = compile_symbol_rule(catalogue.symbols()[wanted.primal], wanted)
+        else:
+            made = compile_rule(callee.rule, callee.signature, wanted)
         module.link_in(parse(made.text))
         libraries += made.libraries
     return str(module), tuple(dict.fromkeys(libraries))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, cast
 
 from numba import typeof
 
@@ -19,6 +19,7 @@ from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.numba_untyped import types
+from irad.ir.types import FunctionType
 from irad.passes.unit import Variant
 
 _PLAIN = (LeafKind.NUMBER, LeafKind.ARRAY)
@@ -97,18 +98,29 @@ def _structure(numba_type: Any, leaves: Iterator[Leaf], of: Callable[[Leaf], Any
     return abi.tuple_type(numba_type, tuple(_structure(item, leaves, of) for item in numba_type.types))
 
 
-def arguments_of(rule: CustomRule, signature: Any, variant: Variant) -> tuple[Annotated, ...]:
+def pointer_index(leaf: Leaf) -> int:
+    """The LLVM parameter that leads to the memory of an array, or is a bare pointer."""
+    return leaf.index if leaf.type == types.voidptr else leaf.data_index
+
+
+def arguments_of(rule: CustomRule, signature: Any, variant: Variant, first: int) -> tuple[Annotated, ...]:
     """The arguments of a ruled function.
+
+    Args:
+        rule: its.
+        signature: its.
+        variant: how its parameters take part.
+        first: the LLVM parameter at which the arguments begin.
 
     Raises:
         RuleError: one of a type takes part that rules cannot be given yet.
     """
-    found, index = [], abi.FIRST_ARGUMENT_INDEX
+    found, index = [], first
     for position, numba_type in enumerate(signature.args):
         leaves = tuple(abi.leaves_of(numba_type, index))
         active = frozenset(leaf for leaf in leaves if _takes_part(leaf, variant))
         for leaf in active:
-            if leaf.kind not in _PLAIN:
+            if leaf.kind not in _PLAIN and leaf.type != types.voidptr:
                 raise RuleError(
                     f"argument {position} of {rule.name}, which has a rule, holds a {leaf.type} that takes part in the "
                     "derivative",
@@ -122,6 +134,10 @@ def arguments_of(rule: CustomRule, signature: Any, variant: Variant) -> tuple[An
 
 
 def _takes_part(leaf: Leaf, variant: Variant) -> bool:
+    if leaf.type == types.voidptr:
+        return variant.kinds[leaf.index] is ParameterKind.SHADOW
+    if leaf.kind is LeafKind.INERT:
+        return False  # integers may have a shadow for company
     if leaf.kind is LeafKind.NUMBER:
         return any(k is ParameterKind.ACTIVE for k in parts_of(leaf, variant))
     if leaf.kind is LeafKind.ARRAY:
@@ -133,6 +149,35 @@ def _takes_part(leaf: Leaf, variant: Variant) -> bool:
 def parts_of(leaf: Leaf, variant: Variant) -> tuple[ParameterKind, ...]:
     """How the floats of a number take part."""
     return variant.kinds[leaf.index : leaf.index + leaf.float_count]
+
+
+_BY_LLVM: Final = {
+    "double": types.float64,
+    "float": types.float32,
+    "ptr": types.voidptr,
+    "i64": types.int64,
+    "i32": types.int32,
+    "i16": types.int16,
+    "i8": types.int8,
+    "void": types.none,
+}
+
+
+def c_signature(rule: CustomRule, function_type: FunctionType) -> Any:
+    """The signature of a C function as Numba types, as far as LLVM tells it: pointers are bare.
+
+    Raises:
+        RuleError: a value of another type is passed.
+    """
+    found = [_BY_LLVM.get(str(each)) for each in (function_type.result, *function_type.params)]
+    if None in found or found[0] == types.voidptr:
+        raise RuleError(
+            f"{rule.name}, which has a rule, has the type {function_type}",
+            "give rules to C functions of numbers and pointers that return a number",
+            location=place_of(next(iter(rule.parts.values()))),
+        )
+    result, *parameters = found
+    return cast(Any, result)(*parameters)
 
 
 @dataclass(frozen=True)
@@ -156,14 +201,13 @@ class Result:
         return structure(self.type, self.leaves, lambda leaf: leaf.type if leaf.kind in _PLAIN else types.none)
 
 
-def result_of(rule: CustomRule, signature: Any, variant: Variant) -> Result:
+def result_of(rule: CustomRule, signature: Any, is_active: bool) -> Result:
     """The result of a ruled function.
 
     Raises:
         RuleError: it is of a type that rules cannot return yet.
     """
     leaves = tuple(abi.leaves_of(signature.return_type))
-    is_active = variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW
     for leaf in leaves:
         if isinstance(leaf.type, types.Optional) or (is_active and leaf.kind not in (*_PLAIN, LeafKind.INERT)):
             raise RuleError(

@@ -1,0 +1,181 @@
+"""Contracts partial derivatives with a cotangent, for `easy`: njit code for all shapes of results and arguments.
+
+Zero times anything is zero, so a cotangent of zero never meets an infinite partial. The cotangent of a complex number
+is d/dRe + i·d/dIm of a real loss: that of an argument is the cotangent of the result times the conjugate partial.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import overload, register_jitable
+
+from irad.errors import RuleError
+from irad.frontend import abi
+from irad.frontend.custom.annotated import ActiveArgument, DuplicatedArgument, annotation_of
+from irad.frontend.numba_untyped import types
+
+
+def contract(cotangent: Any, partial: Any, argument: Any) -> Any:
+    """The cotangent of an active argument: of a number it is returned, of an array it is added to the shadow.
+
+    ``None`` for the cotangent: no derivative by this argument.
+    """
+    raise NotImplementedError("called in compiled code only")
+
+
+def kept_value(value: Any) -> Any:
+    """A value whose memory nobody changes: arrays are copied."""
+    raise NotImplementedError("called in compiled code only")
+
+
+def zero_shadow(value: Any) -> Any:
+    """The shadow of a value: zeros for arrays, None for what has no memory."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(kept_value)
+def _kept_value_typed(value):  # type: ignore[no-untyped-def]
+    return _by_parts(value, kept_value, lambda value: value.copy(), lambda value: value)
+
+
+@overload(zero_shadow)
+def _zero_shadow_typed(value):  # type: ignore[no-untyped-def]
+    return _by_parts(value, zero_shadow, lambda value: np.zeros_like(value), lambda value: None)
+
+
+def _by_parts(value: Any, function: Any, of_array: Any, of_other: Any) -> Any:
+    if isinstance(value, types.Array):
+        return of_array
+    if not isinstance(value, types.BaseTuple):
+        return of_other
+    items = "".join(f"function(value[{i}]), " for i in range(len(value)))
+    scope: dict[str, Any] = {"function": function}
+    exec(compile(f"def parts(value):\n    return ({items})\n", "<irad.rules.easy_rule>", "exec"), scope)
+    return scope["parts"]
+
+
+@register_jitable
+def _times(cotangent, partial):  # type: ignore[no-untyped-def]
+    """The product, zero if the cotangent is."""
+    if cotangent == 0:
+        return cotangent * 0.0
+    return cotangent * np.conj(partial)
+
+
+@register_jitable
+def _real(number):  # type: ignore[no-untyped-def]
+    return np.real(number)
+
+
+@register_jitable
+def _whole(number):  # type: ignore[no-untyped-def]
+    return number
+
+
+@overload(contract)
+def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-def]
+    kind = annotation_of(argument)
+    if kind not in (ActiveArgument, DuplicatedArgument) or isinstance(argument.types[0], types.BaseTuple):
+        raise RuleError(
+            f"an easy rule is used for an argument of the type {argument.types[0]}",
+            "write the rule with augmented_primal and reverse",
+        )
+    into_number = kind is ActiveArgument
+    zero, part = (0j, _whole) if argument.types[0] in abi.COMPLEX else (0.0, _real)
+    if cotangent == types.none:
+        return _nothing(zero if into_number else None)
+    if isinstance(cotangent, types.BaseTuple):
+        return _of_parts(cotangent, partial, argument, into_number)
+    ranks = (_rank(cotangent), _rank(partial), _rank(argument.types[0]))
+    match ranks:
+        case (0, 0, 0):
+            return _product(part)
+        case (n, m, 0) if n == m:
+            return _summed(zero, part)
+        case (0, m, k) if m == k:
+            return _scaled
+        case (n, m, k) if m == n + k:
+            return _jacobian
+        case (n, m, k) if n == m == k:
+            return _diagonal
+        case _:
+            raise RuleError(
+                f"a partial derivative of an easy rule has {ranks[1]} dimensions; the result has {ranks[0]}, the "
+                f"argument {ranks[2]}",
+                "return a number where both are numbers, the Jacobian (axes of the result, then of the argument), or "
+                "its diagonal",
+            )
+
+
+def _rank(numba_type: Any) -> int:
+    return numba_type.ndim if isinstance(numba_type, types.Array) else 0
+
+
+def _of_parts(cotangent: Any, partial: Any, argument: Any, into_number: bool) -> Any:
+    """Contracts each part of a tuple; parts without derivative are left out."""
+    if not isinstance(partial, types.BaseTuple) or len(partial) != len(cotangent):
+        raise RuleError(
+            f"a partial derivative of an easy rule is a {partial}; the function returns {len(cotangent)} values",
+            "return a tuple with one for each",
+        )
+    live = [i for i, item in enumerate(cotangent) if item != types.none and partial[i] != types.none]
+    calls = [f"contract(cotangent[{i}], partial[{i}], argument)" for i in live]
+    if into_number:
+        body = f"    return {' + '.join(calls) or 'contract(None, None, argument)'}\n"
+    else:
+        body = "".join(f"    {call}\n" for call in calls) + "    return None\n"
+    scope: dict[str, Any] = {"contract": contract}
+    source = f"def parts(cotangent, partial, argument):\n{body}"
+    exec(compile(source, "<irad.rules.easy_rule>", "exec"), scope)
+    return scope["parts"]
+
+
+def _nothing(zero: Any) -> Any:
+    return lambda cotangent, partial, argument: zero
+
+
+def _summed(zero: Any, part: Any) -> Any:
+    def summed(cotangent, partial, argument):  # type: ignore[no-untyped-def]
+        total = zero
+        for index in np.ndindex(cotangent.shape):
+            total += part(_times(cotangent[index], partial[index]))
+        return total
+
+    return summed
+
+
+def _product(part: Any) -> Any:
+    return lambda cotangent, partial, argument: part(_times(cotangent, partial))
+
+
+def _scaled(cotangent, partial, argument):  # type: ignore[no-untyped-def]
+    shadow = argument.shadow
+    for index in np.ndindex(shadow.shape):
+        shadow[index] += _onto(_times(cotangent, partial[index]), shadow)
+
+
+def _diagonal(cotangent, partial, argument):  # type: ignore[no-untyped-def]
+    shadow = argument.shadow
+    for index in np.ndindex(shadow.shape):
+        shadow[index] += _onto(_times(cotangent[index], partial[index]), shadow)
+
+
+def _jacobian(cotangent, partial, argument):  # type: ignore[no-untyped-def]
+    shadow = argument.shadow
+    for row in np.ndindex(cotangent.shape):
+        for column in np.ndindex(shadow.shape):
+            shadow[column] += _onto(_times(cotangent[row], partial[row + column]), shadow)
+
+
+def _onto(number: Any, shadow: Any) -> Any:
+    """A number as it is added to a shadow: its real part where the shadow is real."""
+    raise NotImplementedError("called in compiled code only")
+
+
+@overload(_onto)
+def _onto_typed(number, shadow):  # type: ignore[no-untyped-def]
+    if shadow.dtype in abi.FLOATS and number in abi.COMPLEX:
+        return lambda number, shadow: number.real
+    return lambda number, shadow: number

@@ -1,0 +1,127 @@
+"""Rules from partial derivatives: the two functions of a rule, written around the partials of a user.
+
+Input   a function that Numba can call, and for each argument a function that gives the partial derivative, or None.
+Output  the augmented primal and the reverse of the rule.
+Method  the augmented primal calls the function and keeps its arguments, copied where their memory may change. The
+        reverse contracts each partial with the cotangent (`contract`), by the shapes of result and argument.
+
+    result    argument    partial
+    number    number      number
+    number    array       array of the argument's shape
+    array     number      array of the result's shape
+    array     array       array of the result's shape followed by the argument's: the Jacobian; or of the shape that
+                          both have: its diagonal
+    tuple     any         a tuple of these, one for each part of the result
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.errors import RuleError
+from irad.frontend.custom.annotated import AugmentedReturn, is_active
+from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.custom.contract import contract, kept_value, zero_shadow
+
+Partial = Callable[..., Any] | float | None
+
+
+def easy_functions(
+    f: Any, partials: Sequence[Partial], compiled: Callable[[Callable[..., Any]], Any], arity: int
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The functions of a rule.
+
+    Args:
+        f: what Numba can call.
+        partials: one for each argument: a function of the arguments, or of these and the result; a number; None.
+        compiled: makes a dispatcher of a Python function.
+        arity: number of arguments.
+
+    Raises:
+        RuleError: a partial takes another number of arguments.
+    """
+    wanted = [(i, *_callable(f, partial, arity, compiled)) for i, partial in enumerate(partials) if partial is not None]
+    needs_result = any(with_result for _, _, with_result in wanted)
+    names = [f"x{i}" for i in range(arity)]
+    scope: dict[str, Any] = {
+        "f": f,
+        "AugmentedReturn": AugmentedReturn,
+        "is_active": is_active,
+        "contract": contract,
+        "kept_value": kept_value,
+        "zero_shadow": zero_shadow,
+        **{f"partial{i}": function for i, function, _ in wanted},
+    }
+    source = [_augmented_source(names, needs_result), _reverse_source(names, wanted)]
+    exec(compile("\n".join(source), f"<irad.rules.easy_rule of {name_of(f)}>", "exec"), scope)
+    return scope["augmented"], scope["reverse"]
+
+
+def _augmented_source(names: list[str], needs_result: bool) -> str:
+    lines = [f"def augmented(config, {', '.join(names)}):"]
+    lines.append(f"    result = f({', '.join(f'{name}.value' for name in names)})")
+    for i, name in enumerate(names):
+        lines += [
+            f"    if config.overwritten[{i}]:",
+            f"        kept{i} = kept_value({name}.value)",
+            "    else:",
+            f"        kept{i} = {name}.value",
+        ]
+    kept = "".join(f"kept{i}, " for i in range(len(names)))
+    lines += [
+        f"    tape = ({kept}{'kept_value(result)' if needs_result else 'None'},)",
+        "    if config.needs_shadow:",
+        "        return AugmentedReturn(result, zero_shadow(result), tape)",
+        "    return AugmentedReturn(result, None, tape)",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _reverse_source(names: list[str], wanted: Sequence[tuple[int, Any, bool]]) -> str:
+    lines = [f"def reverse(config, cotangent, tape, {', '.join(names)}):"]
+    values = [f"tape[{i}]" for i in range(len(names))]
+    given = {i: (function, with_result) for i, function, with_result in wanted}
+    for i, name in enumerate(names):
+        lines.append(f"    if is_active({name}):")
+        if i in given:
+            listing = ", ".join([*values, *([f"tape[{len(names)}]"] if given[i][1] else [])])
+            lines.append(f"        by{i} = contract(cotangent, partial{i}({listing}), {name})")
+        else:
+            lines.append(f"        by{i} = contract(None, None, {name})")
+        lines += ["    else:", f"        by{i} = None"]
+    lines.append(f"    return ({''.join(f'by{i}, ' for i in range(len(names)))})")
+    return "\n".join(lines) + "\n"
+
+
+def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[..., Any]], Any]) -> tuple[Any, bool]:
+    """A dispatcher of a partial, and whether it wants the result."""
+    if not callable(partial):
+        if isinstance(partial, bool) or not isinstance(partial, int | float | complex):
+            raise RuleError(
+                f"a partial derivative of {name_of(f)} is {partial!r}",
+                "give a function, a number or None for each argument",
+            )
+        return compiled(_constant(partial, arity)), False
+    function = getattr(partial, "py_func", partial)
+    try:
+        count = len(inspect.signature(function).parameters)
+    except ValueError:  # a function of NumPy's, say
+        count = arity
+    if count not in (arity, arity + 1):
+        raise RuleError(
+            f"a partial derivative of {name_of(f)} takes {count} arguments: expected {arity}, or {arity + 1} with the "
+            "result last",
+            f"write it as a function of the arguments of {name_of(f)}",
+            location=place_of(partial),
+        )
+    return partial if hasattr(partial, "py_func") else compiled(partial), count == arity + 1
+
+
+def _constant(value: Any, arity: int) -> Callable[..., Any]:
+    scope: dict[str, Any] = {"value": value}
+    names = ", ".join(f"x{i}" for i in range(arity))
+    exec(compile(f"def constant({names}):\n    return value\n", "<irad.rules.easy_rule>", "exec"), scope)
+    made: Callable[..., Any] = scope["constant"]
+    return made

@@ -1,0 +1,110 @@
+"""Values cut off from differentiation, and the question whether a derivative is being made; both inside njit code.
+
+In code that is compiled to be run, a number cut off is the number itself. In code that is compiled to be differentiated
+it goes through a function that the engine knows to carry no derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+
+from irad.errors import SignatureError
+from irad.frontend import abi
+from irad.frontend.numba_raw import RawContext
+from irad.frontend.numba_untyped import types
+
+_Value = TypeVar("_Value")
+
+
+def stop_gradient(value: _Value) -> _Value:
+    """The value as a constant: no derivative flows through it.
+
+    Of an array a copy is returned, and so of the arrays in a tuple. Works in Python and inside compiled code.
+    """
+    if isinstance(value, tuple):
+        parts = [stop_gradient(item) for item in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+def within_autodiff() -> bool:
+    """Whether this code is being differentiated; a constant of the compilation. False in Python."""
+    return False
+
+
+@intrinsic
+def _within(context):  # type: ignore[no-untyped-def]
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return ir.Constant(ir.IntType(1), isinstance(context, RawContext))
+
+    return types.boolean(), lower
+
+
+@overload(within_autodiff)
+def _within_autodiff_typed():  # type: ignore[no-untyped-def]
+    return lambda: _within()
+
+
+@intrinsic
+def _stop(context, number):  # type: ignore[no-untyped-def]
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        (value,) = values
+        if not isinstance(context, RawContext):
+            return value
+        if number in abi.COMPLEX:
+            for part in range(2):
+                stopped = _stopped(builder, builder.extract_value(value, part))
+                value = builder.insert_value(value, stopped, part)
+            return value
+        return _stopped(builder, value)
+
+    return number(number), lower
+
+
+def _stopped(builder: Any, value: Any) -> Any:
+    name = "irad.stop.f64" if isinstance(value.type, ir.DoubleType) else "irad.stop.f32"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(value.type, [value.type]), name)
+    function.attributes.add("nounwind")
+    function.attributes.add("readnone")
+    return builder.call(function, [value])
+
+
+@overload(stop_gradient)
+def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
+    if value in (*abi.FLOATS, *abi.COMPLEX):
+        return lambda value: _stop(value)
+    if isinstance(value, types.BaseTuple):
+        return _of_tuple(value)
+    if isinstance(value, types.Array):
+        return _of_array(value)
+    if abi.kind_of(value) is abi.LeafKind.INERT:
+        return lambda value: value
+    raise SignatureError(
+        f"stop_gradient of a {value}", "give it numbers, arrays and tuples of these: the parts that matter"
+    )
+
+
+def _of_array(array: Any) -> Any:
+    if array.dtype not in (*abi.FLOATS, *abi.COMPLEX):
+        return lambda value: value.copy()
+
+    def copied(value):  # type: ignore[no-untyped-def]
+        result = np.empty(value.shape, value.dtype)
+        for index in np.ndindex(value.shape):
+            result[index] = _stop(value[index])
+        return result
+
+    return copied
+
+
+def _of_tuple(numba_type: Any) -> Any:
+    items = "".join(f"stop(value[{i}]), " for i in range(len(numba_type)))
+    made = f"make({items})" if isinstance(numba_type, types.BaseNamedTuple) else f"({items})"
+    scope = {"stop": stop_gradient, "make": getattr(numba_type, "instance_class", None)}
+    exec(compile(f"def stopped(value):\n    return {made}\n", "<irad.rules.stop_gradient>", "exec"), scope)
+    return scope["stopped"]

@@ -1,0 +1,41 @@
+"""Under what a rule for a C function is registered: the symbol by which LLVM code calls it.
+
+A C function is met as an object of ctypes or cffi, as a `types.ExternalFunction`, or by name.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from numba.core.typing import cffi_utils
+
+from irad.errors import RuleError
+from irad.frontend import external
+from irad.frontend.numba_untyped import types
+
+_CFunction: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]  # the base of all function types
+
+
+def target_of(f: Any) -> Any:
+    """A function as the catalogue knows it.
+
+    Raises:
+        RuleError: it is nothing that compiled code can call.
+    """
+    if isinstance(f, str):
+        return f
+    if isinstance(f, types.ExternalFunction):
+        return f.symbol
+    if isinstance(f, _CFunction):
+        if f.argtypes is None:
+            raise RuleError(f"{f!r} has no argtypes", "set argtypes and restype before giving it a rule")
+        address = ctypes.cast(f, ctypes.c_void_p).value
+        assert address is not None
+        return external.symbol_of(address, f, len(f.argtypes))
+    if cffi_utils.SUPPORTED and cffi_utils.is_cffi_func(f):
+        signature = cffi_utils.make_function_type(f).sig
+        return external.symbol_of(cffi_utils.get_pointer(f), f, len(signature.args))
+    if not callable(f):
+        raise RuleError(f"{f!r} is no function: it cannot have a rule", "name the function: @irad.rules.reverse(f)")
+    return f
