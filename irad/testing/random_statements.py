@@ -104,11 +104,12 @@ class Statements(Expressions):
     def _make_array(self) -> None:
         n = self.random.randint(3, 5)
         arrays = self.of(*ARRAYS)
-        forms = [(f"np.zeros({n})", n), (f"np.full({n}, {self.value(1)})", n)]
+        # 1.0: a name that is float32 first and float64 later makes Numba fail to unify the arrays
+        forms = [(f"np.zeros({n})", n), (f"np.full({n}, 1.0 * {self.value(1)})", n)]
         if arrays:
             a = self.random.choice(arrays)
             length = a.shape[0]
-            texts = (f"{a.name} * {self.value(1)}", f"np.sin({a.name})", f"{a.name} + np.cos({a.name})")
+            texts = (f"{a.name} * (1.0 * {self.value(1)})", f"np.sin({a.name})", f"{a.name} + np.cos({a.name})")
             forms += [(text, length) for text in texts]
             if a.kind != "single":
                 forms.append((f"{a.name}.copy()", length))

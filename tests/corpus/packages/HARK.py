@@ -65,10 +65,10 @@ PACKAGE = Package(
             "HARK.SSJutils:make_fake_news_matrices",
             4,
             3,
-            floats(4),
+            floats(4, 3),
             floats(4, 5, low=0.1, high=0.3),
             floats(5, 5, low=0.1, high=0.3),
-            floats(4, 5),
+            floats(3, 5),
         ),
     ),
 )

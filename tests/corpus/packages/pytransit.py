@@ -28,7 +28,7 @@ PACKAGE = Package(
         of(NB + "gdmodel:mu_s", 0.3, 0.2, 0.1, 0.6, 0.8),
         of(NB + "general_nb:loggamma", 2.3),
         of(NB + "general_nb:gamma", 2.3),
-        of(NB + "ldtkldm:trilinear_interpolation_unit_cube", floats(2, 2, 2), 0.2, 0.3, 0.4),
+        of(NB + "ldtkldm:trilinear_interpolation_unit_cube", floats(2, 2, 2, 3, 2), 0.2, 0.3, 0.4),
         of(NB + "ma_quadratic_nb:ellpicb", 0.3, 0.4),
         of(NB + "ma_quadratic_nb:ellec", 0.4),
         of(NB + "ma_quadratic_nb:ellk", 0.4),

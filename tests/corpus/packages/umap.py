@@ -39,7 +39,7 @@ PACKAGE = Package(
         of(D + "ll_dirichlet", X * 3, Y * 3),
         of(D + "symmetric_kl", X, Y, 1e-11, argnums=(0, 1)),
         of(D + "symmetric_kl_grad", X, Y, 1e-11, argnums=(0, 1)),
-        of(D + "sinkhorn_distance", X, Y, floats(5, 5), floats(5, 5, seed=3), 8),
+        of(D + "sinkhorn_distance", X, Y, floats(5, 5, dtype=np.float32), floats(5, 5, seed=3), 8),
         of(D + "spherical_gaussian_energy_grad", floats(3), floats(3, seed=1)),
         of(D + "diagonal_gaussian_energy_grad", floats(4), floats(4, seed=1)),
         of(D + "gaussian_energy_grad", X, Y),
