@@ -89,6 +89,6 @@ def _build(
     more = [f"({''.join(t + ', ' for t in targets)})"] if targets else []
     seeds = [f"{INTERNAL}seed"] if has_seed else []
     body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
-    wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, {"irad_call": call})
+    wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, call)
     rebuild = (_build, (primal, mode, arguments, seed, options))
-    return DerivativeDispatcher(wrapper, primal, "autodiff", rebuild, python_type(task))
+    return DerivativeDispatcher(wrapper, call, primal, "autodiff", rebuild, python_type(task))

@@ -117,5 +117,5 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     leading = ["out"] if has_targets else []
     targets = [] if not has_targets else ["(out,)" if task.single else "out"]
     body = f"irad_call({', '.join(['{arguments}', *targets])})"
-    wrapper = make_wrapper(kind, function, leading, body, {"irad_call": call})
-    return DerivativeDispatcher(wrapper, primal, kind, rebuild, python_type(task))
+    wrapper = make_wrapper(kind, function, leading, body, call)
+    return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task))

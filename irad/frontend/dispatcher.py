@@ -12,12 +12,12 @@ from typing import Any
 
 from numba.core import errors as numba_errors
 from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic
 
 from irad.errors import BackendError, InternalError, IradError, SignatureError, UnsupportedError
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
 from irad.frontend.custom import catalogue
+from irad.frontend.definition import Definition
 from irad.frontend.derivation import derivation_of
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.lowering import Extras, derivative_type, emit_call
@@ -42,6 +42,7 @@ class DerivativeDispatcher(CPUDispatcher):
 
     Args:
         wrapper: the function to compile.
+        called: what it calls; nothing else holds it.
         primal: as above.
         kind: as above.
         rebuild: how pickle makes it again.
@@ -51,13 +52,14 @@ class DerivativeDispatcher(CPUDispatcher):
     def __init__(
         self,
         wrapper: Callable[..., Any],
+        called: Definition,
         primal: Any,
         kind: str,
         rebuild: tuple[Any, ...],
         python_type: Callable[[Any], Any],
     ) -> None:
         self.primal, self.kind = primal, kind  # Numba asks for the repr while it initialises
-        self._irad_rebuild = rebuild
+        self._irad_rebuild, self._irad_called = rebuild, called
         options = {"nopython": True, "nogil": bool(primal.targetoptions.get("nogil"))}
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler_boxing(python_type))
 
@@ -88,11 +90,7 @@ class DerivativeDispatcher(CPUDispatcher):
 
     def forget(self) -> None:
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
-        scope = self.py_func.__globals__
-        for name, value in list(scope.items()):
-            renewed = getattr(value, "irad_renewed", None)  # it remembers what it found for the types of a call
-            if renewed is not None:
-                scope[name] = renewed()
+        self.py_func.__globals__["irad_call"] = self._irad_called.renewed()
         self._reset_overloads()
 
     def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -127,7 +125,7 @@ def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> Bac
 
 def intrinsic_call(
     primal: Any, task: Task, parameters: Sequence[str], *, has_targets: bool, has_seed: bool
-) -> Callable[..., Any]:
+) -> Definition:
     """An intrinsic that calls the derivative of a function.
 
     Its arguments are those of the function, then the tuple of destinations, then the seed.
@@ -165,7 +163,7 @@ def intrinsic_call(
         return result_type(*argument_types), lower
 
     names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
-    return make_intrinsic(names, define)
+    return Definition(names, define)
 
 
 def refuse_inside_primal(primal: Any) -> None:
@@ -195,20 +193,6 @@ def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     return dict(zip(task.destinations, found, strict=True))
 
 
-def make_intrinsic(
-    names: Sequence[str], define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]]
-) -> Callable[..., Any]:
-    """A Numba intrinsic of fixed parameters from a function of the tuple of their types."""
-    listing = ", ".join(names)
-    source = f"def irad_call(irad_context, {listing}):\n    return irad_define(({listing}{',' * bool(names)}))\n"
-    scope: dict[str, Any] = {"irad_define": define}
-    exec(compile(source, "<irad>", "exec"), scope)
-    made: Any = intrinsic(scope["irad_call"])
-    made.irad_renewed = lambda: make_intrinsic(names, define)
-    called: Callable[..., Any] = made
-    return called
-
-
 def _targets(builder: Any, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
     return {
         position: (builder.extract_value(value, i), target_type)
@@ -216,7 +200,7 @@ def _targets(builder: Any, target_types: Mapping[int, Any], value: Any) -> dict[
     }
 
 
-def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, scope: dict[str, Any]) -> Any:
+def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, called: Definition) -> Any:
     """A Python function with the parameters and defaults of another one.
 
     Args:
@@ -224,7 +208,7 @@ def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], bo
         like: the function whose parameters it takes.
         leading: parameters in front of those.
         body: the expression it returns, with ``{arguments}`` for the parameters of ``like``.
-        scope: its globals.
+        called: what the body calls as ``irad_call``.
     """
     parameters = inspect.signature(like).parameters.values()
     defaults = tuple(p.default for p in parameters if p.default is not p.empty)
@@ -235,6 +219,7 @@ def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], bo
     ]
     call = body.format(arguments=", ".join(p.name for p in parameters))
     source = f"def wrapper({', '.join([*leading, *texts])}):\n    return {call}\n"
+    scope: dict[str, Any] = {"irad_call": called.intrinsic}
     exec(compile(source, f"<irad.{name} of {like.__qualname__}>", "exec"), scope)
     wrapper = scope.pop("wrapper")
     wrapper.__defaults__ = defaults or None

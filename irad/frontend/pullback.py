@@ -21,8 +21,9 @@ from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
-from irad.frontend.dispatcher import DerivativeDispatcher, make_intrinsic, make_wrapper, parameter_names
+from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Failure, Sweeps, field_of, structured
@@ -94,9 +95,9 @@ class ForwardDispatcher(DerivativeDispatcher):
 
             return result_type(*argument_types), lower
 
-        body = {"irad_call": make_intrinsic(names, define)}
-        wrapper = make_wrapper("vjp", primal.py_func, [], "irad_call({arguments})", body)
-        super().__init__(wrapper, primal, "vjp", rebuild, lambda result: result)
+        call = Definition(names, define)
+        wrapper = make_wrapper("vjp", primal.py_func, [], "irad_call({arguments})", call)
+        super().__init__(wrapper, call, primal, "vjp", rebuild, lambda result: result)
 
 
 def _derivation(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
@@ -120,9 +121,9 @@ def _pullback(primal: Any, derivation: Derivation) -> DerivativeDispatcher:
     def like(state: Any, shadows: Any, cotangent: Any) -> None:
         """Parameters of a pullback."""
 
-    names = parameter_names(like)
-    wrapper = make_wrapper("pullback", like, [], "irad_call({arguments})", {"irad_call": make_intrinsic(names, define)})
-    return DerivativeDispatcher(wrapper, primal, "pullback", (_no_pickle, ()), with_numpy_numbers)
+    call = Definition(parameter_names(like), define)
+    wrapper = make_wrapper("pullback", like, [], "irad_call({arguments})", call)
+    return DerivativeDispatcher(wrapper, call, primal, "pullback", (_no_pickle, ()), with_numpy_numbers)
 
 
 def _no_pickle() -> None:

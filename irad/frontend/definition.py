@@ -1,0 +1,55 @@
+"""Intrinsics of Numba that do not live for ever."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.extending import intrinsic
+
+
+class Definition:
+    """An intrinsic of fixed parameters, and what it does by the types of its arguments.
+
+    Numba keeps every intrinsic for ever, with the functions that type and lower it. Those refer to this object weakly,
+    and the dispatcher of the wrapper that calls the intrinsic holds it: derivatives end with the user's function.
+
+    Attributes:
+        intrinsic: for the globals of the wrapper. It works as long as this object lives.
+
+    Args:
+        names: of the parameters.
+        define: from the tuple of their types the signature, and what lowers a call.
+    """
+
+    def __init__(
+        self, names: Sequence[str], define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]]
+    ) -> None:
+        self._names, self._define = names, define
+        self._lowerings: list[Callable[..., Any]] = []
+        self.renewed()
+
+    def renewed(self) -> Callable[..., Any]:
+        """A new intrinsic that does the same: Numba remembers what the old one was typed as."""
+        listing = ", ".join(self._names)
+        source = (
+            f"def irad_call(irad_context, {listing}):\n    return irad_type()(({listing}{',' * bool(self._names)}))\n"
+        )
+        scope: dict[str, Any] = {"irad_type": weakref.WeakMethod(self._type)}
+        exec(compile(source, "<irad>", "exec"), scope)
+        self.intrinsic: Callable[..., Any] = intrinsic(scope["irad_call"])
+        return self.intrinsic
+
+    def _type(self, argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        signature, lower = self._define(argument_types)
+        number = len(self._lowerings)
+        self._lowerings.append(lower)
+        myself = weakref.ref(self)
+
+        def lower_weakly(*args: Any) -> Any:
+            definition = myself()
+            assert definition is not None  # the dispatcher that is compiling holds it
+            return definition._lowerings[number](*args)
+
+        return signature, lower_weakly
