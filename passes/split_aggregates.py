@@ -20,7 +20,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import ExtractValue, InsertValue, Instruction, Load, Phi, Select, Store, replace_uses
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type, element_types, field_offsets, size_of
-from irad.ir.values import ConstantZero, Poison, Undef, Value, zero
+from irad.ir.values import ConstantAggregate, ConstantZero, Poison, Undef, Value, zero
 
 Path = tuple[int, ...]
 
@@ -166,5 +166,8 @@ def _put_in(aggregate: Value, path: Path, type_: Type) -> Value | None:
             return type(aggregate)(type_)
         case ConstantZero():
             return zero(type_)
+        case ConstantAggregate():
+            part = aggregate.elements[path[0]]
+            return _put_in(part, path[1:], type_) if len(path) > 1 else part
         case _:
             return None

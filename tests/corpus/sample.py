@@ -73,12 +73,12 @@ class Sample:
         return numba.njit(scope["program"])
 
 
-def _without_nan(value: Any) -> Any:
+def _without_nan(value):
     """Compiled by Numba: the arrays with zero in place of nan."""
 
 
 @overload(_without_nan)
-def _overloaded_without_nan(value: Any) -> Any:
+def _overloaded_without_nan(value):  # without annotations: Numba compares its signature with those of what it returns
     if not isinstance(value, numba.types.BaseTuple):
         return lambda value: np.where(np.isnan(value), 0.0, value)
     entries = ", ".join(f"without_nan(value[{i}])" for i in range(len(value)))

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from irad.ir.instructions import ExtractValue, InsertValue, Load, Phi, Select, Store
+from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.testing.check_gradient import check_gradient
 from tests.passes.units import parsed
@@ -34,6 +35,32 @@ def test_a_phi_of_a_descriptor_becomes_phis_of_its_parts():
     assert [str(p.type) for p in phis] == ["ptr", "i64"]
     assert [v.name for v in phis[0].operands] == ["a", "b"]
     assert not any(isinstance(i, ExtractValue | InsertValue) for i in function.instructions())
+
+
+CONSTANT = """define double @f(i1 %c, ptr %a, ptr %b) {
+entry:
+  %x = insertvalue { ptr, { i64, ptr }, ptr } { ptr null, { i64, ptr } { i64 5, ptr null }, ptr undef }, ptr %a, 2
+  br i1 %c, label %left, label %end
+left:
+  %y = insertvalue { ptr, { i64, ptr }, ptr } { ptr null, { i64, ptr } { i64 6, ptr null }, ptr undef }, ptr %b, 2
+  br label %end
+end:
+  %d = phi { ptr, { i64, ptr }, ptr } [ %x, %entry ], [ %y, %left ]
+  %p = extractvalue { ptr, { i64, ptr }, ptr } %d, 2
+  %i = extractvalue { ptr, { i64, ptr }, ptr } %d, 1, 0
+  %q = getelementptr double, ptr %p, i64 %i
+  %v = load double, ptr %q
+  ret double %v
+}"""
+
+
+def test_parts_of_a_constant_are_known():
+    """LLVM makes one constant of the first fields of a descriptor, where these are known."""
+    module, function = parsed(CONSTANT)
+    verify(module)
+    assert not any(isinstance(i, ExtractValue | InsertValue) for i in function.instructions())
+    (size,) = (i for i in function.instructions() if isinstance(i, Phi) and str(i.type) == "i64")
+    assert [v.value for v in size.operands if isinstance(v, ConstantInt)] == [5, 6]
 
 
 def test_a_select_of_a_descriptor_becomes_selects_of_its_parts():

@@ -69,6 +69,17 @@ def single_precision(a, c):
     return s
 
 
+@PROGRAMS.at(floats(3, 2))
+@PROGRAMS.at(floats(3, 2, order="F"))
+@njit(parallel=True)
+def contiguous_columns(a):
+    out = np.empty_like(a)
+    for j in prange(a.shape[1]):
+        column = np.ascontiguousarray(a[:, j])
+        out[:, j] = column * column[::-1]
+    return out
+
+
 @PROGRAMS.at(floats(12)[::2], floats(6)[::-1])
 @njit(parallel=True)
 def strided(a, b):
