@@ -16,6 +16,7 @@ from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves,
 
 _RTOL: Final = 1e-6
 _RTOL_SINGLE: Final = 2e-4
+_RTOL_ROUNDED: Final = 2e-3  # of differences of values that are rounded to single precision
 _PLANS_RTOL: Final = 1e-11
 _PLANS_RTOL_SINGLE: Final = 1e-4
 
@@ -47,6 +48,7 @@ def check_gradient(
     atol: float | None = None,
     plans: Sequence[PlanName] = ("default", "save_all"),
     exact: bool = True,
+    single: bool = False,
 ) -> None:
     """Check irad's gradient of ``f`` at ``args`` against central differences of the plain function.
 
@@ -64,13 +66,17 @@ def check_gradient(
         plans: values of ``Options.plan`` to check.
         exact: value and memory have to be equal to the bit. Not so under fastmath: there LLVM may compute in another
             order when more is asked of it, and both are compared to rounding.
+        single: the function computes in single precision whatever it is given. Arguments keep their types in the
+            reference, too, and tolerances are those of single precision.
 
     Raises:
         AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
     """
     function = compiled(f)
-    expected = reference(function, args, argnums, _RTOL if rtol is None else rtol)
-    check = _Check(function, args, expected, rtol, atol, exact)
+    if rtol is None:
+        rtol = _RTOL_ROUNDED if single else None
+    expected = reference(function, args, argnums, _RTOL if rtol is None else rtol, single=single)
+    check = _Check(function, args, expected, rtol, atol, exact, single)
     gradients = [check.plan(plan) for plan in plans]
     for plan, other in zip(plans[1:], gradients[1:], strict=True):
         check.plans_agree(plans[0], gradients[0], plan, other)
@@ -82,7 +88,12 @@ def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def reference(
-    f: Callable[..., Any], args: tuple[Any, ...], argnums: Sequence[int] | None = None, rtol: float = _RTOL
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    argnums: Sequence[int] | None = None,
+    rtol: float = _RTOL,
+    *,
+    single: bool = False,
 ) -> Reference:
     """Call the plain function and differentiate it by finite differences, which have to be good to ``rtol``.
 
@@ -94,17 +105,21 @@ def reference(
     wanted = tuple(i for i, a in enumerate(args) if has_leaves(a)) if argnums is None else tuple(argnums)
     seed = None if isinstance(value, (float, np.floating)) else random_like(value)
     weights = np.ones(1) if seed is None else read_leaves(seed)
-    derivatives = tuple(_differences(f, args, i, weights, rtol) for i in wanted)
+    derivatives = tuple(_differences(f, args, i, weights, rtol, single) for i in wanted)
     return Reference(value, after, wanted, seed, derivatives)
 
 
-def _differences(f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float) -> Vector:
+def _differences(
+    f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float, single: bool
+) -> Vector:
     def contracted(leaves: Vector) -> float:
         promoted = [with_leaves(a, read_leaves(a)) for a in args]
         promoted[position] = with_leaves(args[position], leaves)
+        if single:
+            promoted = [_in_types_of(b, a) for b, a in zip(promoted, args, strict=True)]
         return float(weights @ read_leaves(f(*promoted)))
 
-    values, errors = gradient(contracted, read_leaves(args[position]))
+    values, errors = gradient(contracted, read_leaves(args[position]), single=single)
     limit = rtol * max(1.0, float(np.max(np.abs(values), initial=0.0)))
     assert np.all(errors <= limit), f"finite differences by argument {position} do not converge: errors {errors}"
     return values
@@ -122,6 +137,14 @@ def _as_cotangent(value: Any, like: Any) -> Any:
         return None
     if isinstance(like, tuple):
         entries = [_as_cotangent(v, k) for v, k in zip(value, like, strict=True)]
+        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
+    return _in_types_of(value, like)
+
+
+def _in_types_of(value: Any, like: Any) -> Any:
+    """``value`` with the precision of ``like``, whose structure it has."""
+    if isinstance(like, tuple):
+        entries = [_in_types_of(v, k) for v, k in zip(value, like, strict=True)]
         return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
     if isinstance(like, np.ndarray):
         return value.astype(like.dtype)
@@ -141,10 +164,11 @@ class _Check:
         rtol: float | None,
         atol: float | None,
         exact: bool,
+        single: bool,
     ) -> None:
         self._f, self._args, self._expected = f, args, expected
         self._same = same_bits if exact else _same_to_rounding
-        self._single = any(map(_is_single, (*args, expected.value)))
+        self._single = single or any(map(_is_single, (*args, expected.value)))
         self._rtol = rtol if rtol is not None else _RTOL_SINGLE if self._single else _RTOL
         largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
         self._atol = atol if atol is not None else self._rtol * max(largest, 1e-3)

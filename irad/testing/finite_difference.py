@@ -12,6 +12,10 @@ import numpy as np
 from irad.testing.leaves import Vector
 
 _FIRST_STEPS: Final = (0.05, 0.0007)
+_KINK_STEP: Final = 1e-5
+_KINK_STEP_SINGLE: Final = 0.02
+_ROUNDING: Final = 1e-14
+_ROUNDING_SINGLE: Final = 1e-6
 _SHRINK: Final = 1.6
 _ROWS: Final = 8
 
@@ -24,11 +28,12 @@ class Estimate:
     error: float
 
 
-def derivative(f: Callable[[float], float], at: float) -> Estimate:
+def derivative(f: Callable[[float], float], at: float, *, single: bool = False) -> Estimate:
     """Central differences of ``f`` at ``at``, extrapolated to step 0, of all steps the one that agrees best.
 
     Sweeps from a wide and from narrower first steps: the wide one wins where ``f`` is smooth, the others near kinks and
-    ends of its domain. A kink at ``at`` itself is an error of its size.
+    ends of its domain. A kink at ``at`` itself is an error of its size. Of a ``single`` function the values are good to
+    single precision only: a kink is looked for with steps in which rounding is not taken for one.
 
     Source:
         Ridders 1982, "Accurate computation of F'(x) and F'(x)F''(x)".
@@ -40,11 +45,12 @@ def derivative(f: Callable[[float], float], at: float) -> Estimate:
         best = min(best, _sweep(f, at, step), key=lambda estimate: estimate.error)
         if best.error <= 1e-10 * max(1.0, abs(best.value)):
             break
-    kink = _kink(f, at, min(1e-5 * scale, abs(at) / 8 or inf))
+    kink_step = _KINK_STEP_SINGLE if single else _KINK_STEP
+    kink = _kink(f, at, min(kink_step * scale, abs(at) / 8 or inf), _ROUNDING_SINGLE if single else _ROUNDING)
     return Estimate(best.value, max(best.error, kink)) if kink > 1e-4 * max(1.0, abs(best.value)) else best
 
 
-def gradient(f: Callable[[Vector], float], at: Vector) -> tuple[Vector, Vector]:
+def gradient(f: Callable[[Vector], float], at: Vector, *, single: bool = False) -> tuple[Vector, Vector]:
     """Partial derivatives of ``f`` at ``at`` and their errors."""
 
     def along(i: int) -> Callable[[float], float]:
@@ -55,7 +61,7 @@ def gradient(f: Callable[[Vector], float], at: Vector) -> tuple[Vector, Vector]:
 
         return partial
 
-    estimates = [derivative(along(i), float(at[i])) for i in range(at.size)]
+    estimates = [derivative(along(i), float(at[i]), single=single) for i in range(at.size)]
     return np.array([e.value for e in estimates]), np.array([e.error for e in estimates])
 
 
@@ -76,14 +82,14 @@ def _sweep(f: Callable[[float], float], at: float, step: float) -> Estimate:
     return best
 
 
-def _kink(f: Callable[[float], float], at: float, step: float) -> float:
+def _kink(f: Callable[[float], float], at: float, step: float, precision: float) -> float:
     """How much the slopes on both sides differ, if they still do at an eighth of the step; 0 where ``f`` is smooth."""
     try:
         middle = f(at)
         wide, narrow = (abs(f(at + h) - 2 * middle + f(at - h)) / h for h in (step, step / 8))
     except (ArithmeticError, ValueError):
         return 0.0
-    rounding = 1e-14 * abs(middle) / step
+    rounding = precision * abs(middle) / step
     return narrow if narrow > 0.5 * wide and narrow > rounding else 0.0
 
 

@@ -75,3 +75,17 @@ def test_gradient():
 def test_gradient_of_nothing():
     values, errors = gradient(lambda x: 1.0, np.zeros(0))
     assert values.size == errors.size == 0
+
+
+def test_rounding_to_single_precision_is_no_kink():
+    def f(x: float) -> float:
+        return float(np.float32(math.sin(x)))
+
+    assert derivative(f, 1.0).error > 1e-4
+    estimate = derivative(f, 1.0, single=True)
+    assert estimate.error < 1e-4
+    assert estimate.value == pytest.approx(math.cos(1.0), rel=1e-4)
+
+
+def test_a_kink_of_a_function_in_single_precision_is_found():
+    assert derivative(lambda x: float(np.float32(abs(x))), 0.0, single=True).error > 0.5

@@ -26,7 +26,7 @@ PACKAGE = Package(
         of(FEATURES + "_metrics_helpers:_roll_annual_return_1d", X, 252, 4, 0),
         of(FEATURES + "_metrics_helpers:_roll_annual_volatility_1d", X, 252, False, 4, 0),
         of(FEATURES + "_metrics_helpers:_roll_mad_1d", X, 4),
-        of(FEATURES + "engineering:_fracdiff_kernel", X, floats(4)),
+        of(FEATURES + "engineering:_fracdiff_kernel", X, floats(4), has_nan=True),
         of(
             FEATURES + "filters:_kalman_filter_core",
             floats(5, 2),
@@ -49,7 +49,7 @@ PACKAGE = Package(
         of(FEATURES + "momentums:_sma_2d", floats(9, 2), 4),
         of(FEATURES + "momentums:_wma_1d", X, 4),
         of(FEATURES + "momentums:_ema_1d", X, 0.3),
-        of(FEATURES + "momentums:_smstd_1d", X, 4, 0),
+        of(FEATURES + "momentums:_smstd_1d", X, 4, 0, known="not smooth: the first deviation is 0"),
         of(FEATURES + "momentums:_wmstd_1d", X, 4, known="not smooth: the first deviation is 0"),
         of(FEATURES + "momentums:_emstd_1d", X, 0.3, known="not smooth: the first deviation is 0"),
         of(FEATURES + "ohlcv:_atr_kernel", HIGH, LOW, CLOSE, 4),

@@ -24,7 +24,7 @@ PACKAGE = Package(
         of(LD + "nonlinear:ld_nonlinear", MU, np.array([0.3, 0.2, 0.1, 0.05])),
         of(LD + "power_2:ld_power_2_pm", MU, np.array([0.6, 0.7])),
         of(LD + "square_root:ldi_square_root", np.array([0.3, 0.2])),
-        of(NB + "gdmodel:planck", 6e-7, 5500.0),
+        of(NB + "gdmodel:planck", 6e-7, 5500.0, argnums=(1,)),  # the wavelength is smaller than any step
         of(NB + "gdmodel:mu_s", 0.3, 0.2, 0.1, 0.6, 0.8),
         of(NB + "general_nb:loggamma", 2.3),
         of(NB + "general_nb:gamma", 2.3),
