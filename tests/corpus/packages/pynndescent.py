@@ -53,7 +53,7 @@ PACKAGE = Package(
         of(SPARSE + "sparse_correlation", AT, A, BT, B, 9),
         of(SPARSE + "sparse_bray_curtis", AT, A, BT, B),
         of(SPARSE + "sparse_hellinger", AT, A, BT, B),
-        of(SPARSE + "sparse_jensen_shannon_divergence", AT, A, BT, B),
+        of(SPARSE + "sparse_jensen_shannon_divergence", AT, A, BT, B, single=True),
     ),
     fastmath=True,
 )
