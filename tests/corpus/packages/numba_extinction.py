@@ -18,7 +18,7 @@ PACKAGE = Package(
         of(M + "fitzpatrick_99:F_Fi99", 6.3, 5.9, argnums=(0,)),
         of(M + "fitzpatrick_99:k_Fi99", 6.3, 3.1, floats(6)),
         of(M + "fitzpatrick_99:Fi99_y_knots", 3.1, floats(6)),
-        of(M + "gordon_23:compute_exctinction", WAVE, 1.0, 3.1),
+        of(M + "gordon_23:compute_exctinction", WAVE * 1e-4, 1.0, 3.1),
         of(M + "gordon_23:Go23_inum", 2.3, 4.3),
         of(M + "odonnell_94:compute_exctinction", WAVE, 1.0, 3.1),
         of(M + "vcg_04:compute_exctinction", WAVE, 1.0, 3.1),
