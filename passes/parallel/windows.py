@@ -28,15 +28,19 @@ class Window:
 
     def add(self, pointer: Value, amount: Value) -> None:
         """Adds to the shadow of what a pointer points to."""
-        build = self.sweep.build
-        callee = access_function(build.module, "add", amount.type)
-        build.call(callee, [self.place, self.start, self.size, self.delta, self.sweep.shadow(pointer), amount])
+        self._call("add", amount.type, pointer, amount)
 
     def take(self, pointer: Value, type_: types.Type) -> Value:
         """The cotangent in the shadow of what a pointer points to, which is zero afterwards."""
+        return self._call("take", type_, pointer)
+
+    def _call(self, action: str, type_: types.Type, pointer: Value, *more: Value) -> Value:
+        """An access; what it does to the window and to the partial shadow is, like that of a shadow, apart from all else."""
         build = self.sweep.build
-        callee = access_function(build.module, "take", type_)
-        return build.call(callee, [self.place, self.start, self.size, self.delta, self.sweep.shadow(pointer)])
+        callee = access_function(build.module, action, type_)
+        call = build.call(callee, [self.place, self.start, self.size, self.delta, self.sweep.shadow(pointer), *more])
+        call.metadata = {**call.metadata, **self.sweep.scopes_of(pointer)}
+        return call
 
     def partial(self, pointer: Value) -> Value:
         """Where the lane's partial shadow is, for code that adds to all of it."""
