@@ -19,6 +19,7 @@ from irad.ir.reducible import make_reducible
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.derivative import GeneratedPair, generate
+from irad.passes.parallel.bulk import CLEAR
 from irad.passes.prepare import prepare
 from irad.passes.program import Pair
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request
@@ -73,6 +74,7 @@ class Derivative:
         shadows: indices of the primal's parameters whose shadow ``augmented`` takes, in order. Those of kind CONST get
             zeroed memory of the same extent: a pointer may lead there or to active memory.
         ruled: the pairs that the text only declares.
+        clear: `void (ptr, i64 bytes)`: clears memory with all threads; None where the program has no parallel loops.
     """
 
     text: str
@@ -82,6 +84,7 @@ class Derivative:
     shadows: tuple[int, ...]
     pointers: Mapping[str, PointerVariant]
     ruled: tuple[RuledPair, ...] = ()
+    clear: str | None = None
 
 
 def derive(
@@ -139,6 +142,7 @@ def derive(
         entry.shadows,
         generated.tables,
         tuple(map(_ruled_pair, generated.ruled)),
+        CLEAR if CLEAR in module.functions else None,
     )
 
 
@@ -175,6 +179,7 @@ def _clean(module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
     entry.variant.function.prefix = ("internal",)
     reachable: dict[Function, None] = {}
     pending: list[Function] = [entry.augmented, entry.reverse]
+    pending += [f for name, f in module.functions.items() if name == CLEAR]
     while pending:
         function = pending.pop()
         if function in reachable:

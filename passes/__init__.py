@@ -26,5 +26,6 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("alias_scopes", "Tells LLVM which accesses never touch the same bytes."),
     ("exhaustion", "Checks every tape allocation and leaves the forward sweep when one failed."),
     ("parallel.launch", "Writes the functions that run parallel loops in lanes."),
+    ("parallel.bulk", "Clears and copies arrays beside parallel loops with all threads."),
 )
 """(module of `irad.passes`, purpose) in the order in which `derivative.generate` uses them."""

@@ -28,6 +28,7 @@ from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
 from irad.passes.objects import find_objects
+from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
 from irad.passes.parallel.launch import build_launchers, launch_loops
 from irad.passes.parallel.sharing import find_sharing
@@ -99,6 +100,7 @@ def generate(module: Module, request: Request, registry: Registry) -> Generated:
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])
     launch_loops(module)
+    spread_bulk(module)
     tables = {str(table.name): variant for variant, table in program.tables.items()}
     return Generated(tuple(finished), tables, tuple(program.ruled))
 

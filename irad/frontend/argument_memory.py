@@ -26,6 +26,7 @@ from irad.frontend.shadows import (
     NO_MEMORY,
     Extent,
     allocate_zeroed,
+    clear,
     extent_of,
     extent_of_array,
     join_overlapping,
@@ -161,7 +162,7 @@ class ArgumentMemory:
         return slot
 
     def _allocated(self, size: Any, slot: Any) -> Any:
-        meminfo = allocate_zeroed(self.context, self.builder, size)
+        meminfo = allocate_zeroed(self.context, self.builder, size, self.derivation.compiled.clear)
         with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
             self.release()
             self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
@@ -189,7 +190,8 @@ class ArgumentMemory:
         if tracked.target is not None and _lies_alike(tracked.leaf.type, tracked.target[1]):
             assert tracked.target_extent is not None
             tracked.shadow = self._data_of(tracked)
-            cgutils.memset(self.builder, tracked.shadow, tracked.target_extent.size(self.builder), 0)
+            size = tracked.target_extent.size(self.builder)
+            clear(self.builder, tracked.shadow, size, self.derivation.compiled.clear)
             return
         tracked.meminfo = self._slot(self._group_of(tracked))
         meminfo = self._allocated(tracked.extent.size(self.builder), tracked.meminfo)

@@ -51,6 +51,11 @@ class Compiled:
     library: Linkable
     written: frozenset[int]
 
+    @property
+    def clear(self) -> str | None:
+        """The symbol of the function that clears memory with all threads, where there are parallel loops."""
+        return None if self.derivative.clear is None else self.library.symbols[self.derivative.clear]
+
 
 @dataclass(frozen=True)
 class Derivation:
@@ -195,7 +200,7 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
         program.text, request, registry, check=verify, observer=observe, canonical_loops=canonical_loops
     )
     install(derivative.pointers, request, _registry())
-    exports = (derivative.augmented, derivative.reverse)
+    exports = (derivative.augmented, derivative.reverse, *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
     return Compiled(program, derivative, library, frozenset(written))

@@ -34,6 +34,7 @@ from irad.frontend.shadows import (
     MEMINFO_TYPE,
     NO_MEMORY,
     allocate_zeroed,
+    clear,
     copy_arrays,
     extent_of_array,
 )
@@ -279,7 +280,8 @@ def _clear(
     """Clears the cotangents that an earlier call left: those of argument memory and of returned numbers."""
     for array, array_type in zip(arrays, array_types, strict=True):
         extent = extent_of_array(context, builder, array, array_type)
-        cgutils.memset(builder, builder.inttoptr(extent.low, _VOID_POINTER), extent.size(builder), 0)
+        start = builder.inttoptr(extent.low, _VOID_POINTER)
+        clear(builder, start, extent.size(builder), derivation.compiled.clear)
     for leaf in abi.leaves_of(derivation.return_type):
         if leaf.kind is LeafKind.NUMBER:
             seeding.store_zero(builder, return_shadow, leaf.path)

@@ -175,11 +175,21 @@ def _join(low: Any, high: Any, owner: Any, count: int) -> None:
                             changed = True
 
 
-def allocate_zeroed(context: Any, builder: Any, size: Any) -> Any:
-    """A meminfo of zeroed memory, null when there is no memory."""
+def clear(builder: Any, pointer: Any, size: Any, symbol: str | None) -> None:
+    """Clears memory: by the function ``symbol`` of a derivative with parallel loops, which uses their threads."""
+    if symbol is None:
+        cgutils.memset(builder, pointer, size, 0)
+        return
+    function_type = ir.FunctionType(ir.VoidType(), [_VOID_POINTER, _INTP])
+    callee = cgutils.get_or_insert_function(builder.module, function_type, symbol)
+    builder.call(callee, [builder.bitcast(pointer, _VOID_POINTER), size])
+
+
+def allocate_zeroed(context: Any, builder: Any, size: Any, symbol: str | None = None) -> Any:
+    """A meminfo of zeroed memory, null when there is no memory; ``symbol`` as for `clear`."""
     meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, meminfo)):
-        cgutils.memset(builder, context.nrt.meminfo_data(builder, meminfo), size, 0)
+        clear(builder, context.nrt.meminfo_data(builder, meminfo), size, symbol)
     return meminfo
 
 

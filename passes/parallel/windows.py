@@ -35,7 +35,7 @@ class Window:
         return self._call("take", type_, pointer)
 
     def _call(self, action: str, type_: types.Type, pointer: Value, *more: Value) -> Value:
-        """An access; what it does to the window and to the partial shadow is, like that of a shadow, apart from all else."""
+        """An access; what it does to window and partial shadow is apart from all else, as that of a shadow is."""
         build = self.sweep.build
         callee = access_function(build.module, action, type_)
         call = build.call(callee, [self.place, self.start, self.size, self.delta, self.sweep.shadow(pointer), *more])

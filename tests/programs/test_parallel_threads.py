@@ -55,6 +55,37 @@ def close(one: tuple[bytes, ...], other: tuple[bytes, ...]) -> bool:
     return all(np.allclose(np.frombuffer(a), np.frombuffer(b), rtol=1e-10, atol=0) for a, b in pairs)
 
 
+@njit(parallel=True, error_model="numpy")
+def large(a):
+    """Arrays that are cleared and copied by several threads."""
+    b, c = np.zeros_like(a), a.copy()
+    for i in prange(1, a.size - 1):
+        b[i] = a[i - 1] * c[i] + a[i + 1]
+        c[i] = b[i] * a[i]
+    return b * c
+
+
+def check_large_arrays(threads: int) -> None:
+    """The pullback of ones, twice, against the formula; exact, for each sum has few terms and integers hold it."""
+    numba.set_num_threads(threads)
+    try:
+        for dtype in (np.float64, np.float32):
+            a = np.random.default_rng(3).integers(-4, 5, 900_001).astype(dtype)
+            value, pullback = irad.vjp(large, a)
+            left, here, right = a[:-2], a[1:-1], a[2:]
+            b = left * here + right
+            expected = np.zeros_like(a)
+            expected[1:-1] += b * b + 2 * b * here * left
+            expected[:-2] += 2 * b * here * here
+            expected[2:] += 2 * b * here
+            assert np.array_equal(value[1:-1], b * b * here)
+            for _ in range(2):
+                [gradient] = pullback(np.ones_like(a))
+                assert np.array_equal(gradient, expected), (threads, dtype)
+    finally:
+        numba.set_num_threads(THREADS)
+
+
 def check_threads() -> None:
     """Every number of threads: the same bits in each run, the primal's value, the gradient of one thread."""
     [single, *_] = gradients(1, 1)
@@ -64,6 +95,7 @@ def check_threads() -> None:
         assert close(first, single), threads
         numba.set_num_threads(threads)
         assert np.float64(model(*arguments())).tobytes() == first[0], threads
+    check_large_arrays(THREADS)
 
 
 def test_every_number_of_threads():
