@@ -4,6 +4,9 @@ Every allocation in the forward sweep may fail, and so may those in the augmente
 in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
 MemoryError. A look-up of a pair that fails is treated alike; the status is then `NO_PAIR`.
 
+Around the launch of a parallel loop Numba gives up Python's lock, and holds a schedule. Who leaves there does first what
+would have followed: takes the lock again, frees the schedule.
+
 A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
 how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of
 the entry looks at the flag.
@@ -11,9 +14,13 @@ the entry looks at the flag.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Final
+
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.cfg import rename_incoming
+from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Alloca, Call, Instruction
 from irad.ir.module import Block, Function
 from irad.ir.types import Type
@@ -33,6 +40,15 @@ EXHAUSTED = -4
 NO_PAIR = -5
 _GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, POINTER_PAIR})
 
+# What Numba does after the launch of a parallel loop, in this order, and the call before it that began it.
+_ENDED_BY: Final[Mapping[str, str]] = {
+    "PyEval_RestoreThread": "PyEval_SaveThread",
+    "numba_gil_release": "numba_gil_ensure",
+    "set_parallel_chunksize": "get_parallel_chunksize",
+    "deallocate_sched": "allocate_sched",
+}
+_LAST = "deallocate_sched"
+
 
 def check_allocations(forward: Forward) -> None:
     """Inserts the checks."""
@@ -40,16 +56,51 @@ def check_allocations(forward: Forward) -> None:
     through_pointers = {made.call for made in forward.pointer_frames.values()}
     leave: Block | None = None
     for block in list(forward.function.blocks):
-        for call in reversed([i for i in block.instructions if isinstance(i, Call)]):  # so that each moves once
-            callee = call.callee
-            name = callee.name if isinstance(callee, Function) else None
-            if not (name in _GIVE_NULL or callee in augmented or call in through_pointers):
-                continue
+        calls = [i for i in block.instructions if isinstance(i, Call)]
+        failing = [i for i in calls if _name(i) in _GIVE_NULL or i.callee in augmented or i in through_pointers]
+        owed = {call: _owed(calls, call) for call in failing}
+        for call in reversed(failing):  # so that each instruction moves once
             leave = leave or _leave(forward)
             rest = split_after(call)
             assert call.block is not None
             build = Builder(call.block)
-            build.cond_br(_failed(build, forward, call, gives_null=name in _GIVE_NULL), leave, rest)
+            failed = _failed(build, forward, call, gives_null=_name(call) in _GIVE_NULL)
+            build.cond_br(failed, _leave_after(owed[call], leave), rest)
+
+
+def _name(call: Call) -> str | None:
+    return call.callee.name if isinstance(call.callee, Function) else None
+
+
+def _owed(calls: list[Call], failing: Call) -> list[Call]:
+    """What ends the launch of a parallel loop that the failing call is part of; all of it is in one block."""
+    place = calls.index(failing)
+    before, after = calls[:place], calls[place + 1 :]
+    owed = [call for call in after if _ends_what_began(call, before, after)]
+    last = next((i for i, call in enumerate(owed) if _name(call) == _LAST), None)
+    return [] if last is None else owed[: last + 1]
+
+
+def _ends_what_began(call: Call, before: list[Call], after: list[Call]) -> bool:
+    opener = _ENDED_BY.get(_name(call) or "")
+    if opener is None:
+        return False
+    [subject] = call.arguments
+    if isinstance(subject, Call):
+        return _name(subject) == opener and subject not in after
+    return any(_name(other) == opener and subject in other.arguments for other in before)
+
+
+def _leave_after(owed: list[Call], leave: Block) -> Block:
+    """A way to leave that first does what is owed."""
+    if not owed:
+        return leave
+    assert leave.function is not None
+    block = leave.function.add_block("exhausted.launch")
+    for call in owed:
+        block.append(clone_instruction(call, {}))
+    Builder(block).br(leave)
+    return block
 
 
 def _failed(build: Builder, forward: Forward, call: Call, *, gives_null: bool) -> Value:

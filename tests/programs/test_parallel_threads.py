@@ -94,7 +94,11 @@ def check_threads() -> None:
         assert all(other == first for other in others), threads
         assert close(first, single), threads
         numba.set_num_threads(threads)
-        assert np.float64(model(*arguments())).tobytes() == first[0], threads
+        plain = np.float64(model(*arguments())).tobytes()
+        if numba.threading_layer() == "tbb":  # which steals work: the plain sum has other bits in each run
+            assert close((plain,), first[:1]), threads
+        else:
+            assert plain == first[0], threads
     check_large_arrays(THREADS)
 
 
@@ -102,7 +106,7 @@ def test_every_number_of_threads():
     check_threads()
 
 
-@pytest.mark.parametrize(("layer", "threads"), [("workqueue", 3), ("omp", 5)])
+@pytest.mark.parametrize(("layer", "threads"), [("workqueue", 3), ("omp", 5), ("tbb", 4)])
 def test_other_threading_layers(layer: str, threads: int):
     environment = {**os.environ, "NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": str(threads)}
     environment |= {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}
