@@ -4,8 +4,8 @@ Every allocation in the forward sweep may fail, and so may those in the augmente
 in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
 MemoryError. A look-up of a pair that fails is treated alike; the status is then `NO_PAIR`.
 
-Around the launch of a parallel loop Numba gives up Python's lock, and holds a schedule. Who leaves there does first what
-would have followed: takes the lock again, frees the schedule.
+Around the launch of a parallel loop Numba gives up Python's lock, and holds a schedule. Who leaves there first does
+what would have followed: takes the lock again, frees the schedule.
 
 A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
 how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of

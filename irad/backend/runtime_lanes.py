@@ -98,7 +98,7 @@ keep:
   ret void
 }
 
-; Sets the flag of %arena if that of one of its lanes is set.
+; Sets the flag of %arena if that of one of its lanes is set, and takes the lane's back.
 define linkonce_odr void @irad.lanes_failed(ptr %arena, ptr %table, i64 %count) nounwind noinline {
 entry:
   %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
@@ -117,6 +117,7 @@ set:
   %reason.slot = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 2
   %reason = load i32, ptr %reason.slot
   store i32 %reason, ptr %failed.slot
+  store i32 0, ptr %reason.slot
   br label %loop
 done:
   ret void

@@ -37,7 +37,7 @@ from irad.passes.unit import Unit
 
 _KERNEL = types.function_type(types.VOID, [types.PTR, types.PTR, types.PTR, types.PTR])
 _NULL = ConstantNull(types.PTR)
-_LANES, _RECORDS = 0, 8  # in the frame of the pair
+_LANES, _RECORDS, _ARENAS = 0, 8, 16  # in the frame of the pair
 _FIRST, _PARAMETERS = 8, 16  # in a record
 FRAME_SIZE = 64
 
@@ -154,6 +154,7 @@ def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Functi
     build = _unless_null(build, arenas, exhausted)
     build.store(lanes, build.byte_offset(frame, _LANES), align=8)
     build.store(records, build.byte_offset(frame, _RECORDS), align=8)
+    build.store(arenas, build.byte_offset(frame, _ARENAS), align=8)
 
     def fill(inner: Builder, lane: Value) -> None:
         own = inner.load(types.PTR, inner.gep(types.PTR, arenas, [lane]), align=8)
@@ -180,6 +181,8 @@ def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function
     else:
         build = _run_without_lock(build, kernel, vectors, lanes, apart)
     build.call(runtime_function(module, PARTIALS_CLOSE), description)
+    arenas = build.load(types.PTR, build.byte_offset(frame, _ARENAS), align=8)
+    build.call(runtime_function(module, LANES_FAILED), [arena, arenas, lanes])
     build.ret()
 
 

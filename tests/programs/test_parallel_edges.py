@@ -83,7 +83,7 @@ def check_changes() -> None:
     a = floats(501)
     for forward in range(1, THREADS + 1):
         _, pullback = with_threads(forward, lambda: irad.vjp(smooth, a, 0.3, 1, 500))
-        results = [with_threads(n, lambda: pullback(1.0)) for n in range(1, THREADS + 1) for _ in range(2)]
+        results = [with_threads(n, lambda p=pullback: p(1.0)) for n in range(1, THREADS + 1) for _ in range(2)]
         bits = {(by_a.tobytes(), np.float64(by_c).tobytes()) for by_a, by_c, *_ in results}
         assert len(bits) == 1
         assert results[0][0] == pytest.approx(smooth_gradient(a, 0.3, 1, 500)[1], rel=1e-12, abs=1e-14)
@@ -161,22 +161,41 @@ def check_exhaustion() -> None:
     assert resident() < before + (8 << 20)
 
 
-@pytest.mark.parametrize("layer", ["omp", "workqueue", "tbb"])
-def test_no_memory_in_a_lane(layer: str):
-    run_apart("check_exhaustion", layer, 3)
+@njit
+def deep(x, n):
+    return x if n == 0 else math.sin(deep(x, n - 1)) + x
 
 
-def run_apart(check: str, layer: str, threads: int) -> None:
-    """Runs a function of this module in a process of its own, with a threading layer."""
-    environment = {**os.environ, "NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": str(threads)}
-    environment |= {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}
-    code = f"from tests.programs.test_parallel_edges import {check}; {check}()"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
-    )
-    if "No threading layer could be loaded" in done.stderr:
-        pytest.skip(f"no threading layer {layer}")
-    assert done.returncode == 0, done.stderr
+@njit(parallel=True)
+def recursions(a, n):
+    out = np.zeros_like(a)
+    for i in prange(a.size):
+        out[i] = deep(a[i], n)
+    return out.sum()
+
+
+def test_no_stack_for_the_pullback():
+    """The forward sweep had enough, the thread of the pullback has not: MemoryError; elsewhere it works again."""
+    a = floats(4)
+    expected = irad.grad(recursions)(a, 10_000)
+    _, pullback = irad.vjp(recursions, a, 10_000)
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            pullback(1.0)
+        except MemoryError as error:
+            errors.append(error)
+
+    before = threading.stack_size(1 << 19)
+    try:
+        worker = threading.Thread(target=work)
+        worker.start()
+        worker.join()
+    finally:
+        threading.stack_size(before)
+    assert errors
+    assert np.array_equal(pullback(1.0)[0], expected)
 
 
 def test_hardly_any_iterations():
@@ -189,3 +208,24 @@ def test_another_number_of_threads_for_the_pullback():
 
 def test_several_callers_at_once():
     check_callers()
+
+
+def check_layer() -> None:
+    """All of the above, in a process of its own: the last one leaves it little memory."""
+    check_ranges()
+    check_changes()
+    if numba.threading_layer() != "workqueue":  # which ends the process when it is called by several threads
+        check_callers()
+    check_exhaustion()
+
+
+@pytest.mark.parametrize(("layer", "threads"), [("omp", 3), ("workqueue", 4), ("tbb", 5)])
+def test_threading_layers(layer: str, threads: int):
+    environment = {**os.environ, "NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": str(threads)}
+    environment |= {"PYTHONPATH": str(ROOT), "OMP_WAIT_POLICY": "passive"}
+    code = "from tests.programs.test_parallel_edges import check_layer; check_layer()"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+    if "No threading layer could be loaded" in done.stderr:
+        pytest.skip(f"no threading layer {layer}")
+    assert done.returncode == 0, done.stderr
