@@ -53,3 +53,11 @@ def access_function(module: Module, action: str, number: types.Type) -> Function
     window = [PTR, types.I64, types.I64, types.I64, PTR]
     type_ = function_type(VOID, [*window, number]) if action == "add" else function_type(number, window)
     return module.declare(f"irad.{action}_shared_{precision}", type_)
+
+
+def move_function(module: Module, number: types.Type, *, is_copy: bool) -> Function:
+    """The run-time function for the adjoint of a copy, or of a fill, of memory that lanes share."""
+    precision = "f64" if number is types.DOUBLE else "f32"
+    window = [PTR, types.I64, types.I64, types.I64, PTR]
+    given = [*window, *window, types.I64] if is_copy else [*window, types.I64]
+    return module.declare(f"irad.{'move' if is_copy else 'drop'}_shared_{precision}", function_type(VOID, given))

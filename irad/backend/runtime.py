@@ -69,6 +69,7 @@ def runtime_text() -> str:
         i1   irad.partials_open(ptr, i64, ptr, i64, i64)    partial shadows: see ``runtime_partials``; _close
         void irad.add_shared_f64(ptr, i64, i64, i64, ptr, double)   adds to a shadow that lanes share; also _f32
         double irad.take_shared_f64(ptr, i64, i64, i64, ptr)   takes from one; also _f32
+        void irad.move_shared_f64(…, ptr, …, ptr, i64)   takes from one, adds to another; drop_shared only takes
         void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
         void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
         double irad.stop.f64(double)            the number itself; also .f32

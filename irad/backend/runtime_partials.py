@@ -96,6 +96,64 @@ done:
   ret $type %taken
 }
 
+; The adjoint of a memmove of %bytes between shadows that lanes may share: takes from %to, adds to %from. What one
+; number adds must not be taken by the next, so where the two overlap the order matters.
+define linkonce_odr void @irad.move_shared_$name($at_to, ptr %to, $at_from, ptr %from, i64 %bytes) nounwind noinline {
+entry:
+  %count = udiv i64 %bytes, $bytes
+  %last = sub i64 %count, 1
+  %to.address = ptrtoint ptr %to to i64
+  %from.address = ptrtoint ptr %from to i64
+  %rising = icmp uge i64 %to.address, %from.address
+  %to.own = call i1 @irad.in_window(i64 %to.start, i64 %to.size, i64 %to.address, i64 %bytes)
+  %from.own = call i1 @irad.in_window(i64 %from.start, i64 %from.size, i64 %from.address, i64 %bytes)
+  %own = and i1 %to.own, %from.own
+  br i1 %own, label %direct, label %shared
+direct:
+  call void @irad.copy_adjoint_$name(ptr %to, ptr %from, i64 %bytes)
+  ret void
+shared:
+  %some = icmp ne i64 %count, 0
+  br i1 %some, label %loop, label %done
+loop:
+  %i = phi i64 [ 0, %shared ], [ %next, %loop ]
+  %mirrored = sub i64 %last, %i
+  %k = select i1 %rising, i64 %i, i64 %mirrored
+  %offset = mul i64 %k, $bytes
+  %into = getelementptr i8, ptr %to, i64 %offset
+  %source = getelementptr i8, ptr %from, i64 %offset
+  %taken = call $type @irad.take_shared_$name($at_to, ptr %into)
+  call void @irad.add_shared_$name($at_from, ptr %source, $type %taken)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
+; The adjoint of a fill: clears %bytes of a shadow.
+define linkonce_odr void @irad.drop_shared_$name($at_to, ptr %to, i64 %bytes) nounwind noinline {
+entry:
+  %to.address = ptrtoint ptr %to to i64
+  %own = call i1 @irad.in_window(i64 %to.start, i64 %to.size, i64 %to.address, i64 %bytes)
+  br i1 %own, label %direct, label %shared
+direct:
+  call void @llvm.memset.p0.i64(ptr %to, i8 0, i64 %bytes, i1 false)
+  ret void
+shared:
+  %some = icmp uge i64 %bytes, $bytes
+  br i1 %some, label %loop, label %done
+loop:
+  %offset = phi i64 [ 0, %shared ], [ %next, %loop ]
+  %into = getelementptr i8, ptr %to, i64 %offset
+  %taken = call $type @irad.take_shared_$name($at_to, ptr %into)
+  %next = add i64 %offset, $bytes
+  %more = icmp ult i64 %next, %bytes
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}
+
 ; Adds a lane's partial shadow to the shadow, from byte %first to byte %last of that, and clears it.
 define linkonce_odr void @irad.add_partial_$name(i64 %first, i64 %last, i64 %delta) nounwind noinline {
 entry:
@@ -123,4 +181,8 @@ def partials_text() -> str:
     """The text for both precisions."""
     window = "ptr %window, i64 %start, i64 %size, i64 %delta, ptr %place"
     precisions = ({"name": "f64", "type": "double", "bytes": 8}, {"name": "f32", "type": "float", "bytes": 4})
-    return "\n".join((*(_ACCESS.substitute(p, window=window) for p in precisions), table_text()))
+    places = {
+        f"at_{side}": f"ptr %{side}.window, i64 %{side}.start, i64 %{side}.size, i64 %{side}.delta"
+        for side in ("to", "from")
+    }
+    return "\n".join((*(_ACCESS.substitute(places | p, window=window) for p in precisions), table_text()))

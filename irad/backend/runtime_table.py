@@ -24,6 +24,16 @@ define linkonce_odr i1 @irad.is_shared(ptr %window, i64 %address) nounwind alway
   ret i1 %inside
 }
 
+; Whether all of %bytes at an address lie in the lane's window.
+define linkonce_odr i1 @irad.in_window(i64 %start, i64 %size, i64 %address, i64 %bytes) nounwind alwaysinline {
+  %offset = sub i64 %address, %start
+  %room = sub i64 %size, %offset
+  %begins = icmp ule i64 %offset, %size
+  %ends = icmp ule i64 %bytes, %room
+  %result = and i1 %begins, %ends
+  ret i1 %result
+}
+
 define linkonce_odr ptr @irad.partial_field(ptr %table, i64 %entry, i64 %field) nounwind alwaysinline {
   %start = getelementptr inbounds %irad.partial, ptr %table, i64 %entry
   %place = getelementptr inbounds i64, ptr %start, i64 %field

@@ -10,6 +10,7 @@ Limit   elements are told apart at run time only. A lane that hands an active ar
         it through a pointer that may lead to another, too, makes lanes run one by one.
 
     out[i] = a[i - 1] + a[i + 1]        out direct, a by window
+    out[i] = a[i].copy()                the same: bytes that are moved are numbers that are moved
     s += np.dot(a[i], w)                a and w private: the rule adds wherever it likes
 """
 
@@ -28,6 +29,7 @@ from irad.passes.forward import takes_part
 from irad.passes.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import Mode, Sharing
+from irad.passes.parallel.moves import Move, move_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
@@ -70,6 +72,8 @@ class _Collector:
         match callee:
             case Elementwise() | Inactive():
                 pass
+            case CallRule() if (move := move_of(call)) is not None:
+                self.visit_move(move)
             case CallRule(effects=effects):
                 for index in sorted(effects.reads):
                     mask = points_to.mask(call.arguments[index])
@@ -85,6 +89,14 @@ class _Collector:
             case _:
                 if any(True for _ in self.shared_objects(reached_by(call, points_to))):
                     self.obstacle = self.obstacle or f"an active array is handed to {_name(callee)}"
+
+    def visit_move(self, move: Move) -> None:
+        points_to = self.unit.points_to
+        self.taken |= points_to.mask(move.into)
+        self.expect_one_array(move.into, None)
+        if move.source is not None:
+            self.added |= points_to.mask(move.source)
+            self.expect_one_array(move.source, None)
 
     def expect_one_array(self, pointer: Value, type_: Type | None) -> None:
         """A pointer must not lead to more than one array that lanes share, beside memory of the lane's own."""
@@ -113,7 +125,8 @@ class _Collector:
             modes[item.value] = mode
             array = loop.array_of(self.unit.function.params.index(item.value))
             number = array.memory.lone_float() if array is not None and array.memory is not None else None
-            if array is None or (mode is not Mode.DIRECT and not self.accesses.get(item.index, set()) <= {number}):
+            is_plain = number is not None and self.accesses.get(item.index, set()) <= {number}
+            if array is None or (mode is not Mode.DIRECT and not is_plain):
                 obstacle = obstacle or "an array's elements are not plain floating-point numbers"
             elif mode is Mode.WRITTEN_WINDOW and self.handed >> item.index & 1:
                 obstacle = obstacle or "an array is read and written by a library call"

@@ -10,17 +10,20 @@ from dataclasses import dataclass
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.values import Value
+from irad.ir.instructions import CallSite
+from irad.ir.values import ConstantNull, Parameter, Value, const_int
 from irad.passes.parallel.modes import WINDOW_SIZE
+from irad.passes.parallel.moves import move_of
 from irad.passes.reverse.sweep import Sweep
-from irad.passes.runtime import access_function
+from irad.passes.runtime import access_function, move_function
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a lane's window of an array says."""
+    """What a lane's window of an array says; the array holds numbers of one type."""
 
     sweep: Sweep
+    number: types.Type
     place: Value
     start: Value
     size: Value
@@ -47,6 +50,41 @@ class Window:
         return self.sweep.build.byte_offset(self.sweep.shadow(pointer), self.delta)
 
 
+def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
+    """Emits the adjoint of a copy or fill of memory that lanes share, number by number.
+
+    Returns:
+        False if the call is no such thing.
+    """
+    move = move_of(call)
+    if move is None or not sweep.is_active(move.into):
+        return False
+    pointers = [move.into]
+    if move.source is not None and sweep.is_active(move.source):
+        pointers.append(move.source)
+    windows = [window_of(sweep, pointer) for pointer in pointers]
+    found = next((window for window in windows if window is not None), None)
+    if found is None:
+        return False
+    given: list[Value] = []
+    mask = 0
+    for window, pointer in zip(windows, pointers, strict=True):
+        given += [*_words(window), sweep.shadow(pointer)]
+        mask |= sweep.forward.unit.points_to.mask(pointer)
+    build = sweep.build
+    callee = move_function(build.module, found.number, is_copy=len(pointers) == 2)
+    made = build.call(callee, [*given, build.zext(sweep.value(move.size), types.I64)])
+    made.metadata = {**made.metadata, **sweep.scopes.shadow(mask)}
+    return True
+
+
+def _words(window: Window | None) -> list[Value]:
+    """What run-time functions are told of a window; of memory of the lane's own, one that holds everything."""
+    if window is not None:
+        return [window.place, window.start, window.size, window.delta]
+    return [ConstantNull(types.PTR), *(const_int(types.I64, n) for n in (0, -1, 0))]
+
+
 def window_of(sweep: Sweep, pointer: Value) -> Window | None:
     """The window of the array that a pointer points to; None if lanes do not share it."""
     unit = sweep.forward.unit
@@ -54,8 +92,16 @@ def window_of(sweep: Sweep, pointer: Value) -> Window | None:
         if unit.points_to.mask(pointer) & unit.points_to.mask(param):
             if index not in sweep.windows:
                 sweep.windows[index] = _load(sweep, index)
-            return Window(sweep, *sweep.windows[index])
+            return Window(sweep, _number_in(sweep, param), *sweep.windows[index])
     return None
+
+
+def _number_in(sweep: Sweep, param: Parameter) -> types.Type:
+    unit = sweep.forward.unit
+    layout = unit.memory_types.layout(unit.points_to.mask(param))
+    kind = layout.lone_float() if layout is not None else None
+    assert kind is not None, "only arrays of plain numbers have windows"
+    return types.DOUBLE if kind == "double" else types.FLOAT
 
 
 def _load(sweep: Sweep, index: int) -> tuple[Value, Value, Value, Value]:

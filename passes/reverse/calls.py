@@ -12,7 +12,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, FunctionType
 from irad.ir.values import Value
 from irad.passes.callees import Pointer, Unknown, resolve
-from irad.passes.parallel.windows import window_of
+from irad.passes.parallel.windows import reverse_shared_move, window_of
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
@@ -31,7 +31,7 @@ def reverse_call(sweep: Sweep, call: CallSite) -> None:
         case Inactive():
             pass
         case CallRule():
-            if call in sweep.forward.rule_values:
+            if call in sweep.forward.rule_values and not reverse_shared_move(sweep, call):
                 context = _RuleContext(sweep, call)
                 callee.reverse(context, call, sweep.forward.rule_values[call])
         case Function():

@@ -75,6 +75,20 @@ class Lanes:
         taken: float = function("take_shared_f64", ctypes.c_double, *types)(*self.window(lane, array), address)
         return taken
 
+    def move(self, lane: int, into: tuple[int, int], source: tuple[int, int], size: int, suffix: str = "f64") -> None:
+        """The adjoint of a copy; places are numbers of arrays, -1 for a lane's own memory, and addresses."""
+        side = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+        given = [word for array, address in (into, source) for word in (*self.window_or_all(lane, array), address)]
+        function(f"move_shared_{suffix}", None, *side, *side, ctypes.c_int64)(*given, size)
+
+    def drop(self, lane: int, array: int, address: int, size: int) -> None:
+        """The adjoint of a fill."""
+        types = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+        function("drop_shared_f64", None, *types)(*self.window_or_all(lane, array), address, size)
+
+    def window_or_all(self, lane: int, array: int) -> tuple[int, int, int, int]:
+        return self.window(lane, array) if array >= 0 else (0, 0, -1, 0)
+
 
 def place(array: np.ndarray, index: int) -> int:
     return int(array.ctypes.data + index * array.strides[0])
@@ -162,6 +176,72 @@ def test_memory_of_the_lane_itself_is_used_directly():
     assert own[0] == 0.0
     lanes.close()
     assert not shadow.any()
+
+
+RANGES = [
+    (0, 10),
+    (12, 18),
+    (8, 13),
+    (15, 24),
+    (5, 5),
+]  # of an array of 24 of which lane 1 has the window from 10 to 20
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("start", "stop"), RANGES)
+def test_copies_out_of_an_array_add_to_it(start: int, stop: int, dtype: type):
+    shadow, own = np.arange(24, dtype=dtype), np.arange(100, 100 + stop - start).astype(dtype)
+    expected = shadow.copy()
+    expected[start:stop] += own
+    lanes = Lanes([(shadow, READ)], [0, 10, 20])
+    assert lanes.open()
+    size, suffix = own.nbytes, "f64" if dtype is np.float64 else "f32"
+    lanes.move(1, (-1, own.ctypes.data), (0, place(shadow, start)), size, suffix)
+    lanes.close()
+    assert np.array_equal(shadow, expected)
+    assert not own.any()
+
+
+@pytest.mark.parametrize(("start", "stop"), RANGES)
+def test_copies_into_an_array_take_from_it(start: int, stop: int):
+    shadow, own = np.arange(24.0), np.zeros(stop - start)
+    expected, taken = shadow.copy(), shadow[start:stop] + 1.0
+    expected[start:stop] = 0
+    lanes = Lanes([(shadow, CHANGED)], [0, 10, 20])
+    assert lanes.open()
+    for index in range(start, stop):
+        lanes.add(1, 0, place(shadow, index), 1.0)
+    lanes.move(1, (0, place(shadow, start)), (-1, own.ctypes.data), own.nbytes)
+    lanes.close()
+    assert np.array_equal(own, taken)
+    assert np.array_equal(shadow, expected)
+
+
+@pytest.mark.parametrize("shift", [-3, -1, 1, 3])
+@pytest.mark.parametrize("start", [3, 8, 12])
+def test_copies_within_an_array_that_overlap(start: int, shift: int):
+    shadow = np.arange(1.0, 25.0)
+    expected, count = shadow.copy(), 5
+    taken = expected[start + shift : start + shift + count].copy()
+    expected[start + shift : start + shift + count] = 0
+    expected[start : start + count] += taken
+    lanes = Lanes([(shadow, CHANGED)], [0, 10, 20])
+    assert lanes.open()
+    lanes.move(1, (0, place(shadow, start + shift)), (0, place(shadow, start)), 8 * count)
+    lanes.close()
+    assert np.array_equal(shadow, expected)
+
+
+@pytest.mark.parametrize(("start", "stop"), RANGES)
+def test_fills_clear(start: int, stop: int):
+    shadow = np.ones(24)
+    lanes = Lanes([(shadow, CHANGED)], [0, 10, 20])
+    assert lanes.open()
+    for index in range(24):
+        lanes.add(1, 0, place(shadow, index), 1.0)
+    lanes.drop(1, 0, place(shadow, start), 8 * (stop - start))
+    lanes.close()
+    assert np.array_equal(shadow, [0.0 if start <= i < stop else 2.0 for i in range(24)])
 
 
 def test_arrays_that_library_calls_add_to_have_no_window():

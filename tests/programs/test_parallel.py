@@ -204,6 +204,16 @@ def array_reduction(a):
     return s
 
 
+@PROGRAMS.at(floats(9, 3), floats(3))
+@njit(parallel=True)
+def array_reductions(a, w):
+    total, product = w.copy(), np.ones(3)
+    for i in prange(a.shape[0]):
+        total += a[i] * w * a[i, 0]
+        product *= 1.0 + a[i]
+    return total * product
+
+
 # ------------------------------------------------------------------------------------------------ array expressions
 
 
@@ -241,6 +251,36 @@ def temporaries(a, w):
         row[0] = row[0] * row[1]
         out[i] = np.exp(row).sum()
     return out
+
+
+@PROGRAMS.at(floats(9, 4))
+@PROGRAMS.at(floats(9, 4, dtype=np.float32))
+@njit(parallel=True)
+def rows_that_are_copied(a):
+    """Rows of neighbours too: what a lane copies lies in its window, outside, and across the end."""
+    out = np.ones_like(a)
+    for i in prange(1, a.shape[0] - 1):
+        block = a[i - 1 : i + 2].copy()
+        block[1] = block[0] * block[2]
+        out[i] = a[i - 1]
+        row = out[i].copy()
+        row *= block[1]
+        out[i] = row
+    return out
+
+
+MIXED = np.zeros(8, np.dtype([("x", "f4"), ("y", "f8"), ("z", "f4")], align=True))
+MIXED["x"], MIXED["y"], MIXED["z"] = floats(8, dtype=np.float32), floats(8, seed=1), floats(8, seed=2, dtype=np.float32)
+
+
+@PROGRAMS.at(MIXED)
+@njit(parallel=True)
+def records_that_are_copied(a):
+    s = 0.0
+    for i in prange(a.size - 1):
+        two = a[i : i + 2].copy()
+        s += two[0].x * two[1].y + two[1].z * two[1].z * i
+    return s
 
 
 @PROGRAMS.at(floats(5, 3), floats(3, 3), floats(3))
@@ -398,6 +438,7 @@ def chunks(a):
 
 
 BOTH_PLANS = {"stencil", "red_black", "sums_and_product", "array_reduction", "temporaries", "called_in_a_loop"}
+BOTH_PLANS |= {"rows_that_are_copied"}
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)

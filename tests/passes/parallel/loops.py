@@ -97,6 +97,23 @@ _COPY_BODY = """
   %t = getelementptr double, ptr %b, i64 %at
   call void @llvm.memcpy.p0.p0.i64(ptr %t, ptr %p, i64 8, i1 false)
 """
+_REFILL_BODY = """
+  %p = getelementptr double, ptr %b, i64 %at
+  %room = alloca double
+  call void @llvm.memcpy.p0.p0.i64(ptr %room, ptr %p, i64 8, i1 false)
+  %x = load double, ptr %room
+  %z = fmul double %x, %x
+  store double %z, ptr %room
+  call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %room, i64 8, i1 false)
+"""
+_CALL_BODY = """
+  %p = getelementptr double, ptr %a, i64 %at
+  %t = getelementptr double, ptr %b, i64 %at
+  %norm = alloca double
+  %status = call i32 @numba_xxnrm2(i8 100, i64 1, ptr %p, i64 1, ptr %norm)
+  %x = load double, ptr %norm
+  store double %x, ptr %t
+"""
 _FOREIGN_BODY = """
   %x = call double @unknown(ptr %args)
   %t = getelementptr double, ptr %b, i64 %at
@@ -115,5 +132,7 @@ STENCIL = _PROGRAM.format(body=_STENCIL_BODY)
 IN_PLACE = _PROGRAM.format(body=_IN_PLACE_BODY)
 EITHER = _PROGRAM.format(body=_EITHER_BODY)
 COPY = _MEMCPY + _PROGRAM.format(body=_COPY_BODY)
+REFILL = _MEMCPY + _PROGRAM.format(body=_REFILL_BODY)
+CALL = "declare i32 @numba_xxnrm2(i8, i64, ptr, i64, ptr)\n" + _PROGRAM.format(body=_CALL_BODY)
 INDIRECT = _PROGRAM.format(body=_INDIRECT_BODY)
 FOREIGN_KERNEL = _PROGRAM.format(body=_FOREIGN_BODY)

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from irad.passes.parallel.modes import Mode, Sharing
-from irad.passes.request import LoopArray
-from tests.passes.parallel.loops import ARRAYS, COPY, EITHER, IN_PLACE, STENCIL
+from irad.passes.request import LoopArray, MemoryType
+from tests.passes.parallel.loops import ARRAYS, CALL, COPY, EITHER, IN_PLACE, REFILL, STENCIL
 from tests.passes.units import generated
 
 
@@ -24,9 +24,11 @@ def modes(sharing: Sharing) -> dict[str | None, Mode]:
     [
         (STENCIL, {"array.1": Mode.WINDOW, "array.2": Mode.DIRECT}),
         (IN_PLACE, {"array.1": Mode.WINDOW, "array.2": Mode.WRITTEN_WINDOW}),
-        (COPY, {"array.1": Mode.PRIVATE, "array.2": Mode.DIRECT}),
+        (COPY, {"array.1": Mode.WINDOW, "array.2": Mode.DIRECT}),
+        (REFILL, {"array.2": Mode.WRITTEN_WINDOW}),
+        (CALL, {"array.1": Mode.PRIVATE, "array.2": Mode.DIRECT}),
     ],
-    ids=["read and written apart", "in place", "read by a library call"],
+    ids=["read and written apart", "in place", "copied", "copied to and fro", "read by a library call"],
 )
 def test_modes(text: str, expected: dict[str, Mode]):
     sharing = sharing_of(text)
@@ -45,6 +47,13 @@ def test_a_pointer_to_two_arrays_makes_lanes_run_one_by_one():
 def test_arrays_of_unknown_elements_make_lanes_run_one_by_one():
     unknown = (ARRAYS[0], LoopArray(None, 8, ((1, 3),)), ARRAYS[2])
     assert sharing_of(STENCIL, unknown).obstacle == "an array's elements are not plain floating-point numbers"
+
+
+def test_arrays_of_numbers_of_two_sizes_make_lanes_run_one_by_one():
+    """Also if they are only copied: partial shadows are added up as numbers of one size."""
+    mixed = LoopArray(MemoryType(16, ((0, "float"), (8, "double"))), 16, ((1, 3),))
+    assert sharing_of(COPY, (ARRAYS[0], mixed, ARRAYS[2])).obstacle is not None
+    assert sharing_of(COPY).obstacle is None
 
 
 def test_explain():
