@@ -127,7 +127,7 @@ done:
 }
 define void @NRT_decref(ptr %p) { ret void }
 """
-MEBIBYTE = 1 << 20
+PIECE = 1 << 17  # bytes
 
 
 def spread() -> Module:
@@ -186,11 +186,11 @@ def run(name: str, into: np.ndarray, source: np.ndarray, size: int, threads: int
 SIZES = [
     (0, 4, 1),
     (24, 4, 1),
-    (2 * MEBIBYTE - 8, 4, 1),
-    (2 * MEBIBYTE, 4, 2),
-    (3 * MEBIBYTE + 40, 4, 3),
-    (9 * MEBIBYTE + 8, 4, 4),
-    (9 * MEBIBYTE + 8, 1, 1),
+    (2 * PIECE - 8, 4, 1),
+    (2 * PIECE, 4, 2),
+    (3 * PIECE + 40, 4, 3),
+    (9 * PIECE + 8, 4, 4),
+    (9 * PIECE + 8, 1, 1),
 ]
 
 
@@ -215,7 +215,7 @@ def test_exactly_what_is_asked_for_is_copied(size: int, threads: int, pieces: in
 
 @pytest.mark.parametrize(("name", "dtype"), [("adjoint64", np.float64), ("adjoint32", np.float32)])
 def test_the_adjoint_of_a_copy(name: str, dtype: type):
-    size = 3 * MEBIBYTE + 40
+    size = 3 * PIECE + 40
     into, source = np.random.default_rng(1).normal(size=(2, size // np.dtype(dtype).itemsize)).astype(dtype)
     expected = source + into
     assert run(name, into, source, size, 4) == 3
@@ -224,7 +224,7 @@ def test_the_adjoint_of_a_copy(name: str, dtype: type):
 
 
 def test_memory_that_overlaps_is_not_divided():
-    size = 4 * MEBIBYTE
+    size = 4 * PIECE
     memory = np.random.default_rng(2).normal(size=size // 8 + 1)
     expected = memory.copy()  # the adjoint of moving memory by one element: cotangents move back
     expected[1:] = 0
