@@ -33,9 +33,8 @@ class Definition:
     def renewed(self) -> Callable[..., Any]:
         """A new intrinsic that does the same: Numba remembers what the old one was typed as."""
         listing = ", ".join(self._names)
-        source = (
-            f"def irad_call(irad_context, {listing}):\n    return irad_type()(({listing}{',' * bool(self._names)}))\n"
-        )
+        values = f"({listing},)" if listing else "()"
+        source = f"def irad_call(irad_context, {listing}):\n    return irad_type()({values})\n"
         scope: dict[str, Any] = {"irad_type": weakref.WeakMethod(self._type)}
         exec(compile(source, "<irad>", "exec"), scope)
         self.intrinsic: Callable[..., Any] = intrinsic(scope["irad_call"])

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from string import Template
 from typing import Any, Final
 
 from numba.core import cgutils
 from numba.core import errors as numba_errors
 from numba.core.registry import CPUDispatcher
-from numba.extending import intrinsic
 
 from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.driver import ParameterKind, RuledPair
@@ -39,6 +38,7 @@ from irad.frontend.custom.signature import (
     result_of,
 )
 from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.definition import Definition
 from irad.frontend.linkable import resident
 from irad.frontend.numba_untyped import cpu_target, types
 from irad.passes.unit import Variant, augmented_type, reverse_type
@@ -64,6 +64,7 @@ class _Glue:
         config: what the rule is compiled for.
         held: type of the value in the frame; known when the augmented primal has been typed.
         tape_type: likewise.
+        definitions: of the intrinsics that the functions call.
     """
 
     rule: CustomRule
@@ -73,6 +74,12 @@ class _Glue:
     config: RuleConfig
     held: Any = None
     tape_type: Any = None
+    definitions: list[Definition] = field(default_factory=list)
+
+    def define(self, names: Sequence[str], types_and_lowers: Callable[[tuple[Any, ...]], Any]) -> Callable[..., Any]:
+        """An intrinsic that lives as long as this object."""
+        self.definitions.append(Definition(names, types_and_lowers))
+        return self.definitions[-1].intrinsic
 
     @property
     def shadowed(self) -> list[int]:
@@ -215,8 +222,8 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
     scope = {
         "rule": rule_dispatcher(glue.rule.part("augmented_primal")),
         "config": make_config(glue.config),
-        "annotate": _intrinsic(names, define_annotate),
-        "hand_on": _intrinsic([*first, "result", *names], define_hand_on),
+        "annotate": glue.define(names, define_annotate),
+        "hand_on": glue.define([*first, "result", *names], define_hand_on),
     }
     return _function("augmented", source, scope)
 
@@ -262,21 +269,14 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
     scope = {
         "rule": rule_dispatcher(glue.rule.part("reverse")),
         "config": make_config(glue.config),
-        "restore": _intrinsic(["frame"], define_restore),
-        "deliver": _intrinsic(["result", *outs], define_deliver),
+        "restore": glue.define(["frame"], define_restore),
+        "deliver": glue.define(["result", *outs], define_deliver),
     }
     return _function("reverse", source, scope)
 
 
 def _can_convert(found: Any, wanted: Any) -> bool:
     return found == wanted or cpu_target.typing_context.can_convert(found, wanted) is not None
-
-
-def _intrinsic(names: Sequence[str], define: Callable[[tuple[Any, ...]], Any]) -> Any:
-    """A Numba intrinsic of fixed parameters from a function of the tuple of their types."""
-    listing = ", ".join(names)
-    source = f"def step(irad_context, {listing}):\n    return define(({listing}{',' * bool(names)}))\n"
-    return intrinsic(_function("step", source, {"define": define}))
 
 
 def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., Any]:
