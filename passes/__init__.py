@@ -8,6 +8,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("devirtualise", "Replaces calls through pointers by direct calls of what the pointers may lead to."),
     ("prepare", "Drops promises (attributes, metadata) that hold for the primal but not for its derivative."),
     ("split_aggregates", "Splits phis and selects of array descriptors, so that each pointer in them is told apart."),
+    ("invariant_choices", "Frees loops from carrying what every iteration chooses alike, as broadcasting does."),
     ("parallel.flatten", "Turns parallel loops into calls of their bodies, with plain parameters."),
     ("objects", "Finds the memory objects and which of them each pointer may point to."),
     ("memory_types", "Finds what the bytes of each object hold."),

@@ -48,7 +48,7 @@ from irad.ir.values import (
     const_int,
     zero,
 )
-from irad.passes.alias_scopes import AliasScopes
+from irad.passes.alias_scopes import AliasScopes, rank_objects
 from irad.passes.callees import Pointer, constant_parameters, effects_of, is_from_outside, resolve
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import WINDOW_SIZE
@@ -102,7 +102,9 @@ class Forward:
     scopes: AliasScopes = field(init=False)
 
     def __post_init__(self) -> None:
-        self.scopes = AliasScopes(self.program.module, self.unit.points_to, not self.unit.everything)
+        unit = self.unit
+        ranked = rank_objects(unit.points_to, unit.cfg, unit.loops)
+        self.scopes = AliasScopes(self.program.module, unit.points_to, not unit.everything, ranked)
         for param in self.unit.sharing.shared() if self.unit.sharing is not None else ():
             self.windows[param] = len(self.windows)
             self.frame.region(WINDOW_SIZE, 8)

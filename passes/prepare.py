@@ -6,7 +6,8 @@ the primal but not for its derivative: there, argument memory is read again late
 
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
-`noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split.
+`noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split, and
+choices that are the same in all iterations of a loop are made independent of the iteration before.
 
 LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
 would put the kink of the absolute value behind a root of infinite slope; a sum with zero has the same value, no kink.
@@ -21,6 +22,7 @@ from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.values import Value, zero
+from irad.passes.invariant_choices import settle_invariant_choices
 from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
@@ -37,6 +39,7 @@ def prepare_function(function: Function, module: Module) -> None:
     """Prepares one function."""
     remove_unreachable_blocks(function)
     split_aggregates(function)
+    settle_invariant_choices(function)
     words = _expand(function.attributes, module)
     function.attributes = tuple(w for w in _KEPT_FUNCTION_ATTRIBUTES if w in words)
     function.result_attributes = ()

@@ -46,6 +46,7 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
     _run_pipeline(module, builder)
     if _inline_rest(module, frozenset(keep) | frozenset(noinline)):
         _run_pipeline(module, builder)
+    _unroll_short_loops(module)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
     return equality.reveal(_DEBUG_RECORD.sub("", str(module)))
@@ -66,6 +67,20 @@ def _run_pipeline(module: Any, builder: Any) -> None:
     pipeline = builder.getModulePassManager()
     pipeline.add_refprune_pass()
     pipeline.run(module, builder)
+
+
+def _unroll_short_loops(module: Any) -> None:
+    """Loops of a few iterations, whose number is known, become straight code if that stays small.
+
+    A loop of unknown form needs a record per iteration, straight code only what it cannot compute again: of `x**2` of
+    an array Numba makes a loop over the bits of the exponent. LLVM decides by its own measure of size; of its pipelines
+    this is the one that unrolls such loops and no others.
+    """
+    builder = _scalar_pass_builder(unroll=True)
+    pipeline = builder.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            pipeline.run(function, builder)
 
 
 def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:
@@ -131,12 +146,12 @@ def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) ->
             function.linkage = "weak_odr" if function.name in keep else "internal"
 
 
-def _scalar_pass_builder() -> Any:
+def _scalar_pass_builder(*, unroll: bool = False) -> Any:
     options = llvm.create_pipeline_tuning_options(2)
     options.inlining_threshold = 2_000
     options.loop_vectorization = False
     options.slp_vectorization = False
-    options.loop_unrolling = False
+    options.loop_unrolling = unroll
     options.loop_interleaving = False
     return llvm.create_pass_builder(numba_private.target_machine(), options)
 

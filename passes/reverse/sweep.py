@@ -82,7 +82,8 @@ class Sweep:
 
     def __post_init__(self) -> None:
         unit = self.forward.unit
-        self.scopes = AliasScopes(self.forward.program.module, unit.points_to, not unit.everything)
+        ranked = self.forward.scopes.ranked
+        self.scopes = AliasScopes(self.forward.program.module, unit.points_to, not unit.everything, ranked)
         self.allocas = self.function.add_block("entry")
         self.build = Builder(self.allocas)
 

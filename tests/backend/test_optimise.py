@@ -140,7 +140,7 @@ def nested_loops(m):
     s = 0.0
     for i in range(m.shape[0]):
         for j in range(i, m.shape[1]):
-            for k in range(3):
+            for k in range(j):
                 s += m[i, j] * k
     return s
 
@@ -168,7 +168,7 @@ def while_two_exits(x):
         if x < 1.0:
             return x
         n += 1
-        if n > 10:
+        if n > 1000:
             return x + n
 
 
@@ -433,3 +433,37 @@ define i64 @kept(i64 %n) #0 {
 attributes #0 = { noinline nounwind }
 """
     assert "@kept(" in scalarise(text, keep=("entry",))
+
+
+def power(x):
+    return x**2 + x
+
+
+def few(x):
+    s = 0.0
+    for i in range(3):
+        s += x[i] * x[(i + 1) % 3]
+    return s
+
+
+def many(x):
+    s = 0.0
+    for i in range(300):
+        s += x[i] * x[i]
+    return s
+
+
+def rows(m):
+    s = 0.0
+    for i in range(m.shape[0]):
+        for j in range(2):
+            s += m[i, j] * m[i, j]
+    return s
+
+
+@pytest.mark.parametrize(("function", "argument", "loops"), [(power, A, 1), (few, A, 0), (many, A, 1), (rows, M, 1)])
+def test_only_short_loops_of_known_length_are_unrolled(function: Any, argument: np.ndarray, loops: int) -> None:
+    """The others stay as they are, neither unrolled in part nor peeled: of `x**2` the loop over the elements."""
+    text = load_program(njit(function), (typeof(argument),)).text
+    assert check_normal_form(text) == loops
+    assert text.count("fmul") == {power: 1, few: 3, many: 1, rows: 2}[function]

@@ -5,8 +5,12 @@ import re
 import llvmlite.binding as ll
 
 from irad.driver import derive
-from irad.ir.module import Module
-from irad.passes.alias_scopes import AliasScopes
+from irad.ir.cfg import control_flow
+from irad.ir.dominance import dominators
+from irad.ir.loops import loop_nest
+from irad.ir.module import Function, Module
+from irad.passes.alias_scopes import AliasScopes, rank_objects
+from irad.passes.objects import PointsTo
 from tests.passes.units import canonical, generated, parsed, points_to_of, registry, request_of, value
 
 TEXT = """
@@ -72,14 +76,47 @@ def test_nothing_is_said_of_unknown_memory():
     assert scopes.shadow(0) == {}
 
 
-def test_beyond_64_objects_nothing_is_said():
-    allocas = "\n".join(f"  %l{i} = alloca double" for i in range(80))
-    function, points_to = points_to_of(f"define void @f() {{\n{allocas}\n  ret void\n}}")
-    scopes = AliasScopes(Module(), points_to)
-    first, last = (points_to.mask(value(function, n)) for n in ("l0", "l79"))
-    assert scopes.primal(first)
-    assert scopes.primal(last) == {}
-    assert scopes.primal(first | last) == {}
+def many_objects() -> tuple[Module, Function, PointsTo, AliasScopes]:
+    """A hundred, of which those in a loop come last."""
+    allocas = "\n".join(f"  %l{i} = alloca double" for i in range(100))
+    loads = [f"  %v{i} = load double, ptr %l{i}" for i in range(100)]
+    text = f"""define void @f(i1 %c) {{
+{allocas}
+{chr(10).join(loads[:80])}
+  br label %loop
+loop:
+{chr(10).join(loads[80:])}
+  br i1 %c, label %loop, label %end
+end:
+  ret void
+}}"""
+    function, points_to = points_to_of(text)
+    cfg = control_flow(function)
+    ranked = rank_objects(points_to, cfg, loop_nest(cfg, dominators(cfg)))
+    module = Module()
+    return module, function, points_to, AliasScopes(module, points_to, ranked=ranked)
+
+
+def test_objects_of_inner_loops_have_scopes_of_their_own():
+    module, function, points_to, scopes = many_objects()
+    groups = [scopes.primal(points_to.mask(value(function, f"l{i}"))) for i in range(80, 100)]
+    for one in groups:
+        for other in groups:
+            apart = listed(module, other["alias.scope"]) <= listed(module, one["noalias"])
+            assert apart == (one is not other)
+
+
+def test_beyond_64_objects_the_rest_share_a_scope():
+    module, function, points_to, scopes = many_objects()
+    inner, rest, other = (points_to.mask(value(function, n)) for n in ("l99", "l78", "l79"))
+    for kind in (scopes.primal, scopes.shadow):
+        assert kind(rest)["alias.scope"] == kind(other)["alias.scope"]
+        for one, two in ((rest, inner), (inner, rest)):
+            assert listed(module, kind(two)["alias.scope"]) <= listed(module, kind(one)["noalias"])
+        assert not listed(module, kind(rest)["alias.scope"]) & listed(module, kind(rest)["noalias"])
+        assert not listed(module, kind(rest | inner)["alias.scope"]) <= listed(module, kind(rest)["noalias"])
+        assert listed(module, scopes.tape()["alias.scope"]) <= listed(module, kind(rest)["noalias"])
+    assert listed(module, scopes.shadow(rest)["alias.scope"]) <= listed(module, scopes.primal(rest)["noalias"])
 
 
 def test_the_oracle_says_nothing():

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, typeof
 
 import irad
 from irad.testing.catalogue import Case, Catalogue, floats
@@ -303,11 +303,32 @@ def test_what_the_primal_raises(function: Callable[..., Any]):
         assert np.isfinite(gradient(np.array([[2.0, 1.0], [1.0, 3.0]]))).all()
 
 
-def test_the_adjoint_of_a_system_does_not_factorise_again():
-    gradient = irad.grad(solution)
-    gradient(np.eye(2))
+@njit
+def systems(a, b):
+    x = np.linalg.solve(a, b)
+    return np.sum(x * x)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "factorisation"),
+    [
+        (systems, (regular(4), floats(4, 3)), "xgesv"),
+        (solution, (regular(4),), "xgesv"),
+        (determinant, (regular(4),), "xxgetrf"),
+        (guarded_logarithm, (regular(4),), "xxgetrf"),
+        (inverse, (regular(4),), "xxgetrf"),
+        (cholesky, (regular(4),), "xxpotrf"),
+    ],
+)
+def test_the_adjoint_factorises_nothing_again(
+    function: Callable[..., Any], args: tuple[np.ndarray, ...], factorisation: str
+):
+    """The primal's call is the only one of the whole derivative. `xgesv` is one LU factorisation and two solutions."""
+    gradient = irad.value_and_grad(function, argnums=tuple(range(len(args))))
+    gradient.compile(tuple(map(typeof, args)))
     calls = re.findall(r"call i32 @numba_(\w+)\(", "\n".join(gradient.inspect_llvm().values()))
-    assert [name for name in calls if name in ("xgesv", "xxgetrf", "ez_xxgetri", "ez_gesdd")] == ["xgesv"]
+    factorising = {"xgesv", "xxgetrf", "xxpotrf", "ez_geqrf", "ez_gesdd", "ez_rgeev", "ez_xxxevd"}
+    assert [name for name in calls if name in factorising] == [factorisation]
 
 
 # ------------------------------------------------------------------------------------------------ refusals, memory

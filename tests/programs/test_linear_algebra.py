@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import float64, njit
 
+import irad
+from irad.frontend.numba_cpu import load_program
 from irad.testing.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
@@ -191,3 +194,23 @@ def gradient_descent_inside(a, b):
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
     case.check()
+
+
+@njit
+def two_layers(a, b, x):
+    hidden = np.tanh(x @ a)
+    return np.sum(hidden @ b)
+
+
+def test_products_stay_calls_of_blas():
+    """Numba calls gemm, or gemv where an operand is a row or column. The adjoint of gemm is two, of gemv one of each."""
+    primal = load_program(two_layers, (float64[:, ::1], float64[:, ::1], float64[:, ::1])).text
+    gemm, gemv = (len(re.findall(rf"call i32 @numba_xx{name}\(", primal)) for name in ("gemm", "gemv"))
+    assert gemm == 2
+    assert gemv > 0
+    gradient = irad.grad(two_layers, argnums=(0, 1, 2))
+    gradient(floats(3, 4), floats(4, 2), floats(5, 3))
+    [compiled] = two_layers.__dict__["_irad_compiled_derivatives"].values()
+    text = compiled.derivative.text
+    assert len(re.findall(r"call i32 @numba_xxgemm\(", text)) == 3 * gemm + gemv
+    assert len(re.findall(r"call i32 @numba_xxgemv\(", text)) == 2 * gemv
