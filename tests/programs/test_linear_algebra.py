@@ -203,7 +203,7 @@ def two_layers(a, b, x):
 
 
 def test_products_stay_calls_of_blas():
-    """Numba calls gemm, or gemv where an operand is a row or column. The adjoint of gemm is two, of gemv one of each."""
+    """Numba calls gemm, or gemv for a row or a column. The adjoint of gemm is two of it, that of gemv one of each."""
     primal = load_program(two_layers, (float64[:, ::1], float64[:, ::1], float64[:, ::1])).text
     gemm, gemv = (len(re.findall(rf"call i32 @numba_xx{name}\(", primal)) for name in ("gemm", "gemv"))
     assert gemm == 2
