@@ -21,7 +21,7 @@ from numba.core.ccallback import CFunc
 from irad.backend.optimise import scalarise
 from irad.driver import LoopArray
 from irad.errors import BackendError, SourceLocation
-from irad.frontend import numba_kernels, numba_private
+from irad.frontend import numba_kernels, numba_private, numba_random
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
@@ -167,6 +167,10 @@ def _normal_form(module: Any, keep: tuple[str, ...]) -> str:
 
     ``keep`` names the entry and the functions that stay calls.
     """
+    return numba_random.define_draws(_optimised(module, keep))
+
+
+def _optimised(module: Any, keep: tuple[str, ...]) -> str:
     noinline = (numba_kernels.RAISE, *keep[1:])
     text = scalarise(module, keep=keep, noinline=noinline)
     if _THROUGH_POINTER.search(text) is None:

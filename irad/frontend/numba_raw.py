@@ -22,6 +22,7 @@ from irad.backend import equality
 from irad.driver import LoopArray
 from irad.frontend import external, fixups
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
+from irad.frontend.numba_random import mark_draws
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
 from irad.ruleset.symbols import external_text
 
@@ -200,6 +201,7 @@ class RawContext(cpu.CPUContext):
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
         """The end of a compilation: no machine code, but the library is remembered under its symbol."""
         library.descriptor, library.environment = fndesc, env
+        mark_draws(library.module, fndesc)
         self.libraries[fndesc.mangled_name] = library
         return Entry(fndesc.mangled_name, fndesc.qualname)
 
