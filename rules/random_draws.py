@@ -1,8 +1,8 @@
 """Draws from distributions whose samplers reject, by the parameters of the distribution.
 
 The front end passes what such a sampler returns through `irad.draw` and `irad.drawn.<distribution>`, which return their
-first argument (`irad.frontend.numba_random`). The derivative of the sampler's code ends at the first. The second has the
-derivative of the draw z as a quantile: with distribution function F and density p,
+first argument (`irad.frontend.numba_random`). The derivative of the sampler's code ends at the first; the second has
+the derivative of the draw z as a quantile: with distribution function F and density p,
 
     F(z; θ) = const,    dz/dθ = -(∂F/∂θ) / p
 
@@ -28,7 +28,7 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.values import Value, const_float
+from irad.ir.values import Value, const_float, const_int
 from irad.rules.matrices import Kernel, kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
 from irad.ruleset.interface import PURE, CallRule, ForwardContext, Inactive, ReverseContext, Rule
@@ -93,23 +93,30 @@ def _call(name: str, arguments: Sequence[Value], build: Builder, body: Callable[
     return build.call(function, arguments)
 
 
+def _either(
+    k: Kernel, inside: Value, below: Value, from_below: Callable[[], Value], from_above: Callable[[], Value]
+) -> Value:
+    """One of two numbers, of which the other is not computed; 0 where neither is wanted."""
+    slot, always = k.variable(k.nothing), const_int(types.I1, 1)
+    for condition, number in ((below, from_below), (k.build.xor(below, always), from_above)):
+        with k.when(k.build.and_(inside, condition)):
+            k.build.store(number(), slot)
+    return k.build.load(_DOUBLE, slot)
+
+
 # ------------------------------------------------------------------------------------------------ gamma
 
 
 def gamma_slope(build: Builder, z: Value, shape: Value) -> Value:
     """By its shape, of a draw of scale 1."""
-    low = build.fcmp("ole", z, build.fadd(shape, const_float(_DOUBLE, 1.0)))
-    return _call("gamma_slope", [z, shape, build.uitofp(low, _DOUBLE)], build, _gamma_kernel)
+    return _call("gamma_slope", [z, shape], build, _gamma_kernel)
 
 
-def _gamma_kernel(k: Kernel, z: Value, shape: Value, low: Value) -> Value:
-    build, slot = k.build, k.variable(k.nothing)
-    positive, below = build.fcmp("ogt", z, k.nothing), build.fcmp("one", low, k.nothing)
-    with k.when(build.and_(positive, below)):
-        build.store(_gamma_from_below(build, z, shape), slot)
-    with k.when(build.and_(positive, build.xor(below, build.fcmp("oeq", k.nothing, k.nothing)))):
-        build.store(_gamma_from_above(build, z, shape), slot)
-    return build.load(_DOUBLE, slot)
+def _gamma_kernel(k: Kernel, z: Value, shape: Value) -> Value:
+    build = k.build
+    below = build.fcmp("ole", z, build.fadd(shape, k.number(1.0)))
+    from_below, from_above = (partial(f, build, z, shape) for f in (_gamma_from_below, _gamma_from_above))
+    return _either(k, build.fcmp("ugt", z, k.nothing), below, from_below, from_above)
 
 
 def _gamma_from_below(build: Builder, z: Value, shape: Value) -> Value:
@@ -184,23 +191,20 @@ def _gamma_by_scale(build: Builder, values: Sequence[Value]) -> Value:
 
 
 def beta_slope(build: Builder, values: Sequence[Value], *, by_first: bool) -> Value:
-    """Of a draw z by its first or second parameter. Above the mean 1 - z is a draw with the parameters exchanged."""
-    z, a, b = values
-    w = _formula(lambda z: 1.0 - z, build, [z])
-    low = _formula(lambda z, a, b: where(z * (a + b + 2.0) <= a + 1.0, 1.0, 0.0 * z), build, values)
+    """Of a draw by its first or second parameter."""
     name = f"beta_slope_{'first' if by_first else 'second'}"
-    return _call(name, [z, w, a, b, low], build, partial(_beta_kernel, by_first))
+    return _call(name, values, build, partial(_beta_kernel, by_first))
 
 
-def _beta_kernel(by_first: bool, k: Kernel, z: Value, w: Value, a: Value, b: Value, low: Value) -> Value:
-    build, slot = k.build, k.variable(k.nothing)
-    inside = build.and_(build.fcmp("ogt", z, k.nothing), build.fcmp("ogt", w, k.nothing))
-    below = build.fcmp("one", low, k.nothing)
-    with k.when(build.and_(inside, below)):
-        build.store(_beta_from_below(build, [z, w, a, b], by_first=by_first), slot)
-    with k.when(build.and_(inside, build.fcmp("oeq", low, k.nothing))):
-        build.store(build.fneg(_beta_from_below(build, [w, z, b, a], by_first=not by_first)), slot)
-    return build.load(_DOUBLE, slot)
+def _beta_kernel(by_first: bool, k: Kernel, z: Value, a: Value, b: Value) -> Value:
+    """Above the mean 1 - z is a draw with the parameters exchanged."""
+    build = k.build
+    w = build.fsub(k.number(1.0), z)
+    mean = _formula(lambda a, b: (a + 1.0) / (a + b + 2.0), build, [a, b])
+    inside = build.and_(build.fcmp("ugt", z, k.nothing), build.fcmp("ugt", w, k.nothing))
+    from_below = partial(_beta_from_below, build, [z, w, a, b], by_first=by_first)
+    from_above = partial(_beta_from_below, build, [w, z, b, a], by_first=not by_first)
+    return _either(k, inside, build.fcmp("ole", z, mean), from_below, lambda: build.fneg(from_above()))
 
 
 def _beta_from_below(build: Builder, given: Sequence[Value], *, by_first: bool) -> Value:

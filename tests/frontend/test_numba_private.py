@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import re
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba import float64, njit, typeof
 from numba.core import callconv, codegen, compiler, cpu, debuginfo, lowering, typed_passes, types, typing
@@ -19,7 +23,7 @@ from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
 
 import irad.frontend
-from irad.frontend import numba_code, numba_private, numba_raw
+from irad.frontend import numba_code, numba_cpu, numba_private, numba_random, numba_raw
 from irad.frontend.numba_untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [
@@ -236,3 +240,31 @@ def test_private_names_are_exercised_here() -> None:
                 continue
             if node.attr.startswith("_") and not node.attr.startswith("__"):
                 assert node.attr in known, f"{path.name}:{node.lineno} uses {ast.unparse(node)}"
+
+
+@pytest.mark.parametrize(("module", "name"), sorted(numba_random.SAMPLERS))
+def test_samplers_are_where_they_were(module: str, name: str) -> None:
+    """A sampler that is not recognised would have a biased derivative."""
+    owner, *inner = name.split(".<locals>.")
+    code = getattr(importlib.import_module(module), owner).__code__
+    for part in inner:
+        code = next(c for c in code.co_consts if getattr(c, "co_name", None) == part)
+    assert code.co_argcount >= numba_random.SAMPLERS[module, name].parameters
+
+
+@njit
+def samplers(g):
+    a = np.random.gamma(2.5, 1.0) + np.random.vonmises(0.5, 1.5) + np.random.wald(1.0, 1.0)
+    b = np.random.noncentral_chisquare(3.0, 1.0) + g.noncentral_chisquare(3.0, 1.0) + g.wald(1.0, 1.0)
+    c = g.standard_gamma(0.5, dtype=np.float32)
+    return a + b + c + g.standard_gamma(0.5) + g.beta(0.5, 0.5)
+
+
+def test_samplers_are_recognised() -> None:
+    text = numba_cpu.load_program(samplers, (typeof(np.random.default_rng()),)).text
+    drawn = Counter(re.findall(r"call double @irad\.drawn\.(\w+)\(", text))
+    wanted = {draw.distribution for draw in numba_random.SAMPLERS.values()}
+    assert set(drawn) == wanted
+    assert sum(drawn.values()) >= len(numba_random.SAMPLERS)
+    for name in wanted:
+        assert f"define internal double @irad.drawn.{name}(" in text

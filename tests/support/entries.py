@@ -32,6 +32,8 @@ class Entry:
         arguments: of a function.
         reference: another use that is differentiated in its place for comparison, where the use itself rounds.
         rtol: tolerance, where finite differences are worse than usual.
+        is_continuous: False of random draws that do not move smoothly with the parameters while the random bits stay as
+            they are: no difference tells their derivative. `tests/programs/test_random_draws.py` compares those.
     """
 
     names: tuple[str, ...]
@@ -43,6 +45,7 @@ class Entry:
     arguments: tuple[Any, ...] = ()
     reference: str = ""
     rtol: float = 1e-6
+    is_continuous: bool = True
 
     def __str__(self) -> str:
         return self.names[0] if len(self.names) == 1 else f"{self.names[0]}…{self.names[-1]}"
@@ -75,6 +78,11 @@ def refused(names: str, use: str, why: str, note: str = "") -> Entry:
 def fails(names: str, use: str) -> Entry:
     """A use that Numba itself does not compile, although its reference lists the name."""
     return Entry(tuple(names.split()), use, Outcome.NUMBA_FAILS)
+
+
+def rejected(entry: Entry) -> Entry:
+    """The entry, of a random draw whose sampler rejects: differentiated, not compared here."""
+    return replace(entry, is_python=False, is_continuous=False)
 
 
 def compiled(entry: Entry) -> Entry:

@@ -171,6 +171,9 @@ def check(entry: Entry, plans: Sequence[PlanName] = ("default",)) -> None:
 def _check_derivative(entry: Entry, use: Use, plans: Sequence[PlanName]) -> None:
     rounded = replace(entry, use=entry.reference, reference="")
     reference = use_of(rounded).plain if entry.reference else use.plain if entry.is_python else use.function
+    if not entry.is_continuous:
+        _check_draw(use, plans)
+        return
     value, derivatives = _reference(reference, use.make)
     argnums = tuple(derivatives)
     for plan in plans:
@@ -183,6 +186,17 @@ def _check_derivative(entry: Entry, use: Use, plans: Sequence[PlanName]) -> None
             atol = entry.rtol * max(1e-3, float(np.max(np.abs(wanted), initial=0.0)))
             message = f"gradient by argument {position} (plan {plan})"
             np.testing.assert_allclose(read_leaves(gradient_found), wanted, entry.rtol, atol, err_msg=message)
+
+
+def _check_draw(use: Use, plans: Sequence[PlanName]) -> None:
+    argnums = tuple(i for i, a in enumerate(use.make()) if has_leaves(a))
+    for plan in plans:
+        found, gradients = irad.value_and_grad(use.function, argnums, options=Options(plan=plan))(*use.make())
+        assert found == use.function(*use.make())
+        for found_gradient in gradients:
+            leaves = read_leaves(found_gradient)
+            assert np.all(np.isfinite(leaves))
+            assert np.all(leaves != 0.0)
 
 
 def _check_refused(entry: Entry, use: Use) -> None:
