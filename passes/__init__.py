@@ -13,6 +13,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("objects", "Finds the memory objects and which of them each pointer may point to."),
     ("memory_types", "Finds what the bytes of each object hold."),
     ("retype", "Gives floats and pointers that are moved as integers their type back."),
+    ("invariant_loads", "Moves loads that a loop repeats with the same outcome to before the loop."),
     ("keep", "Finds allocations that may stay alive until the reverse sweep has ended; later defers their frees."),
     ("effects", "Finds which memory may have changed when the reverse sweep comes back to a load."),
     ("activity", "Finds which values carry a derivative and which objects have a shadow."),

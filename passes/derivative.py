@@ -23,6 +23,7 @@ from irad.passes.activity import everything, find_activity
 from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations, check_stack
 from irad.passes.forward import build_forward
+from irad.passes.invariant_loads import hoist_invariant_loads
 from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
@@ -125,6 +126,9 @@ def analyse(program: Program, variant: Variant) -> Unit:
         memory_types = find_memory_types(function, points_to, memory, registry)
     cfg = control_flow(function)
     tree = dominators(cfg)
+    loops = loop_nest(cfg, tree)
+    if not program.saves_all:
+        hoist_invariant_loads(loops, tree, points_to, registry)
     arguments_change = program.request.arguments_may_change or not variant.is_entry
     kept = 0 if program.saves_all else keepable(function, points_to, registry, results_change=arguments_change)
     stays = 0
@@ -145,7 +149,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         activity,
         cfg,
         tree,
-        loop_nest(cfg, tree),
+        loops,
         live_blocks(cfg, variant.is_entry),
         effects,
         everything=False,
