@@ -30,12 +30,9 @@ from irad.rules.blas_operands import (
     ONE,
     PLAIN,
     TRANSPOSED,
-    Element,
-    Factor,
     at_least_one,
     chosen,
     conjugated,
-    element_of,
     extent,
     factor,
     flipped,
@@ -45,6 +42,7 @@ from irad.rules.blas_operands import (
     slot,
     take,
 )
+from irad.rules.elements import Element, Factor, element_of
 from irad.rules.kernels import add_scaled, add_scaled_complex
 from irad.rules.pseudo_inverse import ends_pseudo_inverse
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule

@@ -1,11 +1,10 @@
-"""What the rules of BLAS share: element types, operands kept for the reverse sweep, factors, cotangents of results."""
+"""What the rules of BLAS share: operands kept for the reverse sweep, factors, cotangents of results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir import types
@@ -13,68 +12,13 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, CallSite, GetElementPtr, Store
 from irad.ir.types import FloatType
 from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, TrackedValue, Value, const_float, const_int, zero
+from irad.rules.elements import Element, Factor
 from irad.rules.kernels import conjugate_matrix, scale_complex_matrix, scale_matrix
 from irad.ruleset.interface import ForwardContext, ReverseContext
-
-Factor: TypeAlias = tuple[Value, ...]
-"""A number: a float, or real and imaginary part."""
 
 ONE: Final = const_int(types.I64, 1)
 PLAIN: Final = const_int(types.I8, ord("n"))
 TRANSPOSED: Final = const_int(types.I8, ord("t"))
-
-
-@dataclass(frozen=True, slots=True)
-class Element:
-    """What a BLAS letter stands for: numbers of one or two floats."""
-
-    scalar: FloatType
-    is_complex: bool
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return types.size_of(self.scalar) * (2 if self.is_complex else 1)
-
-    @property
-    def one(self) -> Factor:
-        """The number 1."""
-        return tuple(const_float(self.scalar, part) for part in ((1.0, 0.0) if self.is_complex else (1.0,)))
-
-    def load(self, builder: Builder, pointer: Value) -> Factor:
-        """The number at an address."""
-        return tuple(builder.load(self.scalar, part) for part in self.parts_at(builder, pointer))
-
-    def store(self, builder: Builder, value: Factor, pointer: Value) -> None:
-        """Stores a number."""
-        for part, place in zip(value, self.parts_at(builder, pointer), strict=True):
-            builder.store(part, place)
-
-    def parts_at(self, builder: Builder, pointer: Value) -> tuple[Value, ...]:
-        """Pointers to the floats of the number at an address."""
-        return (pointer, builder.gep(self.scalar, pointer, [ONE])) if self.is_complex else (pointer,)
-
-
-_ELEMENTS: Final = {
-    ord("s"): Element(types.FLOAT, False),
-    ord("d"): Element(types.DOUBLE, False),
-    ord("c"): Element(types.FLOAT, True),
-    ord("z"): Element(types.DOUBLE, True),
-}
-
-
-def element_of(kind: Value, operation: str) -> Element:
-    """The type that a BLAS letter stands for.
-
-    Raises:
-        UnsupportedError: the letter is not known at compile time.
-    """
-    if isinstance(kind, ConstantInt) and kind.value in _ELEMENTS:
-        return _ELEMENTS[kind.value]
-    raise UnsupportedError(
-        f"the element type of this {operation} is not known at compile time",
-        "call it in separate functions for each element type",
-    )
 
 
 def kept(

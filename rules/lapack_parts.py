@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Phi, Select
-from irad.ir.types import FloatType
 from irad.ir.values import ConstantInt, Value, const_int, zero
+from irad.rules.elements import Element
 from irad.rules.matrices import I64, NONE, ONE, PTR
 from irad.ruleset.interface import ForwardContext, ReverseContext
-
-_KINDS: Final = {ord("s"): types.FLOAT, ord("d"): types.DOUBLE}
-_COMPLEX: Final = {ord("c"): "complex64", ord("z"): "complex128"}
-
-
-def element(kind: Value, operation: str) -> FloatType:
-    """The type that a LAPACK letter stands for.
-
-    Raises:
-        UnsupportedError: complex numbers, or a letter that is not known at compile time.
-    """
-    if isinstance(kind, ConstantInt) and kind.value in _KINDS:
-        return _KINDS[kind.value]
-    if isinstance(kind, ConstantInt) and kind.value in _COMPLEX:
-        raise UnsupportedError(
-            f"{operation} of {_COMPLEX[kind.value]} matrices has no derivative rule",
-            "write it for real matrices: A + iB acts on real vectors as [[A, -B], [B, A]]",
-        )
-    raise UnsupportedError(
-        f"the element type of this {operation} is not known at compile time",
-        "call it in separate functions for each element type",
-    )
 
 
 def letter(value: Value, known: str, operation: str) -> str:
@@ -85,25 +61,25 @@ def same(a: Value, b: Value) -> bool:
     return a is b
 
 
-def copied(context: ForwardContext, build: Builder, pointer: Value, type_: FloatType, count: Value) -> Value:
+def copied(context: ForwardContext, build: Builder, pointer: Value, element: Element, count: Value) -> Value:
     """A copy of so many elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
-    copy = workspace(context, type_, count)
-    size = build.mul(count, const_int(I64, types.size_of(type_)))
+    copy = workspace(context, element, count)
+    size = build.mul(count, const_int(I64, element.size))
     never = const_int(types.I1, 0)
     build.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, context.value(pointer), size, never])
     return copy
 
 
-def kept_result(context: ForwardContext, pointer: Value, type_: FloatType, count: Value) -> Value:
+def kept_result(context: ForwardContext, pointer: Value, element: Element, count: Value) -> Value:
     """What the call leaves in memory, as the reverse sweep finds it: there, or in a copy if it may be overwritten."""
     if not context.overwritten(pointer):
         return context.value(pointer)
-    return copied(context, context.after, pointer, type_, count)
+    return copied(context, context.after, pointer, element, count)
 
 
-def workspace(context: ForwardContext, type_: FloatType, count: Value) -> Value:
+def workspace(context: ForwardContext, element: Element, count: Value) -> Value:
     """Memory for so many elements, for the adjoint to work in."""
-    return context.allocate(context.before.mul(count, const_int(I64, types.size_of(type_))))
+    return context.allocate(context.before.mul(count, const_int(I64, element.size)))
 
 
 def extent(build: Builder, rows: Value, columns: Value, leading: Value) -> Value:

@@ -4,7 +4,9 @@ An adjoint of LAPACK is a handful of matrix products with a few loops between th
 products are calls of BLAS through Numba's entry point, the rest are loops that LLVM vectorises.
 
     with kernel.loop(columns) as j, kernel.loop(rows) as i:
-        kernel.store(kernel.build.fneg(kernel.load(a, i, j)), a, i, j)
+        kernel.store(-kernel.load(a, i, j), a, i, j)
+
+Elements are real or complex, as the kernel says; of complex ones the adjoints are conjugate transposes throughout.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca
 from irad.ir.module import Function, Module
-from irad.ir.types import FloatType, Type
+from irad.ir.types import Type
 from irad.ir.values import GlobalVariable, Value, const_float, const_int
+from irad.rules.elements import Element, Number, choose
 
 I64: Final = types.I64
 PTR: Final = types.PTR
@@ -42,74 +45,86 @@ class Matrix:
 
 
 Factor = tuple[str, Matrix]
-"""A matrix in a product: "n" as it is, "t" transposed."""
+"""A matrix in a product: "n" as it is, "c" conjugate transposed, which is transposed for real ones."""
 
 
 @dataclass(slots=True)
 class Kernel:
-    """Emits the body of a function that works on matrices of one precision.
+    """Emits the body of a function that works on matrices of one element type.
 
     Attributes:
         build: where it emits.
-        type: of the elements.
+        element: what the matrices hold.
     """
 
     build: Builder
-    type: FloatType
+    element: Element
 
     @property
-    def nothing(self) -> Value:
+    def real(self) -> Kernel:
+        """The same for vectors of real numbers: singular values, eigenvalues of a Hermitian matrix."""
+        return Kernel(self.build, self.element.real)
+
+    @property
+    def nothing(self) -> Number:
         """0."""
         return self.number(0.0)
 
-    def number(self, value: float) -> Value:
-        """A constant of the element type."""
-        return const_float(self.type, value)
+    def number(self, value: float) -> Number:
+        """A real constant."""
+        return Number(self.build, (const_float(self.element.scalar, value),))
 
     # -------------------------------------------------------------------------------------------- memory
 
     def at(self, matrix: Matrix, i: Value, j: Value) -> Value:
         """The address of an element."""
         build = self.build
-        return build.gep(self.type, matrix.data, [build.add(build.mul(j, matrix.leading), i)])
+        return build.gep(self.element.type, matrix.data, [build.add(build.mul(j, matrix.leading), i)])
 
     def part(self, matrix: Matrix, i: Value, j: Value) -> Matrix:
         """The matrix that begins at an element."""
         return Matrix(self.at(matrix, i, j), matrix.leading)
 
-    def load(self, matrix: Matrix, i: Value, j: Value) -> Value:
+    def load(self, matrix: Matrix, i: Value, j: Value) -> Number:
         """An element."""
-        return self.build.load(self.type, self.at(matrix, i, j))
+        return self.read(self.at(matrix, i, j))
 
-    def store(self, value: Value, matrix: Matrix, i: Value, j: Value) -> None:
+    def store(self, value: Number, matrix: Matrix, i: Value, j: Value) -> None:
         """Sets an element."""
-        self.build.store(value, self.at(matrix, i, j))
+        self.element.store(self.build, value.parts, self.at(matrix, i, j))
 
-    def item(self, vector: Value, i: Value) -> Value:
+    def item(self, vector: Value, i: Value) -> Number:
         """An element of a vector."""
-        return self.build.load(self.type, self.build.gep(self.type, vector, [i]))
+        return self.read(self.build.gep(self.element.type, vector, [i]))
 
-    def put(self, value: Value, vector: Value, i: Value) -> None:
+    def put(self, value: Number, vector: Value, i: Value) -> None:
         """Sets an element of a vector."""
-        self.build.store(value, self.build.gep(self.type, vector, [i]))
+        self.element.store(self.build, value.parts, self.build.gep(self.element.type, vector, [i]))
 
-    def variable(self, initial: Value) -> Alloca:
+    def read(self, place: Value) -> Number:
+        """A number in memory, that of a variable for instance."""
+        return Number(self.build, self.element.load(self.build, place))
+
+    def write(self, value: Number, place: Value) -> None:
+        """Sets a number in memory."""
+        self.element.store(self.build, value.parts, place)
+
+    def variable(self, initial: Number) -> Alloca:
         """A local variable, for what a loop carries along."""
-        slot = Builder.at_start(self.build.function.entry).alloca(initial.type)
-        self.build.store(initial, slot)
+        slot = Builder.at_start(self.build.function.entry).alloca(self.element.type)
+        self.write(initial, slot)
         return slot
 
-    def add_to(self, variable: Value, amount: Value) -> None:
+    def add_to(self, variable: Value, amount: Number) -> None:
         """`variable += amount`, in whatever order suits."""
-        old = self.build.load(amount.type, variable)
-        self.build.store(self.build.fadd(old, amount, _REASSOCIATE), variable)
+        self.write(self.read(variable).plus(amount, _REASSOCIATE), variable)
 
     def take_parts(self, memory: Value, sizes: Sequence[Value]) -> list[Value]:
-        """Divides memory into vectors of so many elements."""
+        """Divides memory into vectors of so many elements; one of real numbers fills half of its part."""
         parts = []
         for size in sizes:
             parts.append(memory)
-            memory = self.build.gep(self.type, memory, [size])
+            memory = self.build.gep(self.element.type, memory, [size])
         return parts
 
     # -------------------------------------------------------------------------------------------- control
@@ -152,14 +167,14 @@ class Kernel:
         """The minimum of two sizes."""
         return self.build.intrinsic("llvm.smin.i64", I64, [a, b])
 
-    def magnitude(self, x: Value) -> Value:
-        """`|x|`."""
-        return self.build.intrinsic(f"llvm.fabs.{'f64' if self.type is types.DOUBLE else 'f32'}", self.type, [x])
-
-    def quotient(self, a: Value, b: Value) -> Value:
+    def quotient(self, a: Number, b: Number) -> Number:
         """`a / b`; 0 where ``a`` is 0, whatever ``b`` is."""
-        silent = self.build.fcmp("oeq", a, self.nothing)
-        return self.build.select(silent, self.nothing, self.build.fdiv(a, b))
+        return choose(a.is_zero(), self.nothing, a / b)
+
+    @property
+    def letter(self) -> Value:
+        """What the element type is called in BLAS and LAPACK."""
+        return const_int(types.I8, ord(self.element.letter))
 
     # -------------------------------------------------------------------------------------------- products
 
@@ -177,19 +192,27 @@ class Kernel:
     ) -> None:
         """`c = scale op(a) op(b) + keep c`, by BLAS."""
         gemm = self.build.module.declare("numba_xxgemm", _GEMM)
-        kind = const_int(types.I8, ord("d" if self.type is types.DOUBLE else "s"))
-        letters = [const_int(types.I8, ord(flag)) for flag, _ in (a, b)]
+        letters = [const_int(types.I8, ord(self._transposition(flag))) for flag, _ in (a, b)]
         left = [self._constant(scale), a[1].data, a[1].leading, b[1].data, b[1].leading]
-        self.build.call(gemm, [kind, *letters, rows, columns, inner, *left, self._constant(keep), c.data, c.leading])
+        arguments = [*letters, rows, columns, inner, *left, self._constant(keep), c.data, c.leading]
+        self.build.call(gemm, [self.letter, *arguments])
+
+    def _transposition(self, flag: str) -> str:
+        return "t" if flag == "c" and not self.element.is_complex else flag
 
     def _constant(self, value: float) -> Value:
         """A pointer to a number."""
-        number = const_float(self.type, value)
-        name = f"irad_constant_{self.type}_{number.text}"
+        scalar, number = self.element.scalar, const_float(self.element.scalar, value)
+        if self.element.is_complex:
+            start = Builder.at_start(self.build.function.entry)
+            slot = start.alloca(self.element.type)
+            self.element.store(start, (number,), slot)
+            return slot
+        name = f"irad_constant_{scalar}_{number.text}"
         found = self.build.module.globals.get(name)
         if found is None:
             prefix = ("private", "unnamed_addr")
-            found = GlobalVariable(PTR, name, value_type=self.type, initializer=number, constant=True, prefix=prefix)
+            found = GlobalVariable(PTR, name, value_type=scalar, initializer=number, constant=True, prefix=prefix)
             self.build.module.globals[name] = found
         return found
 
@@ -198,24 +221,24 @@ Body = Callable[..., Value | None]
 
 
 def kernel(
-    module: Module, name: str, type_: FloatType, parameters: Sequence[Type], body: Body, result: Type = types.VOID
+    module: Module, name: str, element: Element, parameters: Sequence[Type], body: Body, result: Type = types.VOID
 ) -> Function:
-    """The function ``irad_<name>_<precision>``, defined on first use.
+    """The function ``irad_<name>_<element>``, defined on first use.
 
     Args:
         module: the derivative module.
         name: for the symbol; it stands for ``body`` and whatever ``body`` was made from.
-        type_: the precision.
+        element: what its matrices hold.
         parameters: their types.
         body: is called with a `Kernel` and the parameters and returns the result.
         result: type of the result.
     """
-    symbol = f"irad_{name}_{'f64' if type_ is types.DOUBLE else 'f32'}"
+    symbol = f"irad_{name}_{element.name}"
     found = module.functions.get(symbol)
     if found is None:
         found = module.define(symbol, types.function_type(result, tuple(parameters)))
         found.prefix, found.attributes = ("internal",), _ATTRIBUTES
-        emitter = Kernel(Builder(found.add_block("entry")), type_)
+        emitter = Kernel(Builder(found.add_block("entry")), element)
         emitter.build.ret(body(emitter, *found.params))
     return found
 
@@ -225,14 +248,15 @@ def kernel(
 
 def any_nonzero(k: Kernel, rows: Value, columns: Value, a: Matrix) -> Value:
     """Whether a matrix has an element that is not 0; NaN counts."""
-    function = kernel(k.build.module, "any_nonzero", k.type, (I64, I64, PTR, I64), _any_nonzero, types.I1)
+    function = kernel(k.build.module, "any_nonzero", k.element, (I64, I64, PTR, I64), _any_nonzero, types.I1)
     return k.build.call(function, [rows, columns, a.data, a.leading])
 
 
 def _any_nonzero(k: Kernel, rows: Value, columns: Value, data: Value, leading: Value) -> Value:
-    a, found = Matrix(data, leading), k.variable(const_int(types.I1, 0))
+    a, found = Matrix(data, leading), Builder.at_start(k.build.function.entry).alloca(types.I1)
+    k.build.store(const_int(types.I1, 0), found)
     with k.loop(columns) as j, k.loop(rows) as i:
-        here = k.build.fcmp("une", k.load(a, i, j), k.nothing)
+        here = k.load(a, i, j).is_nonzero()
         k.build.store(k.build.or_(k.build.load(types.I1, found), here), found)
     return k.build.load(types.I1, found)
 
@@ -252,31 +276,34 @@ def copy_part(k: Kernel, part: str, rows: Value, columns: Value, source: Matrix,
         with k.loop(columns) as j, k.loop(rows) as i:
             k.store(_in_part(k, part, i, j, k.load(source, i, j)), target, i, j)
 
-    function = kernel(k.build.module, f"copy_{part}", k.type, (I64, I64, PTR, I64, PTR, I64), body)
+    function = kernel(k.build.module, f"copy_{part}", k.element, (I64, I64, PTR, I64, PTR, I64), body)
     k.build.call(function, [rows, columns, source.data, source.leading, target.data, target.leading])
 
 
-def _in_part(k: Kernel, part: str, i: Value, j: Value, element: Value) -> Value:
+def _in_part(k: Kernel, part: str, i: Value, j: Value, element: Number) -> Number:
     if part == "all":
         return element
     predicate = "sle" if part == "upper" else "sgt"
-    inside = k.build.select(k.build.icmp(predicate, i, j), element, k.nothing)
+    inside = choose(k.build.icmp(predicate, i, j), element, k.nothing)
     on_diagonal = k.build.icmp("eq", i, j)
-    return k.build.select(on_diagonal, k.number(1.0), inside) if part == "unit_lower" else inside
+    return choose(on_diagonal, k.number(1.0), inside) if part == "unit_lower" else inside
 
 
 def transpose(k: Kernel, size: Value, a: Matrix) -> None:
-    """Transposes a square matrix in place."""
-    function = kernel(k.build.module, "transpose", k.type, (I64, PTR, I64), _transpose)
+    """Replaces a square matrix by its conjugate transpose."""
+    function = kernel(k.build.module, "transpose", k.element, (I64, PTR, I64), _transpose)
     k.build.call(function, [size, a.data, a.leading])
 
 
 def _transpose(k: Kernel, size: Value, data: Value, leading: Value) -> None:
     a = Matrix(data, leading)
-    with k.loop(size) as j, k.loop(j) as i:
-        upper, lower = k.load(a, i, j), k.load(a, j, i)
-        k.store(lower, a, i, j)
-        k.store(upper, a, j, i)
+    with k.loop(size) as j:
+        with k.loop(j) as i:
+            upper, lower = k.load(a, i, j), k.load(a, j, i)
+            k.store(lower.conj(), a, i, j)
+            k.store(upper.conj(), a, j, i)
+        if k.element.is_complex:
+            k.store(k.load(a, j, j).conj(), a, j, j)
 
 
 def take_vector(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
@@ -289,19 +316,19 @@ def take_vector(k: Kernel, count: Value, shadow: Value, target: Value) -> None:
             k.put(k.item(shadow, i), target, i)
             k.put(k.nothing, shadow, i)
 
-    k.build.call(kernel(k.build.module, "take_vector", k.type, (I64, PTR, PTR), body), [count, shadow, target])
+    k.build.call(kernel(k.build.module, "take_vector", k.element, (I64, PTR, PTR), body), [count, shadow, target])
 
 
 def transpose_into(k: Kernel, rows: Value, columns: Value, source: Matrix, target: Matrix) -> None:
-    """`target = sourceᵀ`."""
-    function = kernel(k.build.module, "transpose_into", k.type, (I64, I64, PTR, I64, PTR, I64), _transpose_into)
+    """`target = sourceᴴ`."""
+    function = kernel(k.build.module, "transpose_into", k.element, (I64, I64, PTR, I64, PTR, I64), _transpose_into)
     k.build.call(function, [rows, columns, source.data, source.leading, target.data, target.leading])
 
 
 def _transpose_into(k: Kernel, rows: Value, columns: Value, *memory: Value) -> None:
     source, target = Matrix(*memory[:2]), Matrix(*memory[2:])
     with k.loop(columns) as j, k.loop(rows) as i:
-        k.store(k.load(source, i, j), target, j, i)
+        k.store(k.load(source, i, j).conj(), target, j, i)
 
 
 def given(k: Kernel, shadow: Value) -> Value:
@@ -318,7 +345,7 @@ def read_pivots(build: Builder, count: Value, pivots: Value, target: Value) -> N
     LAPACK's integers have 32 or 64 bits, as the library at hand was built. No row number is 0, so the second word of
     the first two numbers tells which.
     """
-    function = kernel(build.module, "read_pivots", types.DOUBLE, (I64, PTR, PTR), _read_pivots)
+    function = kernel(build.module, "read_pivots", Element(types.DOUBLE, False), (I64, PTR, PTR), _read_pivots)
     build.call(function, [count, pivots, target])
 
 
@@ -345,7 +372,7 @@ def exchange_rows(k: Kernel, size: Value, columns: Value, pivots: Value, a: Matr
             k.store(x, a, other, j)
 
     name = "restore_rows" if backward else "exchange_rows"
-    function = kernel(k.build.module, name, k.type, (I64, I64, PTR, PTR, I64), body)
+    function = kernel(k.build.module, name, k.element, (I64, I64, PTR, PTR, I64), body)
     k.build.call(function, [size, columns, pivots, a.data, a.leading])
 
 
@@ -357,7 +384,7 @@ def solve_triangular(k: Kernel, form: str, size: Value, columns: Value, factor: 
 
     Args:
         k: where to.
-        form: "upper" (U x = b), "upper_transposed" (Uᵀ x = b) or "unit_lower_transposed" (Lᵀ x = b, diagonal 1).
+        form: "upper" (U x = b), "upper_adjoint" (Uᴴ x = b) or "unit_lower_adjoint" (Lᴴ x = b, diagonal 1).
         size: of the triangular matrix.
         columns: number of right-hand sides.
         factor: only its triangle is read.
@@ -367,14 +394,14 @@ def solve_triangular(k: Kernel, form: str, size: Value, columns: Value, factor: 
     def body(k: Kernel, size: Value, columns: Value, *memory: Value) -> None:
         _solve_blocks(k, form, size, columns, Matrix(*memory[:2]), Matrix(*memory[2:]))
 
-    function = kernel(k.build.module, f"solve_{form}", k.type, (I64, I64, PTR, I64, PTR, I64), body)
+    function = kernel(k.build.module, f"solve_{form}", k.element, (I64, I64, PTR, I64, PTR, I64), body)
     k.build.call(function, [size, columns, factor.data, factor.leading, b.data, b.leading])
 
 
 def _solve_blocks(k: Kernel, form: str, size: Value, columns: Value, factor: Matrix, b: Matrix) -> None:
     build = k.build
     blocks = build.sdiv(build.add(size, build.sub(_BLOCK, ONE)), _BLOCK)
-    ascending = form == "upper_transposed"
+    ascending = form == "upper_adjoint"
     with k.loop(blocks) if ascending else k.loop_down(blocks) as block:
         start = build.mul(block, _BLOCK)
         width = k.smaller(_BLOCK, build.sub(size, start))
@@ -384,7 +411,7 @@ def _solve_blocks(k: Kernel, form: str, size: Value, columns: Value, factor: Mat
         first, count = (build.add(start, width), None) if ascending else (NONE, start)
         count = build.sub(size, first) if count is None else count
         with k.when(build.icmp("sgt", count, NONE)):
-            flag = "n" if form == "upper" else "t"
+            flag = "n" if form == "upper" else "c"
             corner = (first, start) if form == "upper" else (start, first)
             rest = k.part(b, first, NONE)
             k.multiply(
@@ -394,33 +421,34 @@ def _solve_blocks(k: Kernel, form: str, size: Value, columns: Value, factor: Mat
 
 def _solve_upper(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
     with k.loop_down(size) as i:
-        value = k.build.fdiv(k.item(x, i), k.load(factor, i, i))
+        value = k.item(x, i) / k.load(factor, i, i)
         k.put(value, x, i)
         with k.loop(i) as row:
-            k.put(k.build.fsub(k.item(x, row), k.build.fmul(value, k.load(factor, row, i))), x, row)
+            k.put(k.item(x, row) - value * k.load(factor, row, i), x, row)
 
 
-def _solve_upper_transposed(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
+def _solve_upper_adjoint(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
     with k.loop(size) as i:
-        rest = k.build.fsub(k.item(x, i), _inner_product(k, NONE, i, k.at(factor, NONE, i), x))
-        k.put(k.build.fdiv(rest, k.load(factor, i, i)), x, i)
+        rest = k.item(x, i) - _inner_product(k, NONE, i, k.at(factor, NONE, i), x)
+        k.put(rest / k.load(factor, i, i).conj(), x, i)
 
 
-def _solve_unit_lower_transposed(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
+def _solve_unit_lower_adjoint(k: Kernel, size: Value, factor: Matrix, x: Value) -> None:
     with k.loop_down(size) as i:
         below = k.build.add(i, ONE)
-        k.put(k.build.fsub(k.item(x, i), _inner_product(k, below, size, k.at(factor, NONE, i), x)), x, i)
+        k.put(k.item(x, i) - _inner_product(k, below, size, k.at(factor, NONE, i), x), x, i)
 
 
 _SOLVE: Final[dict[str, Callable[[Kernel, Value, Matrix, Value], None]]] = {
     "upper": _solve_upper,
-    "upper_transposed": _solve_upper_transposed,
-    "unit_lower_transposed": _solve_unit_lower_transposed,
+    "upper_adjoint": _solve_upper_adjoint,
+    "unit_lower_adjoint": _solve_unit_lower_adjoint,
 }
 
 
-def _inner_product(k: Kernel, start: Value, end: Value, x: Value, y: Value) -> Value:
+def _inner_product(k: Kernel, start: Value, end: Value, x: Value, y: Value) -> Number:
+    """`xᴴ y`."""
     total = k.variable(k.nothing)
     with k.loop(end, start) as i:
-        k.add_to(total, k.build.fmul(k.item(x, i), k.item(y, i)))
-    return k.build.load(k.type, total)
+        k.add_to(total, k.item(x, i).conj() * k.item(y, i))
+    return k.read(total)

@@ -1,6 +1,6 @@
 """The pseudo-inverse as Numba computes it: `np.linalg.pinv` is a thin SVD, a scaling, and a product.
 
-    gesdd('S', m, n, a, …, s, u, vt)                         a = U S Vᵀ; a is destroyed
+    gesdd('S', m, n, a, …, s, u, vt)                         a = U S Vᴴ; a is destroyed
     vt *= 1 / s, or u *= 1 / s                               for the r singular values above the threshold
     gemm('C', 'C', n, m, r, 1, vt, u, 0, a)                  a = A⁺
 
@@ -16,8 +16,8 @@ from typing import Final
 
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.types import FloatType
 from irad.ir.values import ConstantInt, TrackedValue, Value, const_int
+from irad.rules.elements import Element, Number, choose
 from irad.rules.lapack_parts import extent, kept_result, same, workspace
 from irad.rules.matrices import I64, PTR, Kernel, Matrix, any_nonzero, kernel
 from irad.ruleset.interface import ForwardContext, ReverseContext
@@ -55,19 +55,19 @@ def _is_pair(decomposition: CallSite, product: CallSite) -> bool:
     return letters == [_THIN, _CONJUGATED, _CONJUGATED] and all(same(x, y) for x, y in shared)
 
 
-def keep_decomposition(context: ForwardContext, call: CallSite, type_: FloatType) -> Sequence[Value]:
+def keep_decomposition(context: ForwardContext, call: CallSite, element: Element) -> Sequence[Value]:
     """The forward part of the decomposition in a pseudo-inverse."""
     _, _, m, n, _, _, s, u, ldu, vt, ldvt = call.arguments
     build = context.before
     rows, columns = context.value(m), context.value(n)
     ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
-    left = kept_result(context, u, type_, extent(build, rows, ranked, context.value(ldu)))
-    right = kept_result(context, vt, type_, extent(build, ranked, columns, context.value(ldvt)))
+    left = kept_result(context, u, element, extent(build, rows, ranked, context.value(ldu)))
+    right = kept_result(context, vt, element, extent(build, ranked, columns, context.value(ldvt)))
     sizes = _sizes(build, rows, columns, ranked)
     total = sizes[0]
     for size in sizes[1:]:
         total = build.add(total, size)
-    return left, right, kept_result(context, s, type_, ranked), workspace(context, type_, total)
+    return left, right, kept_result(context, s, element.real, ranked), workspace(context, element, total)
 
 
 def _sizes(build: Builder, rows: Value, columns: Value, ranked: Value) -> list[Value]:
@@ -77,14 +77,14 @@ def _sizes(build: Builder, rows: Value, columns: Value, ranked: Value) -> list[V
 
 
 def reverse_decomposition(
-    context: ReverseContext, call: CallSite, type_: FloatType, saved: Sequence[Value], product: CallSite
+    context: ReverseContext, call: CallSite, element: Element, saved: Sequence[Value], product: CallSite
 ) -> None:
     """The adjoint of a pseudo-inverse, in place of that of its decomposition."""
     _, _, m, n, a, _, _, _, ldu, _, ldvt = call.arguments
     left, right, values, work = (context.value(v) for v in saved)
     rank = context.value(product.arguments[5])
     parameters = (I64, I64, I64, PTR, I64, PTR, I64, PTR, PTR, PTR)
-    function = kernel(context.builder.module, "pinv_adjoint", type_, parameters, _kernel)
+    function = kernel(context.builder.module, "pinv_adjoint", element, parameters, _kernel)
     sizes = [context.value(m), context.value(n), rank]
     vectors = [left, context.value(ldu), right, context.value(ldvt)]
     context.builder.call(function, [*sizes, *vectors, values, context.shadow(a), work])
@@ -103,9 +103,9 @@ def _kernel(
     shadow: Value,
     work: Value,
 ) -> None:
-    """Ā = -Xᵀ G Xᵀ + (I - A X) Gᵀ X Xᵀ + Xᵀ X Gᵀ (I - X A) with X = A⁺ and G = X̄, by Golub and Pereyra 1973.
+    """Ā = -Xᴴ G Xᴴ + (I - A X) Gᴴ X Xᴴ + Xᴴ X Gᴴ (I - X A) with X = A⁺ and G = X̄, by Golub and Pereyra 1973.
 
-    In the r singular vectors, P = Vᵀ G U: Ā = U K Vᵀ + Gᵀ V S⁻² Vᵀ + U S⁻² Uᵀ Gᵀ, K = -S⁻¹ P S⁻¹ - Pᵀ S⁻² - S⁻² Pᵀ.
+    In the r singular vectors, P = Vᴴ G U: Ā = U K Vᴴ + Gᴴ V S⁻² Vᴴ + U S⁻² Uᴴ Gᴴ, K = -S⁻¹ P S⁻¹ - Pᴴ S⁻² - S⁻² Pᴴ.
     Where r is m the parts with I - A X are 0, where r is n those with I - X A.
     """
     build, ranked = k.build, k.smaller(m, n)
@@ -116,25 +116,25 @@ def _kernel(
     p, core = Matrix(parts[3], ranked), Matrix(parts[4], ranked)
     outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
 
-    def squared(j: Value) -> Value:
-        return build.fmul(k.item(s, j), k.item(s, j))
+    def value(j: Value) -> Number:
+        return k.real.item(s, j)
 
     with k.when(any_nonzero(k, n, m, g)):
         k.multiply(n, rank, m, ("n", g), ("n", u), gu)
-        k.multiply(m, rank, n, ("t", g), ("t", vt), gv)
+        k.multiply(m, rank, n, ("c", g), ("c", vt), gv)
         k.multiply(rank, rank, n, ("n", vt), ("n", gu), p)
         with k.loop(rank) as j:
             with k.loop(rank) as i:
-                inverted = k.quotient(k.load(p, i, j), build.fmul(k.item(s, i), k.item(s, j)))
-                by_u = build.select(outside_u, k.quotient(k.load(p, j, i), squared(j)), k.nothing)
-                by_v = build.select(outside_v, k.quotient(k.load(p, j, i), squared(i)), k.nothing)
-                k.store(build.fneg(build.fadd(inverted, build.fadd(by_u, by_v))), core, i, j)
+                inverted = k.quotient(k.load(p, i, j), value(i) * value(j))
+                by_u = choose(outside_u, k.quotient(k.load(p, j, i).conj(), value(j) * value(j)), k.nothing)
+                by_v = choose(outside_v, k.quotient(k.load(p, j, i).conj(), value(i) * value(i)), k.nothing)
+                k.store(-(inverted + by_u + by_v), core, i, j)
             with k.loop(m) as i:
-                k.store(k.quotient(k.load(gv, i, j), squared(j)), gv, i, j)
-                k.store(build.fdiv(k.load(u, i, j), squared(j)), scaled, i, j)
+                k.store(k.quotient(k.load(gv, i, j), value(j) * value(j)), gv, i, j)
+                k.store(k.load(u, i, j) / (value(j) * value(j)), scaled, i, j)
         with k.when(build.xor(outside_u, const_int(outside_u.type, 1))), k.loop(rank) as j, k.loop(m) as i:
             k.store(k.nothing, gv, i, j)
         k.multiply(m, rank, rank, ("n", u), ("n", core), gv, keep=1.0)
         k.multiply(m, n, rank, ("n", gv), ("n", vt), bar)
         with k.when(outside_v):
-            k.multiply(m, n, rank, ("n", scaled), ("t", gu), bar, keep=1.0)
+            k.multiply(m, n, rank, ("n", scaled), ("c", gu), bar, keep=1.0)

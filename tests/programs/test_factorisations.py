@@ -331,24 +331,7 @@ def test_the_adjoint_factorises_nothing_again(
     assert [name for name in calls if name in factorising] == [factorisation]
 
 
-# ------------------------------------------------------------------------------------------------ refusals, memory
-
-
-@njit
-def complex_system(a):
-    return np.linalg.solve(a + 1j * a, a[0] + 0j)[0].real
-
-
-@njit
-def complex_eigenvalues(a):
-    return np.linalg.eigvals(a + 1j * a)[0].real
-
-
-@pytest.mark.parametrize(("function", "name"), [(complex_system, "np.linalg.solve"), (complex_eigenvalues, "eig")])
-def test_complex_matrices_are_refused_by_name(function: Callable[..., Any], name: str):
-    with pytest.raises(irad.UnsupportedError, match=name) as caught:
-        irad.grad(function)(np.eye(2))
-    assert caught.value.location is not None
+# ------------------------------------------------------------------------------------------------ memory
 
 
 def test_a_pullback_can_be_called_again():
