@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from irad.rules import (
     blas,
+    blas_level1,
+    blas_level2,
+    blas_level3,
     elementwise,
     inactive_callees,
     lapack_least_squares,
@@ -75,6 +78,9 @@ ALL: Final[tuple[Rule, ...]] = (
     *scalar_calls.RULES,
     *random_draws.RULES,
     *blas.RULES,
+    *blas_level1.RULES,
+    *blas_level2.RULES,
+    *blas_level3.RULES,
     *lapack_systems.RULES,
     *lapack_reflectors.RULES,
     *lapack_spectra.RULES,

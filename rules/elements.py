@@ -163,6 +163,22 @@ class Number:
         sizes = [self.build.intrinsic(f"llvm.fabs.{suffix}", type_, [part]) for part in self.parts]
         return functools.reduce(Number.maximum, [self._like((size,)) for size in sizes])
 
+    def root(self) -> Number:
+        """`√x` of a real number."""
+        type_ = _float_of(self)
+        suffix = "f64" if type_ is types.DOUBLE else "f32"
+        return self._like((self.build.intrinsic(f"llvm.sqrt.{suffix}", type_, list(self.parts)),))
+
+    def sign(self) -> Number:
+        """-1, 0 or 1 for each part."""
+        one, nothing = (const_float(_float_of(self), value) for value in (1.0, 0.0))
+
+        def of(part: Value) -> Value:
+            below = self.build.select(self.build.fcmp("olt", part, nothing), self.build.fneg(one), nothing)
+            return self.build.select(self.build.fcmp("ogt", part, nothing), one, below)
+
+        return self._each(of)
+
     def maximum(self, other: Number) -> Number:
         """The larger of two real numbers."""
         return choose(self > other, self, other)

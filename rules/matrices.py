@@ -167,6 +167,10 @@ class Kernel:
         """The minimum of two sizes."""
         return self.build.intrinsic("llvm.smin.i64", I64, [a, b])
 
+    def product(self, a: Number, b: Number) -> Number:
+        """`a b`; 0 where ``a`` is 0, whatever ``b`` is."""
+        return choose(a.is_zero(), self.nothing, a * b)
+
     def quotient(self, a: Number, b: Number) -> Number:
         """`a / b`; 0 where ``a`` is 0, whatever ``b`` is."""
         return choose(a.is_zero(), self.nothing, a / b)

@@ -7,6 +7,7 @@ Method  the first that applies:
     erf                               the process's own function of that name (the C library)
     scipy.special.jv                  what `scipy.special.cython_special` exports; `.f32` and `.i64` for its variants in
                                       single precision and with an integer first argument
+    scipy.linalg.cython_blas.dgemm    what that module and `cython_lapack` export
     irad.external.<address>.<text>    anything else: the text says, in words, what the dynamic linker knows
 
 Limit   Cython's functions end with an integer that tells which overload calls them. A C type that leaves it out, as
@@ -28,6 +29,7 @@ import llvmlite.binding as llvm
 from irad.ruleset.symbols import TABLE, external_symbol, symbols_of_function
 
 _SCIPY: Final = "scipy.special.cython_special"
+_LINALG: Final = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 _FUSED: Final = re.compile(r"^__pyx_fuse_\d+(?:_\d+)*_?(?P<name>[a-z]\w*)$")
 _SIGNATURE: Final = re.compile(r"^(?P<result>.+?) \((?P<arguments>.*)\)$")
 _FLAG: Final = "int __pyx_skip_dispatch"
@@ -70,7 +72,7 @@ class _Addresses:
         if signature is None or "(" not in signature.decode():
             return  # a variable
         address = _capsule_pointer(capsule, signature)
-        export = _scipy_export(function, signature.decode()) if module == _SCIPY else None
+        export = _known_export(module, function, signature.decode())
         if export is None:
             self.exports[address] = _Export(external_symbol(address, f"{module}.{function}"), -1)
         else:
@@ -107,12 +109,13 @@ def symbol_of(address: int, source: object, arity: int) -> str:
 
 
 def scipy_functions() -> dict[str, int]:
-    """Symbols of SciPy's real functions and their numbers of arguments; LLVM finds them from now on.
+    """Symbols of SciPy's special functions and their numbers of arguments; LLVM finds them from now on.
 
     Empty as long as nobody has imported `scipy.special.cython_special`.
     """
     _ADDRESSES.refresh()
-    return {export.symbol: export.arity for export in _ADDRESSES.exports.values() if export.arity >= 0}
+    known = {export.symbol: export.arity for export in _ADDRESSES.exports.values() if export.arity >= 0}
+    return {symbol: arity for symbol, arity in known.items() if symbol.startswith("scipy.special.")}
 
 
 def _library_symbols() -> Iterator[str]:
@@ -150,6 +153,15 @@ def _capsule_pointer(capsule: object, name: bytes) -> int:
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     address: int = get(capsule, name)
     return address
+
+
+def _known_export(module: str, function: str, signature: str) -> _Export | None:
+    """The symbol of an export of which rules may speak; None for others."""
+    if module == _SCIPY:
+        return _scipy_export(function, signature)
+    if module in _LINALG:
+        return _Export(f"{module}.{function}", signature.count(",") + 1)
+    return None
 
 
 def _scipy_export(function: str, signature: str) -> _Export | None:

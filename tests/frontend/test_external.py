@@ -92,7 +92,7 @@ def test_scipy(exported: str, arity: int, symbol: str):
 )
 def test_other_exports_of_cython_are_named(module: str, exported: str, text: str):
     address = get_cython_function_address(module, exported)
-    assert python_name(symbol_of(address, None, 3)) == text
+    assert python_name(symbol_of(address, None, 5)) == text
 
 
 def test_a_wrong_number_of_arguments_has_no_rule():

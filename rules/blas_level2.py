@@ -1,0 +1,173 @@
+"""Routines of BLAS for a matrix and vectors, by symbol: gemv, ger, symv, trmv, trsv.
+
+Products are calls of the same library. What goes into a triangle only is a loop.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.ir.values import Value
+from irad.rules.elements import Number, choose
+from irad.rules.fortran import Adjoint, Routine, Sizes, matrix, vector
+from irad.rules.matrices import NONE, ONE, Matrix, any_nonzero
+from irad.ruleset.interface import Rule
+
+
+def _size(sizes: Sizes) -> Value:
+    return sizes["n"]
+
+
+def _of_result(sizes: Sizes) -> Value:
+    """Elements of op(A) x."""
+    return sizes.swapped(sizes.is_plain("trans"), sizes["m"], sizes["n"])[0]
+
+
+def _of_operand(sizes: Sizes) -> Value:
+    return sizes.swapped(sizes.is_plain("trans"), sizes["m"], sizes["n"])[1]
+
+
+_FULL: Final = matrix(lambda sizes: (sizes["m"], sizes["n"]), "lda")
+_SQUARE: Final = matrix(lambda sizes: (sizes["n"], sizes["n"]), "lda")
+
+
+# ------------------------------------------------------------------------------------------------ general matrices
+
+
+def _gemv(r: Adjoint) -> None:
+    """For y ← α op(A) x + β y: Ā += α ȳ xᵀ, or its transpose, x̄ += α op(A)ᵀ ȳ. With m or n = 0 BLAS leaves y."""
+    k, s, alpha, one, y_bar = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0), r.bars["y"]
+    a, x = (r.arrays["a"], s["lda"]), (r.arrays["x"], s["incx"])
+    length, bar, y = _of_result(s), r.line(y_bar, "incy"), (y_bar, s["incy"])
+    some = k.build.icmp("sgt", k.smaller(s["m"], s["n"]), NONE)
+    with k.when(k.build.and_(some, any_nonzero(k, ONE, length, bar))):
+        with r.active("alpha"):
+            r.call("gemv", s["trans"], s["m"], s["n"], one, *a, *x, k.nothing, r.work, s["incy"])
+            r.add_to_factor("alpha", r.inner(ONE, length, r.line(r.work, "incy"), bar))
+        with r.active("a") as shadow:
+            left, right = s.swapped(s.is_plain("trans"), y[0], x[0])
+            steps = s.swapped(s.is_plain("trans"), y[1], x[1])
+            r.call("ger", s["m"], s["n"], alpha, left, steps[0], right, steps[1], shadow, s["lda"])
+        with r.active("x") as shadow:
+            r.call("gemv", s.flipped("trans"), s["m"], s["n"], alpha, *a, *y, one, shadow, s["incx"])
+        r.end_output(ONE, length, bar, "y")
+
+
+def _ger(r: Adjoint) -> None:
+    """A += α x yᵀ: x̄ += α Ā y, ȳ += α Āᵀ x."""
+    k, s, alpha, one, bar = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0), r.bars["a"]
+    x, y = (r.arrays["x"], s["incx"]), (r.arrays["y"], s["incy"])
+    with k.when(any_nonzero(k, s["m"], s["n"], Matrix(bar, s["lda"]))):
+        with r.active("alpha"):
+            r.call("gemv", "n", s["m"], s["n"], one, bar, s["lda"], *y, k.nothing, r.work, s["incx"])
+            work, vector_ = r.line(r.work, "incx"), r.line(x[0], "incx")
+            r.add_to_factor("alpha", r.inner(ONE, s["m"], vector_, work))
+        with r.active("x") as shadow:
+            r.call("gemv", "n", s["m"], s["n"], alpha, bar, s["lda"], *y, one, shadow, s["incx"])
+        with r.active("y") as shadow:
+            r.call("gemv", "t", s["m"], s["n"], alpha, bar, s["lda"], *x, one, shadow, s["incy"])
+
+
+# ------------------------------------------------------------------------------------------------ triangles
+
+
+def _symv(r: Adjoint) -> None:
+    """For y ← α A x + β y, A symmetric: x̄ += α A ȳ; an element of the triangle stands in two places."""
+    k, s, alpha, one, y_bar = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0), r.bars["y"]
+    n, a, x = s["n"], (r.arrays["a"], s["lda"]), (r.arrays["x"], s["incx"])
+    bar = r.line(y_bar, "incy")
+    with k.when(any_nonzero(k, ONE, n, bar)):
+        with r.active("alpha"):
+            r.call("symv", s["uplo"], n, one, *a, *x, k.nothing, r.work, s["incy"])
+            r.add_to_factor("alpha", r.inner(ONE, n, r.line(r.work, "incy"), bar))
+        with r.active("a") as shadow:
+            target = Matrix(shadow, s["lda"])
+            with r.triangle(n) as (i, j):
+                there = _item(r, y_bar, i, "incy") * _item(r, x[0], j, "incx")
+                other = _item(r, y_bar, j, "incy") * _item(r, x[0], i, "incx")
+                other = choose(k.build.icmp("eq", i, j), k.nothing, other)
+                k.store(k.load(target, i, j) + alpha * (there + other), target, i, j)
+        with r.active("x") as shadow:
+            r.call("symv", s["uplo"], n, alpha, *a, y_bar, s["incy"], one, shadow, s["incx"])
+        r.end_output(ONE, n, bar, "y")
+
+
+def _trmv(r: Adjoint) -> None:
+    """For x ← op(A) x: Ā += x̄ xᵀ, or its transpose, on the triangle; x̄ ← op(A)ᵀ x̄."""
+    s, bar = r.sizes, r.bars["x"]
+    with r.k.when(any_nonzero(r.k, ONE, s["n"], r.line(bar, "incx"))):
+        _add_outer(r, bar, r.arrays["old x"], r.k.number(1.0))
+        _apply_transposed(r, "trmv")
+
+
+def _trsv(r: Adjoint) -> None:
+    """For x ← op(A)⁻¹ x: x̄ ← op(A)⁻ᵀ x̄, then Ā -= x̄ xᵀ, or its transpose, on the triangle."""
+    s, bar = r.sizes, r.bars["x"]
+    with r.k.when(any_nonzero(r.k, ONE, s["n"], r.line(bar, "incx"))):
+        _apply_transposed(r, "trsv")
+        _add_outer(r, bar, r.arrays["new x"], r.k.number(-1.0))
+
+
+def _apply_transposed(r: Adjoint, routine: str) -> None:
+    s = r.sizes
+    flags = [s["uplo"], s.flipped("trans"), s["diag"]]
+    r.call(routine, *flags, s["n"], r.arrays["a"], s["lda"], r.bars["x"], s["incx"])
+
+
+def _add_outer(r: Adjoint, bar: Value, x: Value, sign: Number) -> None:
+    """Ā += ± x̄ xᵀ on the triangle, transposed with the matrix."""
+    k, s = r.k, r.sizes
+    left, right = s.swapped(s.is_plain("trans"), bar, x)
+    with r.active("a") as shadow, r.triangle(s["n"]) as (i, j):
+        target = Matrix(shadow, s["lda"])
+        fixed = k.build.and_(s.is_unit(), k.build.icmp("eq", i, j))
+        amount = sign * _item(r, left, i, "incx") * _item(r, right, j, "incx")
+        k.store(k.load(target, i, j) + choose(fixed, k.nothing, amount), target, i, j)
+
+
+def _item(r: Adjoint, pointer: Value, i: Value, step: str) -> Number:
+    return r.k.item(pointer, r.index(i, step))
+
+
+# ------------------------------------------------------------------------------------------------ rules
+
+_GEMV: Final = ("trans", "m", "n", "alpha", "a", "lda", "x", "incx", "beta", "y", "incy")
+_GER: Final = ("m", "n", "alpha", "x", "incx", "y", "incy", "a", "lda")
+_SYMV: Final = ("uplo", "n", "alpha", "a", "lda", "x", "incx", "beta", "y", "incy")
+_TRIANGULAR: Final = ("uplo", "trans", "diag", "n", "a", "lda", "x", "incx")
+_OPERANDS: Final = {"a": _FULL, "x": vector(_of_operand, "incx"), "y": vector(_of_result, "incy")}
+_UPDATE: Final = {"a": _FULL, "x": vector(lambda sizes: sizes["m"], "incx"), "y": vector(_size, "incy")}
+_TRIANGLE: Final = {"a": _SQUARE, "x": vector(_size, "incx"), "y": vector(_size, "incy")}
+_NEEDED: Final = {"a": ("x", "alpha"), "x": ("a", "alpha"), "old y": ("beta",)}
+
+RULES: Final[tuple[Rule, ...]] = (
+    Routine(
+        "gemv",
+        _GEMV,
+        "y",
+        _OPERANDS,
+        _NEEDED,
+        _gemv,
+        lambda sizes, active: _OPERANDS["y"](sizes) if active("alpha") else None,
+    ).rule(),
+    Routine(
+        "ger",
+        _GER,
+        "a",
+        _UPDATE,
+        {"x": ("y", "alpha"), "y": ("x", "alpha")},
+        _ger,
+        lambda sizes, active: _UPDATE["x"](sizes) if active("alpha") else None,
+    ).rule(),
+    Routine(
+        "symv",
+        _SYMV,
+        "y",
+        _TRIANGLE,
+        _NEEDED,
+        _symv,
+        lambda sizes, active: _TRIANGLE["y"](sizes) if active("alpha") else None,
+    ).rule(),
+    Routine("trmv", _TRIANGULAR, "x", _TRIANGLE, {"a": ("x",), "old x": ("a",)}, _trmv).rule(),
+    Routine("trsv", _TRIANGULAR, "x", _TRIANGLE, {"a": ("a", "x"), "new x": ("a",)}, _trsv).rule(),
+)

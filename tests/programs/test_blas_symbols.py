@@ -1,0 +1,140 @@
+"""BLAS reached by address, as programs do it: through the exports of SciPy, and through symbols of a loaded library."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.extending import get_cython_function_address
+
+import irad
+from irad.testing.catalogue import Case, Catalogue, floats
+
+PROGRAMS = Catalogue()
+
+
+def exported(name: str, count: int, result: Any = None) -> Any:
+    """A function pointer as users make it."""
+    address = get_cython_function_address("scipy.linalg.cython_blas", name)
+    return ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * count)(address)
+
+
+ddot, dnrm2, dgemm = exported("ddot", 5, ctypes.c_double), exported("dnrm2", 3, ctypes.c_double), exported("dgemm", 13)
+daxpy, dgemv, dtrsm, dsyrk = exported("daxpy", 6), exported("dgemv", 11), exported("dtrsm", 11), exported("dsyrk", 10)
+
+
+@njit
+def whole(value):
+    return np.array([value], np.int32)
+
+
+@njit
+def letter(text):
+    return np.array([ord(text)], np.uint8)
+
+
+@njit
+def product(a, b):
+    """Of matrices in C order: the product of their transposes, the other way round."""
+    (m, k), n = a.shape, b.shape[1]
+    c, one, nothing = np.full((m, n), np.nan), np.array([1.0]), np.array([0.0])
+    plain, sizes = letter("n"), np.array([n, m, k], np.int32)
+    dgemm(
+        plain.ctypes, plain.ctypes, sizes.ctypes, sizes[1:].ctypes, sizes[2:].ctypes, one.ctypes,
+        b.ctypes, sizes.ctypes, a.ctypes, sizes[2:].ctypes, nothing.ctypes, c.ctypes, sizes.ctypes,
+    )  # fmt: skip
+    return c
+
+
+@PROGRAMS.at(floats(3, 2), floats(2, 4))
+@PROGRAMS.at(floats(1, 1), floats(1, 1))
+@njit
+def network(a, b):
+    c = np.tanh(product(a, b))
+    return product(c.T.copy(), a), c
+
+
+@PROGRAMS.at(floats(5), floats(5), 1.5)
+@njit
+def steps_in_a_loop(x, y, rate):
+    """Sizes and letters change in memory that is used again, and alpha depends on what was computed."""
+    n, forward, backward, alpha = whole(0), whole(1), whole(-1), np.array([rate])
+    total = 0.0
+    for i in range(1, 6):
+        n[0] = i
+        daxpy(n.ctypes, alpha.ctypes, x.ctypes, backward.ctypes, y.ctypes, forward.ctypes)
+        alpha[0] = 0.1 * ddot(n.ctypes, x.ctypes, forward.ctypes, y.ctypes, forward.ctypes)
+        total += dnrm2(n.ctypes, y.ctypes, forward.ctypes) * alpha[0]
+    return total
+
+
+@PROGRAMS.at(floats(3, 3) + 2.0 * np.eye(3), floats(3, 2))
+@njit
+def triangular_system(a, b):
+    sizes, one, x = np.array([3, 2], np.int32), np.array([1.0]), b.T.copy()
+    left, lower, transposed, plain = letter("l"), letter("u"), letter("t"), letter("n")
+    dtrsm(
+        left.ctypes, lower.ctypes, transposed.ctypes, plain.ctypes, sizes.ctypes, sizes[1:].ctypes, one.ctypes,
+        a.ctypes, sizes.ctypes, x.ctypes, sizes.ctypes,
+    )  # fmt: skip
+    a[:] = 0.0
+    return x
+
+
+@pytest.mark.parametrize("case", PROGRAMS, ids=str)
+def test_gradient(case: Case):
+    case.check()
+
+
+def test_blas_stays_blas():
+    gradient = irad.grad(lambda a, b: network(a, b)[1].sum())
+    gradient(floats(3, 2), floats(2, 2))
+    text = "\n".join(gradient.inspect_llvm().values())
+    called = re.findall(r'call (?:void|ptr) @"?scipy\.linalg\.cython_blas\.(\w+)"?\(', text)
+    assert len(called) >= 3
+    assert set(called) == {"dgemm"}
+
+
+# ------------------------------------------------------------------------------------------------ symbols
+
+
+for _name in ("dgemv", "dger"):
+    llvm.add_symbol(f"{_name}_", get_cython_function_address("scipy.linalg.cython_blas", _name))
+
+dgemv_ = types.ExternalFunction("dgemv_", types.void(*[types.voidptr] * 11))
+
+
+@njit
+def by_symbol(a, x):
+    y, sizes, factors, plain = np.zeros(2), np.array([2, 3, 1], np.int32), np.array([2.0, 0.0]), letter("N")
+    dgemv_(
+        plain.ctypes, sizes.ctypes, sizes[1:].ctypes, factors.ctypes, a.ctypes, sizes.ctypes,
+        x.ctypes, sizes[2:].ctypes, factors[1:].ctypes, y.ctypes, sizes[2:].ctypes,
+    )  # fmt: skip
+    return y[0] * y[1]
+
+
+def test_a_symbol_of_fortran():
+    Case("symbol", by_symbol, (floats(3, 2), floats(3))).check()
+
+
+# ------------------------------------------------------------------------------------------------ refusals
+
+drotg = exported("drotg", 4)
+
+
+@njit
+def rotation(x):
+    a, b, c, s = x[:1].copy(), x[1:].copy(), np.zeros(1), np.zeros(1)
+    drotg(a.ctypes, b.ctypes, c.ctypes, s.ctypes)
+    return c[0]
+
+
+def test_what_has_no_rule_is_refused_by_name():
+    with pytest.raises(irad.NoRuleError, match="drotg"):
+        irad.grad(rotation)(floats(2))

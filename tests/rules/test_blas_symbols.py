@@ -1,0 +1,271 @@
+"""Rules of BLAS by symbol, run for real with every letter, against differences of the routines themselves."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+from numba.extending import get_cython_function_address
+from scipy.linalg import cython_blas
+
+from irad.frontend.external import scipy_functions
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.module import Module
+from irad.ir.values import const_float, const_int
+from irad.ir.verifier import verify
+from irad.rules.blas_level1 import RULES as LEVEL_1
+from irad.rules.blas_level2 import RULES as LEVEL_2
+from irad.rules.blas_level3 import RULES as LEVEL_3
+from irad.ruleset.interface import CallRule
+from tests.rules.test_blas import DTYPE, Sweep, execute, random_array, rule_of
+
+MODULE = cython_blas.__name__
+RESULT_BAR = 1.75
+RETURNING = frozenset({"dot", "nrm2", "asum"})
+PARAMETERS = {
+    "dot": "n x incx y incy",
+    "nrm2": "n x incx",
+    "asum": "n x incx",
+    "axpy": "n alpha x incx y incy",
+    "scal": "n alpha x incx",
+    "copy": "n x incx y incy",
+    "swap": "n x incx y incy",
+    "gemv": "trans m n alpha a lda x incx beta y incy",
+    "ger": "m n alpha x incx y incy a lda",
+    "symv": "uplo n alpha a lda x incx beta y incy",
+    "trmv": "uplo trans diag n a lda x incx",
+    "trsv": "uplo trans diag n a lda x incx",
+    "gemm": "transa transb m n k alpha a lda b ldb beta c ldc",
+    "symm": "side uplo m n alpha a lda b ldb beta c ldc",
+    "syrk": "uplo trans n k alpha a lda beta c ldc",
+    "trmm": "side uplo transa diag m n alpha a lda b ldb",
+    "trsm": "side uplo transa diag m n alpha a lda b ldb",
+}
+Arrays = dict[str, np.ndarray]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _blas_is_known():
+    scipy_functions()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+@dataclass
+class Call:
+    """A routine with letters and sizes; arrays and factors are made to fit."""
+
+    routine: str
+    given: Mapping[str, str | int]
+
+    def __str__(self) -> str:
+        return "-".join([self.routine, *(str(value) for value in self.given.values())])
+
+    def arrays(self, kind: str) -> Arrays:
+        """What the pointers lead to. Matrices have more rows than the call counts."""
+        found: Arrays = {}
+        for index, name in enumerate(PARAMETERS[self.routine].split()):
+            value = self.given.get(name)
+            if isinstance(value, str):
+                found[name] = np.array([ord(value)], np.uint8)
+            elif name.startswith("ld"):
+                found[name] = np.array([5], np.int32)
+            elif value is not None or name.startswith("inc"):
+                found[name] = np.array([1 if value is None else value], np.int32)
+            elif name in ("alpha", "beta"):
+                found[name] = random_array(kind, 1, seed=index)
+            elif name in ("x", "y"):
+                found[name] = random_array(kind, 14, seed=index)
+            else:
+                found[name] = np.asfortranarray(random_array(kind, 5, 4, seed=index))
+        if self.routine in ("trsm", "trsv"):
+            np.fill_diagonal(found["a"], 2.0)
+        return found
+
+
+def run(routine: str, kind: str, arrays: Arrays) -> float:
+    """The routine itself; returns what it returns."""
+    result = {"d": ctypes.c_double, "s": ctypes.c_float}.get(kind) if routine in RETURNING else None
+    address = get_cython_function_address(MODULE, kind + routine)
+    function = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * len(arrays))(address)
+    return float(function(*(array.ctypes.data for array in arrays.values())) or 0.0)
+
+
+def reverse(
+    symbol: str, routine: str, arrays: Arrays, shadows: Mapping[str, np.ndarray], *, overwrite: Sequence[str] = ()
+) -> None:
+    """Forward part, call, and reverse part, which changes the shadows."""
+    module, names = Module(), list(arrays)
+    function = module.define("run", types.function_type(types.VOID, [types.PTR] * (2 * len(names))))
+    builder = Builder(function.add_block("entry"))
+    pointers = dict(zip(names, function.params, strict=False))
+    kind = types.FLOAT if arrays["x" if "x" in arrays else "a"].dtype == np.float32 else types.DOUBLE
+    returned = kind if routine in RETURNING else types.VOID
+    callee = module.declare(symbol, types.function_type(returned, [types.PTR] * len(names)))
+    call = builder.call(callee, list(pointers.values()))
+    shadowed = {pointers[n]: s for n, s in zip(names, function.params[len(names) :], strict=True) if n in shadows}
+    sweep = Sweep(shadowed, bool(overwrite), Builder.before(call), Builder(function.entry))
+    sweep.cotangent_value = const_float(kind, RESULT_BAR)
+    rule = rule_of(symbol)
+    saved = rule.forward(sweep, call)
+    for name in overwrite:
+        size = const_int(types.I64, arrays[name].nbytes)
+        arguments = [pointers[name], const_int(types.I8, 0xFF), size, const_int(types.I1, 0)]
+        sweep.after.intrinsic("llvm.memset.p0.i64", types.VOID, arguments)
+    rule.reverse(sweep, call, saved)
+    sweep.after.ret()
+    verify(module)
+    execute(module, [*arrays.values(), *(shadows.get(name) for name in names)])
+
+
+def check(call: Call, kind: str, active: Sequence[str] | None = None, *, later: bool = False) -> None:
+    """Compares with differences: of sums, so that a large step is as good as a small one, but for trsm."""
+    double = {"s": "d", "c": "z"}.get(kind, kind)
+    before = call.arrays(kind)
+    floats = [name for name, array in before.items() if array.dtype == DTYPE[kind]]
+    active = floats if active is None else active
+    seeds = {name: random_array(double, *before[name].shape, seed=20 + i) for i, name in enumerate(floats)}
+
+    def loss(moved: str, place: tuple[int, ...], step: complex) -> float:
+        arrays = {n: a.astype(DTYPE[double]) if n in floats else a.copy() for n, a in before.items()}
+        arrays = {n: np.asfortranarray(a) for n, a in arrays.items()}
+        arrays[moved][place] += step
+        result = run(call.routine, double, arrays)
+        sums = sum(float(np.sum(np.conj(seeds[name]) * arrays[name]).real) for name in active)
+        return sums + RESULT_BAR * result
+
+    shadows = {name: np.array(seeds[name], DTYPE[kind], order="F") for name in active}
+    arrays = {name: array.copy(order="F") for name, array in before.items()}
+    reverse(f"{MODULE}.{kind}{call.routine}", call.routine, arrays, shadows, overwrite=list(arrays) if later else ())
+    for name in active:
+        expected = np.zeros(before[name].shape, DTYPE[double])
+        for place in np.ndindex(*expected.shape):
+            for unit in (1, 1j) if double == "z" else (1,):
+                step = 1e-5 * unit
+                expected[place] += unit * (loss(name, place, step) - loss(name, place, -step)) / 2e-5
+        scale = max(1.0, float(np.abs(expected).max()))
+        tolerance = 1e-8 if kind == double else 1e-4
+        np.testing.assert_allclose(shadows[name], expected, atol=scale * tolerance, rtol=0, err_msg=name)
+
+
+def calls() -> Iterator[Call]:
+    for routine in ("dot", "axpy", "copy", "swap"):
+        for steps in ((1, 1), (2, -3), (-2, 1)):
+            yield Call(routine, {"n": 3, "incx": steps[0], "incy": steps[1]})
+    for routine, step in product(("nrm2", "asum", "scal"), (1, 2, -1)):
+        yield Call(routine, {"n": 3, "incx": step})
+    for trans, steps in product("NtC", ((1, 1), (-2, 3))):
+        yield Call("gemv", {"trans": trans, "m": 4, "n": 3, "incx": steps[0], "incy": steps[1]})
+    for steps in ((1, 1), (2, -3)):
+        yield Call("ger", {"m": 4, "n": 3, "incx": steps[0], "incy": steps[1]})
+        for uplo in "Ul":
+            yield Call("symv", {"uplo": uplo, "n": 4, "incx": steps[0], "incy": steps[1]})
+    for routine, uplo, trans, diag in product(("trmv", "trsv"), "uL", "nT", "uN"):
+        yield Call(routine, {"uplo": uplo, "trans": trans, "diag": diag, "n": 4, "incx": -2 if uplo == "u" else 1})
+    for transa, transb in product("nT", "Nt"):
+        yield Call("gemm", {"transa": transa, "transb": transb, "m": 4, "n": 3, "k": 2})
+    for side, uplo in product("Lr", "uL"):
+        yield Call("symm", {"side": side, "uplo": uplo, "m": 4, "n": 3})
+    for uplo, trans in product("uL", "Nt"):
+        yield Call("syrk", {"uplo": uplo, "trans": trans, "n": 4, "k": 3})
+    for routine, side, uplo, trans, diag in product(("trmm", "trsm"), "Lr", "uL", "nT", "uN"):
+        yield Call(routine, {"side": side, "uplo": uplo, "transa": trans, "diag": diag, "m": 4, "n": 3})
+
+
+CALLS = tuple(calls())
+FIRST = tuple({call.routine: call for call in CALLS}.values())
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_every_letter(call: Call):
+    check(call, "d", later=True)
+
+
+@pytest.mark.parametrize("call", FIRST, ids=str)
+def test_operands_that_nobody_overwrites(call: Call):
+    check(call, "d")
+
+
+@pytest.mark.parametrize("call", FIRST, ids=str)
+def test_single_precision(call: Call):
+    check(call, "s", later=True)
+
+
+@pytest.mark.parametrize("call", [c for c in FIRST if c.routine in ("axpy", "scal", "copy", "swap")], ids=str)
+@pytest.mark.parametrize("kind", "cz")
+def test_complex_vectors(call: Call, kind: str):
+    check(call, kind, later=True)
+
+
+@pytest.mark.parametrize(
+    ("routine", "active"),
+    [
+        *(("gemm", names) for names in ("a c", "b c", "alpha c", "beta c", "c")),
+        *(("gemv", names) for names in ("a y", "x y", "alpha y", "beta y")),
+        *(("ger", names) for names in ("x a", "y a", "alpha a")),
+        *(("trsm", names) for names in ("b", "a b", "alpha b")),
+        *(("trmm", names) for names in ("b", "a b", "alpha b")),
+        *(("syrk", names) for names in ("a c", "alpha c", "beta c")),
+        *(("symm", names) for names in ("a c", "b c", "alpha c")),
+        *(("dot", names) for names in "xy"),
+        *(("axpy", names) for names in ("x y", "alpha y", "y")),
+    ],
+)
+def test_some_operands_are_constant(routine: str, active: str):
+    call = next(call for call in FIRST if call.routine == routine)
+    check(call, "d", active.split(), later=True)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        Call("gemm", {"transa": "n", "transb": "n", "m": 2, "n": 2, "k": 0}),
+        Call("gemm", {"transa": "n", "transb": "n", "m": 0, "n": 2, "k": 2}),
+        Call("gemv", {"trans": "n", "m": 3, "n": 0}),
+        Call("gemv", {"trans": "t", "m": 3, "n": 0}),
+        Call("ger", {"m": 0, "n": 2}),
+        Call("trsm", {"side": "l", "uplo": "u", "transa": "n", "diag": "n", "m": 0, "n": 2}),
+        *(Call(c.routine, {**c.given, "n": 0}) for c in FIRST if c.routine not in ("gemm", "gemv", "ger", "trsm")),
+    ],
+    ids=str,
+)
+def test_nothing_to_do(call: Call):
+    check(call, "d", later=True)
+
+
+def test_nan_in_what_is_overwritten():
+    """With beta = 0 BLAS does not read C, and neither does the adjoint."""
+    call = next(call for call in FIRST if call.routine == "gemm")
+    arrays = call.arrays("d")
+    arrays["beta"][:], arrays["c"][:] = 0.0, np.nan
+    shadows = {name: np.ones_like(arrays[name]) for name in "abc"}
+    reverse(f"{MODULE}.dgemm", "gemm", arrays, shadows)
+    assert all(np.isfinite(shadow).all() for shadow in shadows.values())
+    assert not shadows["c"][:4, :3].any()
+
+
+def test_a_zero_cotangent_stays_zero():
+    for call in FIRST:
+        arrays = call.arrays("d")
+        for name in set("axb") & set(arrays):
+            arrays[name][...] = np.inf
+        output = PARAMETERS[call.routine].split()
+        if call.routine in RETURNING:
+            continue
+        shadows = {name: np.zeros_like(arrays[name]) for name in output if arrays[name].dtype == np.float64}
+        shadows.pop("beta", None)
+        reverse(f"{MODULE}.d{call.routine}", call.routine, arrays, shadows)
+        assert not any(shadow.any() for shadow in shadows.values()), call.routine
+
+
+def test_every_rule_is_tested():
+    rules: list[Any] = [*LEVEL_1, *LEVEL_2, *LEVEL_3]
+    named = {symbol for rule in rules if isinstance(rule, CallRule) for symbol in rule.symbols}
+    assert {f"{MODULE}.d{routine}" for routine in PARAMETERS} == {s for s in named if s.startswith(f"{MODULE}.d")}
