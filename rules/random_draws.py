@@ -29,11 +29,14 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_float, const_int
+from irad.rules.elements import Element
 from irad.rules.matrices import Kernel, kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
 from irad.ruleset.interface import PURE, CallRule, ForwardContext, Inactive, ReverseContext, Rule
 
 _DOUBLE: Final = types.DOUBLE
+_ELEMENT: Final = Element(types.DOUBLE, False)
+_ZERO, _ONE = const_float(_DOUBLE, 0.0), const_float(_DOUBLE, 1.0)
 _FIGURNOV: Final = "Figurnov, Mohamed, Mnih 2018, Implicit reparameterization gradients, arXiv:1805.08498"
 _SMALL: Final = 1e-17  # of a sum: terms below it change nothing
 _CONVERGED: Final = 1e-15  # of the factors of a continued fraction
@@ -89,7 +92,7 @@ def _repeat(
 
 
 def _call(name: str, arguments: Sequence[Value], build: Builder, body: Callable[..., Value]) -> Value:
-    function = kernel(build.module, name, _DOUBLE, [_DOUBLE] * len(arguments), body, _DOUBLE)
+    function = kernel(build.module, name, _ELEMENT, [_DOUBLE] * len(arguments), body, _DOUBLE)
     return build.call(function, arguments)
 
 
@@ -114,9 +117,9 @@ def gamma_slope(build: Builder, z: Value, shape: Value) -> Value:
 
 def _gamma_kernel(k: Kernel, z: Value, shape: Value) -> Value:
     build = k.build
-    below = build.fcmp("ole", z, build.fadd(shape, k.number(1.0)))
+    below = build.fcmp("ole", z, build.fadd(shape, _ONE))
     from_below, from_above = (partial(f, build, z, shape) for f in (_gamma_from_below, _gamma_from_above))
-    return _either(k, build.fcmp("ugt", z, k.nothing), below, from_below, from_above)
+    return _either(k, build.fcmp("ugt", z, _ZERO), below, from_below, from_above)
 
 
 def _gamma_from_below(build: Builder, z: Value, shape: Value) -> Value:
@@ -199,9 +202,9 @@ def beta_slope(build: Builder, values: Sequence[Value], *, by_first: bool) -> Va
 def _beta_kernel(by_first: bool, k: Kernel, z: Value, a: Value, b: Value) -> Value:
     """Above the mean 1 - z is a draw with the parameters exchanged."""
     build = k.build
-    w = build.fsub(k.number(1.0), z)
+    w = build.fsub(_ONE, z)
     mean = _formula(lambda a, b: (a + 1.0) / (a + b + 2.0), build, [a, b])
-    inside = build.and_(build.fcmp("ugt", z, k.nothing), build.fcmp("ugt", w, k.nothing))
+    inside = build.and_(build.fcmp("ugt", z, _ZERO), build.fcmp("ugt", w, _ZERO))
     from_below = partial(_beta_from_below, build, [z, w, a, b], by_first=by_first)
     from_above = partial(_beta_from_below, build, [w, z, b, a], by_first=not by_first)
     return _either(k, inside, build.fcmp("ole", z, mean), from_below, lambda: build.fneg(from_above()))
