@@ -1,24 +1,36 @@
-"""The examples of the README run as printed and print what it says."""
+"""The examples of the README and of the guides run as printed and print what is said there."""
 
 from __future__ import annotations
 
 import re
 import runpy
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-EXAMPLES = re.findall(r"```python\n(.*?)```\n+(?:prints\n+)?```text\n(.*?)```", README, flags=re.DOTALL)
+GUIDES = ("README.md", "docs/custom_rules.md")
+EXAMPLE = re.compile(r"```python\n(.*?)```\n+(?:prints\n+)?```text\n(.*?)```", re.DOTALL)
 
 
-def test_there_are_three_examples_each_with_its_output():
-    assert len(EXAMPLES) == README.count("```python") == 3
+def examples() -> Iterator[ParameterSet]:
+    for guide in GUIDES:
+        found = EXAMPLE.findall((ROOT / guide).read_text(encoding="utf-8"))
+        for number, (code, output) in enumerate(found, 1):
+            yield pytest.param(code, output, id=f"{guide}-{number}")
 
 
-@pytest.mark.parametrize(("code", "output"), EXAMPLES, ids=["first", "second", "third"][: len(EXAMPLES)])
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_example_has_its_output(guide: str):
+    text = (ROOT / guide).read_text(encoding="utf-8")
+    assert len(EXAMPLE.findall(text)) == text.count("```python") >= 3
+
+
+@pytest.mark.parametrize(("code", "output"), list(examples()))
 def test_example(code: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     script = tmp_path / "example.py"
     script.write_text(code)

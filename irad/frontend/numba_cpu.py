@@ -59,8 +59,6 @@ class Program:
     alive: tuple[Any, ...] = field(repr=False)
 
 
-Replacement = Callable[[str, Callable[..., Any], Any], str | None]
-
 _programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
 
 
@@ -72,7 +70,7 @@ def _forget() -> None:
         numba_private.shadow().forget_callers()
 
 
-def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: Replacement | None = None) -> Program:
+def load_program(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
     """The LLVM text of a Numba function for argument types.
 
     The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew,
@@ -81,24 +79,17 @@ def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, replaced: 
     Args:
         dispatcher: any ``CPUDispatcher``.
         argument_types: Numba types, defaults and star arguments folded as Numba does.
-        replaced: asked for each callee with its symbol, Python function and signature. Where it answers with LLVM
-            function attributes (``"nounwind memory(argmem: read)"``), the callee becomes a declaration with those,
-            before LLVM could look into it; ``None`` keeps the callee.
 
     Raises:
         BackendError: Numba cannot compile it.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
     known = _programs.setdefault(dispatcher, {})
-    if replaced is None and argument_types in known:
-        return known[argument_types]
-    with numba_private.shadow().active():
-        compiled = _compile(dispatcher, argument_types)
-        declared = {} if replaced is None else _declared(compiled, replaced)
-        key = (argument_types, frozenset(declared.items())) if declared else argument_types
-        if key not in known:
-            known[key] = _load(compiled, declared, location_of(dispatcher.py_func))
-        return known[key]
+    if argument_types not in known:
+        with numba_private.shadow().active():
+            compiled = _compile(dispatcher, argument_types)
+            known[argument_types] = _load(compiled, location_of(dispatcher.py_func))
+    return known[argument_types]
 
 
 def load_callee(found: CompiledFunction) -> Program:
@@ -111,7 +102,7 @@ def load_callee(found: CompiledFunction) -> Program:
         else:
             compiled = _compile(function, tuple(found.signature.args))
             source = location_of(function.py_func)
-        return _load(compiled, {}, source, wrapper=found.is_wrapper)
+        return _load(compiled, source, wrapper=found.is_wrapper)
 
 
 def location_of(function: Callable[..., Any]) -> SourceLocation:
@@ -130,23 +121,15 @@ def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
         raise refusal(error, location_of(dispatcher.py_func)) from error
 
 
-def _declared(compiled: Any, replaced: Replacement) -> dict[str, str]:
-    """Symbol → attributes of the callees that are replaced."""
-    functions = _python_functions(_reachable(compiled.library, frozenset()))
-    functions.pop(compiled.fndesc.mangled_name, None)
-    answers = {symbol: replaced(symbol, *function) for symbol, function in functions.items()}
-    return {symbol: attributes for symbol, attributes in answers.items() if attributes is not None}
-
-
-def _load(compiled: Any, declared: dict[str, str], source: SourceLocation, *, wrapper: bool = False) -> Program:
+def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False) -> Program:
     """The program of what was lowered; its entry may be the wrapper that is called from C."""
     if wrapper:
         entry = compiled.fndesc.llvm_cfunc_wrapper_name
-        linked = _Linker(numba_private.shadow().context.cfunc_library(compiled.library), declared)
+        linked = _Linker(numba_private.shadow().context.cfunc_library(compiled.library))
     else:
         entry = compiled.fndesc.mangled_name
-        linked = _Linker(compiled.library, declared)
-    libraries = _reachable(compiled.library, frozenset())
+        linked = _Linker(compiled.library)
+    libraries = _reachable(compiled.library)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
     return Program(
         text=_normal_form(linked.module, (entry, *(each.symbol for each in ruled))),
@@ -203,15 +186,13 @@ _MESSAGE_DETAIL = re.compile(
 _MESSAGE_STAGE = re.compile(r"^Failed in nopython mode pipeline \(step: [^)]*\)\s*")
 
 
-def _reachable(root: Any, stop: frozenset[str]) -> list[Any]:
-    """A library and all that it calls, each once, callers first; without Numba's runtime and what defines ``stop``."""
+def _reachable(root: Any) -> list[Any]:
+    """A library and all that it calls, each once, callers first; without Numba's runtime."""
     found: dict[Any, None] = {}
     pending = [root]
     while pending:
         library = pending.pop()
         if library in found or library is numba_private.runtime_library():
-            continue
-        if isinstance(library, RawLibrary) and library.descriptor and library.descriptor.mangled_name in stop:
             continue
         found[library] = None
         pending.extend(reversed(numba_private.callees_of(library)))
@@ -231,40 +212,18 @@ def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any
     return found
 
 
-_DECLARATION = re.compile(r"define (?:weak_odr |linkonce_odr |external )?")
-
-
 class _Linker:
     """Joins the raw modules of a program."""
 
-    def __init__(self, root: RawLibrary, declared: dict[str, str]) -> None:
-        self._declared = declared
+    def __init__(self, root: RawLibrary) -> None:
         self.libraries = [root]
         self.module = root.module.clone()
-        if declared:
-            self.module = self._with_declarations(self.module)
         self._add(root)
         self._resolve()
 
-    def _with_declarations(self, module: Any) -> Any:
-        """The module linked into one that declares the replaced callees: LLVM keeps the attributes of the first."""
-        declarations = llvm.parse_assembly(self._declaration_text())
-        declarations.triple, declarations.data_layout = module.triple, module.data_layout
-        declarations.link_in(module)
-        return declarations
-
-    def _declaration_text(self) -> str:
-        context = numba_private.shadow().context
-        lines = []
-        for symbol, attributes in sorted(self._declared.items()):
-            definition = str(context.libraries[symbol].module.get_function(symbol))
-            head = next(line for line in definition.splitlines() if line.startswith("define"))
-            lines.append(f"{_DECLARATION.sub('declare ', head[: head.rindex(')') + 1])} {attributes}")
-        return "\n".join(lines)
-
     def _add(self, root: Any) -> None:
         """Links a library and its callees."""
-        for library in _reachable(root, frozenset(self._declared)):
+        for library in _reachable(root):
             if library not in self.libraries:
                 self.libraries.append(library)
                 self._link(library)
@@ -293,7 +252,7 @@ class _Linker:
         names = {f.name for f in self.module.functions if f.is_declaration}
         names |= {n for n in map(_unresolved_target, self.module.global_variables) if n}
         defined = {f.name for f in self.module.functions if not f.is_declaration}
-        return sorted(name for name in names - defined - self._declared.keys() if re.match(r"_ZN|cfunc\._ZN", name))
+        return sorted(name for name in names - defined if re.match(r"_ZN|cfunc\._ZN", name))
 
     def _provide(self, symbol: str) -> Iterator[Any]:
         context = numba_private.shadow().context

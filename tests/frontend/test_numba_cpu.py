@@ -422,22 +422,3 @@ def test_every_operation_has_its_line() -> None:
     for location in calls:
         assert f"line: {callee.py_func.__code__.co_firstlineno + 2}" in metadata[location]
     assert Path(__file__).name in program.text
-
-
-def test_replaced_callees_are_declared() -> None:
-    caller = make_caller()
-    asked = []
-
-    def replaced(symbol: str, function: Any, signature: Any) -> str | None:
-        asked.append(function)
-        return "nounwind memory(argmem: write)" if function is callee.py_func else None
-
-    program = load_program(caller, (VECTOR,), replaced=replaced)
-    assert caller.py_func not in asked
-    assert np.linalg.norm in asked
-    declarations = re.findall(r"^declare i32 @_ZN.*#(\d+)$", program.text, re.MULTILINE)
-    assert len(declarations) == 1
-    assert f"attributes #{declarations[0]} = {{ nounwind memory(argmem: write) }}" in program.text
-    assert "llvm.sin" not in program.text
-    assert load_program(caller, (VECTOR,), replaced=replaced) is program
-    assert load_program(caller, (VECTOR,)) is not program
