@@ -81,7 +81,12 @@ def _home(name: str) -> str:
     return "irad.errors" if name.endswith(("Error", "Program")) else "irad.api"
 
 
+_MODULES = ("rules", "testing")
+
+
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return import_module(f"irad.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
     value: object = getattr(import_module(_home(name)), name)
@@ -90,4 +95,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -154,6 +154,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         effects,
         everything=False,
         strict=program.request.strict,
+        unneeded=frozenset(function.params[i] for i in program.request.unneeded) if variant.is_entry else frozenset(),
     )
     check_unit(unit)
     if program.saves_all:

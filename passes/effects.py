@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irad.ir.cfg import ControlFlow
-from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Store
+from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
 from irad.ir.module import Block
 from irad.ir.values import GlobalVariable, Value
 from irad.passes.callees import effects_of, resolve
@@ -121,6 +121,25 @@ def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> in
                 mask |= points_to.place(inst, place)
             for index, _ in (*effects.links, *effects.makes):
                 mask |= points_to.mask(inst.arguments[index])
+            return mask
+        case _:
+            return 0
+
+
+def read_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects an instruction may read."""
+    match inst:
+        case Load() | AtomicRMW() | CmpXchg():
+            return points_to.mask(inst.operands[0])
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return reached_by(inst, points_to)
+            mask = 0
+            for index in effects.reads:
+                mask |= points_to.mask(inst.arguments[index])
+            for _, origin in effects.moves:
+                mask |= points_to.place(inst, origin)
             return mask
         case _:
             return 0

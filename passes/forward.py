@@ -50,6 +50,7 @@ from irad.ir.values import (
 )
 from irad.passes.alias_scopes import AliasScopes, rank_objects
 from irad.passes.callees import Pointer, constant_parameters, effects_of, is_from_outside, resolve
+from irad.passes.effects import read_by
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import Pair, Program
@@ -461,7 +462,12 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | No
         kinds = (*kinds[:number], ParameterKind.CONST, *kinds[number + 1 :])
     variant = Variant(callee, kinds, memory, *_result_kinds(unit, call))
     if is_from_outside(callee, unit.registry):
-        return replace(variant, overwritten=_overwritten(unit, call), result_is_read=_result_is_read(call))
+        return replace(
+            variant,
+            overwritten=_overwritten(unit, call),
+            result_is_read=_result_is_read(call),
+            unneeded=_unneeded(unit, call),
+        )
     if loop is None or unit.everything:
         return variant
     return replace(variant, stays=_staying(unit, call), apart=_apart(unit, call))
@@ -503,6 +509,17 @@ def _result_is_read(call: CallSite) -> bool:
     """Whether anything is done with memory that the call's first argument, where Numba returns a value, points to."""
     place = call.arguments[0] if call.arguments else None
     return not isinstance(place, Alloca) or any(user is not call for user in place.users)
+
+
+def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:
+    """The arguments that the caller of the entry does not need afterwards, and that nothing else here reads."""
+    wanted = [i for i, argument in enumerate(call.arguments) if argument in unit.unneeded]
+    return frozenset(i for i in wanted if not _is_read_elsewhere(unit, call, unit.points_to.mask(call.arguments[i])))
+
+
+def _is_read_elsewhere(unit: Unit, call: CallSite, mask: int) -> bool:
+    others = (inst for inst in unit.function.instructions() if inst is not call)
+    return any(read_by(inst, unit.points_to, unit.registry) & unit.points_to.overlapping(mask) for inst in others)
 
 
 def _staying(unit: Unit, call: CallSite) -> frozenset[int]:

@@ -56,6 +56,7 @@ class Request:
         strict: adjoint sums keep the order of the primal (no `reassoc`).
         callee: the pair is called by other pairs, as one of their callees; None for what the front end calls.
         kernels: symbol and arguments of the kernel of each parallel loop.
+        unneeded: parameters whose memory's primal content the caller does not need afterwards.
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
     """
 
@@ -67,4 +68,5 @@ class Request:
     strict: bool = False
     callee: CalleeRequest | None = None
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = ()
+    unneeded: frozenset[int] = frozenset()
     ruled: tuple[tuple[str, tuple[MemoryType | None, ...]], ...] = ()

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
+from irad.ir.instructions import CallSite, Instruction, Store
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
 from irad.passes.callees import CAPTURES, FILLS, READS, WRITES, effects_of, resolve
-from irad.passes.effects import written_by
+from irad.passes.effects import read_by, written_by
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, find_objects, reached_by
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
@@ -43,7 +43,7 @@ def summarise(
     for inst in function.instructions():
         if _hands_on_pointers(inst, points_to, numbers, registry):
             return
-        reads |= _read_by(inst, points_to, registry)
+        reads |= read_by(inst, points_to, registry) | _freed_by(inst, points_to, registry)
         writes |= written_by(inst, points_to, registry)
     if any(_is_beyond(item) for item in points_to.members(reads | writes)):
         return
@@ -60,22 +60,14 @@ def summarise(
         function.attributes = (*function.attributes, f'"{key}"="{positions}"')
 
 
-def _read_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
-    match inst:
-        case Load() | AtomicRMW() | CmpXchg():
-            return points_to.mask(inst.operands[0])
-        case CallSite():
-            effects = effects_of(resolve(inst, registry))
-            if effects is None:
-                return reached_by(inst, points_to)
-            mask = 0
-            for index in effects.reads | effects.frees:
-                mask |= points_to.mask(inst.arguments[index])
-            for _, origin in effects.moves:
-                mask |= points_to.place(inst, origin)
-            return mask
-        case _:
-            return 0
+def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects whose memory a callee looks at because it may free it."""
+    effects = effects_of(resolve(inst, registry)) if isinstance(inst, CallSite) else None
+    mask = 0
+    for index in effects.frees if effects is not None else ():
+        assert isinstance(inst, CallSite)
+        mask |= points_to.mask(inst.arguments[index])
+    return mask
 
 
 def _hands_on_pointers(

@@ -34,6 +34,7 @@ class Variant:
         apart: pairs of parameters whose memory does not overlap.
         overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
         result_is_read: of such a function, whether the primal's value is used.
+        unneeded: of such a function, parameters whose memory nobody reads after the call.
     """
 
     function: Function
@@ -47,6 +48,7 @@ class Variant:
     apart: frozenset[tuple[int, int]] = frozenset()
     overwritten: frozenset[int] = frozenset()
     result_is_read: bool = True
+    unneeded: frozenset[int] = frozenset()
 
     @property
     def function_type(self) -> FunctionType:
@@ -78,7 +80,10 @@ class PointerVariant:
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """A function in normal form and the results of its analyses; ``sharing`` is that of a lane."""
+    """A function in normal form and the results of its analyses.
+
+    ``sharing`` is that of a lane; ``unneeded`` are parameters whose memory the caller does not read afterwards.
+    """
 
     module: Module
     function: Function
@@ -95,6 +100,7 @@ class Unit:
     everything: bool
     strict: bool
     sharing: Sharing | None = None
+    unneeded: frozenset[Parameter] = frozenset()
 
     def kind(self, param: Parameter) -> ParameterKind:
         """How a parameter takes part."""

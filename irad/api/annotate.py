@@ -37,7 +37,10 @@ class Duplicated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuplicatedNoNeed:
-    """Like `Duplicated`; the caller does not need the primal content afterwards."""
+    """Like `Duplicated`; the caller does not need the primal content afterwards.
+
+    What the array holds then is not said. It is for functions with a rule, which need not compute it.
+    """
 
     value: Any
     shadow: Any

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from irad.api.annotate import ROLES, Active, Annotation, Const, Mode
+from irad.api.annotate import ROLES, Active, Annotation, Const, DuplicatedNoNeed, Mode
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.errors import SignatureError
 from irad.frontend.annotations import Returns, Role, Seed, Task
@@ -81,6 +81,7 @@ def _build(
         seed=seed,
         returns=Returns.GRADIENT if mode is Mode.REVERSE else Returns.GRADIENT_AND_VALUE,
         options=options_or_default(options),
+        unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, DuplicatedNoNeed)),
     )
     function = primal.py_func
     has_seed = seed is Seed.GIVEN

@@ -17,7 +17,7 @@ from irad.api.jit import jit
 from irad.errors import RuleError
 from irad.frontend import abi
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active
+from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
 from irad.frontend.custom.stop import stop_gradient, within_autodiff
 from irad.frontend.custom.symbols import target_of
@@ -34,6 +34,7 @@ __all__ = [
     "inactive_arg",
     "inactive_type",
     "is_active",
+    "is_needed",
     "noinline",
     "remove",
     "reverse",

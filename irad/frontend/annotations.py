@@ -59,6 +59,7 @@ class Task:
         seed: where the cotangent of the return value comes from.
         returns: what is returned.
         has_aux: the function returns ``(value, aux)`` and only ``value`` is differentiated.
+        unneeded: positions of arguments whose content the caller does not need afterwards.
         single: return the only gradient itself, not a tuple of one.
         options: how the derivative is made.
     """
@@ -68,6 +69,7 @@ class Task:
     returns: Returns = Returns.GRADIENT
     has_aux: bool = False
     single: bool = False
+    unneeded: frozenset[int] = frozenset()
     options: Options = field(default_factory=Options)
 
     def role_of(self, position: int) -> Role:

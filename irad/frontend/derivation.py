@@ -176,6 +176,13 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         strict=task.options.strict,
         memory=tuple(memory),
         kernels=program.kernels,
+        unneeded=frozenset(
+            leaf.data_index
+            for argument in arguments
+            if argument.position in task.unneeded
+            for leaf in argument.leaves
+            if leaf.has_memory
+        ),
         ruled=memory_of(program.ruled),
     )
 

@@ -28,6 +28,11 @@ def no_rules_left() -> Iterator[None]:
             rules.remove(rule.target)
 
 
+def test_the_names_are_found_without_an_import_of_their_own():
+    assert irad.rules is rules
+    assert all(hasattr(rules, name) for name in rules.__all__)
+
+
 # ------------------------------------------------------------------------------------------------ easy rules
 
 

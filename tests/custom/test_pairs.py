@@ -14,7 +14,7 @@ from numba.core.runtime import rtsys
 
 import irad
 from irad import rules
-from irad.rules import AugmentedReturn, is_active
+from irad.rules import AugmentedReturn, is_active, is_needed
 from irad.testing.check_gradient import check_gradient
 
 _nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
@@ -354,6 +354,39 @@ def test_a_function_that_writes_its_argument(with_rule):
         return total * out[0]
 
     check_gradient(f, 1.5)
+
+
+def test_content_that_nobody_needs(with_rule):
+    @njit
+    def fill(out, x):
+        out[:] = x * x
+
+    def augmented(config, out, x):
+        out.value[:] = x.value * x.value if is_needed(out) else -1.0
+        return AugmentedReturn(None, None, None)
+
+    def reverse(config, cotangent, tape, out, x):
+        by_x = 2.0 * x.value * out.shadow.sum()
+        out.shadow[:] = 0.0
+        return None, by_x
+
+    with_rule(fill, augmented, reverse)
+
+    @njit
+    def filled_and_read(out, x):
+        fill(out, x)
+        return out[0]
+
+    def run(f, kind):
+        out, shadow = np.zeros(2), np.ones(2)
+        gradients = irad.autodiff(irad.Reverse, f, kind(out, shadow), irad.Active(3.0), seed=None)
+        assert gradients[1] == 12.0
+        assert not shadow.any()
+        return out[0]
+
+    assert run(fill, irad.Duplicated) == 9.0
+    assert run(fill, irad.DuplicatedNoNeed) == -1.0
+    assert run(filled_and_read, irad.DuplicatedNoNeed) == 9.0
 
 
 def test_tuples_come_back_in_their_structure(with_rule):

@@ -155,7 +155,27 @@ def is_active(argument: Any) -> bool:
     return not isinstance(argument, ConstArgument)
 
 
+def is_needed(argument: Any) -> bool:
+    """Whether anybody reads the memory of an argument after the call; known when the rule is compiled, as `is_active`.
+
+    It is false for what was annotated with ``irad.DuplicatedNoNeed``: a rule need not compute the primal content.
+    """
+    return not isinstance(argument, DuplicatedNoNeedArgument)
+
+
+PREDICATES: Final[dict[Any, Callable[[type | None], bool]]] = {
+    is_active: lambda annotation: annotation is not ConstArgument,
+    is_needed: lambda annotation: annotation is not DuplicatedNoNeedArgument,
+}
+
+
+@overload(is_needed)
+def _is_needed_typed(argument):  # type: ignore[no-untyped-def]
+    answer = PREDICATES[is_needed](annotation_of(argument))
+    return lambda argument: answer
+
+
 @overload(is_active)
 def _is_active_typed(argument):  # type: ignore[no-untyped-def]
-    answer = annotation_of(argument) is not ConstArgument
+    answer = PREDICATES[is_active](annotation_of(argument))
     return lambda argument: answer

@@ -34,12 +34,14 @@ class Annotated:
         value_type: as the rule sees it.
         leaves: its parts.
         active: those that take part.
+        is_needed: whether anybody reads the memory after the call.
     """
 
     type: Any
     value_type: Any
     leaves: tuple[Leaf, ...]
     active: frozenset[Leaf]
+    is_needed: bool = True
 
     @property
     def has_numbers(self) -> bool:
@@ -56,7 +58,8 @@ class Annotated:
         """The type of the annotated argument."""
         kind: type
         if self.has_memory:
-            kind = annotated.MixedDuplicatedArgument if self.has_numbers else annotated.DuplicatedArgument
+            duplicated = annotated.DuplicatedArgument if self.is_needed else annotated.DuplicatedNoNeedArgument
+            kind = annotated.MixedDuplicatedArgument if self.has_numbers else duplicated
             return types.NamedTuple((self.value_type, self.shadow_type), kind)
         kind = annotated.ActiveArgument if self.has_numbers else annotated.ConstArgument
         return types.NamedTuple((self.value_type,), kind)
@@ -128,7 +131,9 @@ def arguments_of(rule: CustomRule, signature: Any, variant: Variant, first: int)
                     location=place_of(next(iter(rule.parts.values()))),
                 )
         seen = typeof(numba_type.value) if isinstance(numba_type, types.Omitted) else numba_type
-        found.append(Annotated(numba_type, seen, leaves, active))
+        memory = [pointer_index(leaf) for leaf in active if leaf.kind is not LeafKind.NUMBER]
+        is_needed = not memory or not variant.unneeded.issuperset(memory)
+        found.append(Annotated(numba_type, seen, leaves, active, is_needed))
         index += abi.width_of(numba_type)
     return tuple(found)
 

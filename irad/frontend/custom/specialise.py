@@ -19,7 +19,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.untyped_passes import RewriteSemanticConstants
 
-from irad.frontend.custom.annotated import ConfigType, ConstArgument, annotation_of, is_active
+from irad.frontend.custom.annotated import PREDICATES, ConfigType, annotation_of
 from irad.frontend.numba_untyped import types
 
 
@@ -62,8 +62,9 @@ def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
             return _item(of(value.value), value.index)
         case ir.Expr(op="call") if not value.kws and not value.vararg and len(value.args) == 1:
             argument = of(value.args[0])
-            if of(value.func) is is_active and isinstance(argument, _Typed):
-                return annotation_of(argument.type) is not ConstArgument
+            decide = PREDICATES.get(of(value.func))
+            if decide is not None and isinstance(argument, _Typed):
+                return decide(annotation_of(argument.type))
         case ir.Expr(op="unary") if value.fn is operator.not_:
             return not _plain(of(value.value))
         case _:
