@@ -24,6 +24,10 @@ from irad.frontend.library import build_library, parse
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 _DEFINITION = re.compile(r"^define linkonce_odr (?P<head>.*?)(?P<attributes>\) [^\n]*)\{\n.*?^\}\n", re.M | re.S)
 
+# Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
+# Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning.
+_NEVER_CACHED = "@numba.dynamic.globals.irad = weak_odr global i8 0"
+
 
 class Linkable:
     """Stands for a Numba code library where Numba links one.
@@ -58,6 +62,7 @@ class Linkable:
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._module = llvm.parse_assembly(_inline_text())
         self._module.link_in(self._renamed(parse(text)))
+        self._module.link_in(parse(_NEVER_CACHED))
         self._module.name = self.name
         for symbol in self.symbols.values():
             self._module.get_function(symbol).linkage = "linkonce_odr"

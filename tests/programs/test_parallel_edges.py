@@ -210,12 +210,52 @@ def test_several_callers_at_once():
     check_callers()
 
 
+@njit
+def weighted(w, x):
+    s = 0.0
+    for k in range(w.size):
+        s += math.exp(-w[k] * x[k]) * x[k]
+    return s * s
+
+
+weighted_gradient, smooth_derivative = irad.grad(weighted), irad.grad(smooth)
+
+
+@njit(parallel=True)
+def batch(w, xs):
+    """A gradient in each iteration; that of a parallel function every other time."""
+    out = np.zeros((xs.shape[0], w.size))
+    for i in prange(xs.shape[0]):
+        if i % 2 == 0:
+            out[i] = weighted_gradient(w, xs[i])
+        else:
+            out[i] = smooth_derivative(xs[i], 0.3, 1, w.size - 1)
+    return out
+
+
+def check_batch() -> None:
+    w, xs = floats(30), floats(41, 30, seed=1)
+    for _ in range(3):
+        found = batch(w, xs)
+        for i, x in enumerate(xs):
+            expected = weighted_gradient(w, x) if i % 2 == 0 else smooth_gradient(x, 0.3, 1, 29)[1]
+            assert found[i] == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
+def test_gradients_in_the_iterations_of_a_loop():
+    numba.get_num_threads()  # starts them
+    if numba.threading_layer() == "workqueue":
+        pytest.skip("parallel loops cannot be nested")
+    check_batch()
+
+
 def check_layer() -> None:
     """All of the above, in a process of its own: the last one leaves it little memory."""
     check_ranges()
     check_changes()
     if numba.threading_layer() != "workqueue":  # which ends the process when it is called by several threads
         check_callers()
+        check_batch()
     check_exhaustion()
 
 

@@ -119,6 +119,46 @@ def test_function_from_numbas_disk_cache(tmp_path):
     np.testing.assert_allclose(np.array(second[2:], float), np.sin(x) + x * np.cos(x), rtol=1e-14)
 
 
+_CALLING = """
+import sys, numpy as np
+sys.path.insert(0, sys.argv[1])
+import calling_module
+x = np.array([0.5, 1.5])
+print(*calling_module.outer(x), sum(calling_module.outer.stats.cache_hits.values()))
+"""
+
+_CALLING_MODULE = """
+import irad, numba, numpy as np
+
+@numba.njit(parallel=True)
+def loss(x):
+    total = 0.0
+    for i in numba.prange(x.size):
+        total += x[i] * np.sin(x[i])
+    return total
+
+gradient = irad.grad(loss)
+
+@numba.njit
+def inner(x):
+    return gradient(x) * 2.0
+
+@numba.njit(cache=True)
+def outer(x):
+    return inner(x) + gradient(x)
+"""
+
+
+def test_callers_of_a_derivative_are_not_written_to_numbas_disk_cache(tmp_path):
+    """Their code holds addresses of the process: Numba warns, and compiles them again."""
+    (tmp_path / "calling_module.py").write_text(_CALLING_MODULE)
+    for _ in range(2):
+        *values, hits = run(_CALLING, str(tmp_path), NUMBA_CACHE_DIR=str(tmp_path / "cache")).split()
+        x = np.array([0.5, 1.5])
+        np.testing.assert_allclose([float(v) for v in values], 3 * (np.sin(x) + x * np.cos(x)), rtol=1e-14)
+        assert hits == "0"
+
+
 def run(script: str, *arguments: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", script, *arguments],
