@@ -53,7 +53,7 @@ def spread_bulk(module: Module) -> None:
             if found is not None:
                 _replace(module, call, found)
     if hosts:
-        _function_for(module, _OPERATIONS[_MEMSET])  # the caller clears shadows, too
+        _function_for(module, _OPERATIONS[_MEMSET])
 
 
 def _hosts(module: Module) -> list[Function]:
@@ -121,7 +121,8 @@ def _function_for(module: Module, operation: _Operation) -> Function:
     pointers = [PTR, PTR] if operation.has_source else [PTR]
     names = ["into", "source", "bytes"] if operation.has_source else ["into", "bytes"]
     made = module.define(operation.name, function_type(VOID, [*pointers, types.I64]), names)
-    made.prefix, made.attributes = ("internal",), ("nounwind", "noinline")
+    made.prefix = () if operation.name == CLEAR else ("internal",)  # the caller of the derivative clears shadows, too
+    made.attributes = ("nounwind", "noinline")
     into, size = made.params[0], made.params[-1]
     source: Value = made.params[1] if operation.has_source else _NULL
     here, spread = (made.add_block(name) for name in ("entry", "spread"))

@@ -154,6 +154,13 @@ def test_only_clears_and_copies_of_unknown_size_are_replaced():
     assert "llvm.memmove.p0.p0.i64" in kept
 
 
+def test_the_function_that_clears_is_there_for_the_caller():
+    assert spread().functions[CLEAR].prefix == ()
+    alone = parse_module(canonical(TEXT.replace("i8 0, i64 %n", "i8 1, i64 %n")))
+    spread_bulk(alone)
+    assert alone.functions[CLEAR].prefix == ()
+
+
 def test_a_module_without_parallel_loops_stays_as_it_is():
     text = canonical("define void @f(ptr %a) {\n  ret void\n}")
     module = parse_module(text)
