@@ -17,12 +17,15 @@ from irad.passes.parallel.moves import move_of
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import access_function, move_function
 
+_LOW, _EXTENT = 5, 6  # words of a window
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """What a lane's window of an array says; the array holds numbers of one type."""
 
     sweep: Sweep
+    array: Parameter
     number: types.Type
     place: Value
     start: Value
@@ -46,8 +49,16 @@ class Window:
         return call
 
     def partial(self, pointer: Value) -> Value:
-        """Where the lane's partial shadow is, for code that adds to all of it."""
-        return self.sweep.build.byte_offset(self.sweep.shadow(pointer), self.delta)
+        """Where the lane's partial shadow is, for code that adds to all of it.
+
+        A pointer that may lead to memory of the lane's own, too, is looked at: there the shadow itself is meant.
+        """
+        build, shadow, points_to = self.sweep.build, self.sweep.shadow(pointer), self.sweep.forward.unit.points_to
+        if not points_to.mask(pointer) & ~points_to.mask(self.array):
+            return build.byte_offset(shadow, self.delta)
+        low, extent = (build.load(types.I64, build.byte_offset(self.place, 8 * i), align=8) for i in (_LOW, _EXTENT))
+        inside = build.icmp("ult", build.sub(build.ptrtoint(shadow, types.I64), low), extent)
+        return build.byte_offset(shadow, build.select(inside, self.delta, const_int(types.I64, 0)))
 
 
 def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
@@ -92,7 +103,7 @@ def window_of(sweep: Sweep, pointer: Value) -> Window | None:
         if unit.points_to.mask(pointer) & unit.points_to.mask(param):
             if index not in sweep.windows:
                 sweep.windows[index] = _load(sweep, index)
-            return Window(sweep, _number_in(sweep, param), *sweep.windows[index])
+            return Window(sweep, param, _number_in(sweep, param), *sweep.windows[index])
     return None
 
 

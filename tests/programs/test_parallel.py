@@ -301,6 +301,18 @@ def library_products(a, b):
     return out
 
 
+@PROGRAMS.at(floats(7, 3, 4), floats(4, 2))
+@njit(parallel=True)
+def library_calls_on_either(a, b):
+    """What BLAS reads is now an array that lanes share, now one of the lane's own."""
+    s = 0.0
+    for i in prange(a.shape[0]):
+        doubled = a[i] * 2.0
+        chosen = a[i] if i % 2 == 0 else doubled
+        s += (np.dot(chosen, b) ** 2).sum()
+    return s
+
+
 @PROGRAMS.at(floats(6), 3)
 @njit(parallel=True)
 def branches_and_whiles(a, n):
