@@ -93,15 +93,17 @@ def _record_helper(build: Builder, layout: MemoryType) -> Function:
     entry, body, end = made.add_block("entry"), made.add_block("record"), made.add_block("end")
     step, zero = const_int(types.I64, layout.stride), const_int(types.I64, 0)
     start = Builder(entry)
-    start.cond_br(start.icmp("ult", size, step), end, body)
+    count = start.udiv(size, step)  # counted: LLVM finds the trip count of a loop over offsets by 128-bit division
+    start.cond_br(start.icmp("eq", count, zero), end, body)
     inner = Builder(body)
-    offset = inner.phi(types.I64, [(zero, entry)])
+    number = inner.phi(types.I64, [(zero, entry)])
+    offset = inner.mul(number, step)
     for field_offset, text in layout.floats():
         at = inner.add(offset, const_int(types.I64, field_offset))
         _move_cotangent(inner, inner.byte_offset(into, at), inner.byte_offset(source, at), _FLOATS[text])
-    following = inner.add(offset, step)
-    offset.add_incoming(following, body)
-    inner.cond_br(inner.icmp("ugt", inner.add(following, step), size), end, body)
+    following = inner.add(number, const_int(types.I64, 1))
+    number.add_incoming(following, body)
+    inner.cond_br(inner.icmp("uge", following, count), end, body)
     Builder(end).ret()
     return made
 

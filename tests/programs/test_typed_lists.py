@@ -376,6 +376,15 @@ def returned_from_recursion(a):
     return items[0] * items[1] * items[2] + items[3]
 
 
+@PROGRAMS.at(floats(3), 2.0)
+@njit
+def items_of_nine_words(a, x):
+    values = List()
+    values.append((1.5, a, 2))
+    values[0] = (x, a * x, 1)
+    return values[0][1][0] * values[0][0]
+
+
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case) -> None:
     case.check()
