@@ -114,10 +114,19 @@ class MemoryTypes:
 
     def is_pointer_at(self, pointer: Value) -> bool:
         """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
+        if any(self._states_pointer(item.index, pointer) for item in self.points_to.of(pointer)):
+            return True
         offset = offset_modulo(pointer, None, self.points_to.bases)
         return offset is not None and any(
             types.PTR in self.accesses.get(item.index, {}).get(offset, ()) for item in self.points_to.of(pointer)
         )
+
+    def _states_pointer(self, index: int, pointer: Value) -> bool:
+        layout = self.layouts[index] if index in self.points_to.stated else None
+        if layout is None:
+            return False
+        offset = offset_modulo(pointer, layout.stride)
+        return offset is not None and (offset, "ptr") in layout.fields
 
     def holds_floats(self, mask: int) -> bool:
         """Whether any object of a set is read or written as floats, or stated to hold some."""
@@ -190,9 +199,9 @@ class _Collector:
         """What the request states of arguments, and rules of allocations."""
         for item in self.points_to.objects:
             if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
-                layout = memory.get(item.value)
-                self.layouts[item.index] = layout
-                self.floats[item.index] |= {_BY_TEXT[t] for _, t in layout.floats()} if layout else set()
+                self.seed_layout(item.index, memory.get(item.value))
+            elif item.index in self.points_to.stated:
+                self.seed_layout(item.index, self.points_to.stated[item.index])
             elif item.kind is ObjectKind.REACHABLE and isinstance(item.value, Parameter):
                 header = memory.get(item.value)
                 if header is not None and header.data is not None:
@@ -201,6 +210,15 @@ class _Collector:
                 effects = effects_of(resolve(item.value, self.registry))
                 if effects is not None and effects.integer_prefix:
                     self.prefixes[item.index] = effects.integer_prefix
+
+    def seed_layout(self, index: int, holds: MemoryType | None) -> None:
+        """Notes what the request states of an object."""
+        if holds is None:
+            return
+        self.layouts[index] = holds.pattern()
+        if holds.integer_prefix:
+            self.prefixes[index] = holds.integer_prefix
+        self.floats[index] |= {_BY_TEXT[text] for _, text in holds.floats()}
 
     def visit(self, inst: Instruction) -> None:
         """Notes what one instruction tells."""

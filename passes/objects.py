@@ -89,7 +89,8 @@ class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
     ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
-    ``parts`` the same by the byte offset where they are stored.
+    ``parts`` the same by the byte offset where they are stored. ``stated``: what the request says of memory that an
+    argument leads to.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -99,6 +100,7 @@ class PointsTo:
     overlaps: tuple[int, ...]
     bases: frozenset[Value]
     parts: tuple[Mapping[int | None, int], ...] = ()
+    stated: Mapping[int, MemoryType] = field(default_factory=dict)
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
@@ -213,6 +215,7 @@ class _Solver:
     filled: dict[CallSite, int] = field(default_factory=dict)
     unknown: int = 0
     headers: int = 0  # objects that hold the address of data and no other pointer
+    stated: dict[int, MemoryType] = field(default_factory=dict)
     changed: bool = True
 
     def new_object(self, kind: ObjectKind, value: Value | None) -> int:
@@ -237,6 +240,7 @@ class _Solver:
         for param in self.function.params:
             if isinstance(param.type, PointerType):
                 self.add_parameter(param)
+        self.find_stated_starts()
         for inst in self.function.instructions():
             for operand in inst.operands:
                 if isinstance(operand, GlobalVariable | GlobalAlias | ConstantExpression):
@@ -264,10 +268,46 @@ class _Solver:
         if holds is not None and holds.data is not None:
             self.set_content(mask, self.new_object(ObjectKind.REACHABLE, param), holds.data.pointer)
             self.headers |= mask
+        elif holds is not None and holds.pointees:
+            self.add_pointees(mask, holds, param)
         elif holds is None or any(text == "ptr" for _, text in holds.fields):
             beyond = self.new_object(ObjectKind.REACHABLE, param)
             self.set_content(beyond, beyond)
             self.set_content(mask, beyond)
+
+    def add_pointees(self, mask: int, holds: MemoryType, param: Parameter) -> None:
+        """Objects for what the request says a parameter's memory leads to."""
+        self.stated[mask.bit_length() - 1] = holds
+        if holds.single and not holds.fields and len(holds.pointees) == 1:
+            self.headers |= mask
+        for offset, behind in holds.pointees:
+            found = self.new_object(ObjectKind.REACHABLE, param)
+            self.grow_content(mask, found, offset if holds.single else None)
+            self.add_pointees(found, behind, param)
+
+    def find_stated_starts(self) -> None:
+        """Loads of pointers that lead to the start of an object, by what the request says of arguments."""
+        known: dict[Value, MemoryType] = {p: m for p, m in self.memory.items() if m is not None and m.single}
+        pending = [inst for inst in self.function.instructions() if isinstance(inst, Load)]
+        found = bool(known)
+        while found:
+            found = False
+            for load in pending:
+                behind = None if load in known else self.stated_behind(load, known)
+                if behind is not None and behind.single:
+                    known[load] = behind
+                    self.bases.add(load)
+                    found = True
+
+    def stated_behind(self, load: Load, known: Mapping[Value, MemoryType]) -> MemoryType | None:
+        """What the request says of the memory that a loaded pointer leads to."""
+        root = load.operands[0]
+        while isinstance(root, GetElementPtr):
+            root = root.operands[0]
+        if root not in known or not isinstance(load.type, PointerType):
+            return None
+        offset = offset_modulo(load.operands[0], None, self.bases)
+        return None if offset is None else dict(known[root].pointees).get(offset)
 
     def may_matter(self, inst: Instruction) -> bool:
         """Whether an instruction can carry or move a pointer (or its bits)."""
@@ -461,7 +501,7 @@ class _Solver:
         parts = tuple(self.contents)
         contents = tuple(_union(iter(places.values())) for places in parts)
         objects = tuple(self.objects)
-        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, self.all_bases(), parts)
+        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, self.all_bases(), parts, self.stated)
 
     def all_bases(self) -> frozenset[Value]:
         """Results of allocations, and the data pointers read from their headers."""

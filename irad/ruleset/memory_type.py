@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,24 @@ class MemoryType:
 
     ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes
     that no field covers are padding. ``data``: the memory is a header, and holds no other pointer.
+
+    ``pointees`` says of memory that leads to other memory where: the bytes of a pattern where pointers stand, and what
+    they lead to; no other pointer there leads to anything that changes. ``single``: the pattern does not repeat, and
+    who points to such memory points to its start. ``integer_prefix``: bytes of integers before the first pattern.
     """
 
     stride: int
     fields: tuple[tuple[int, str], ...]
     data: Data | None = None
+    pointees: tuple[tuple[int, MemoryType], ...] = ()
+    single: bool = False
+    integer_prefix: int = 0
+
+    def pattern(self) -> MemoryType | None:
+        """What repeats from the first byte on, without what it leads to; None where integers stand before."""
+        if self.integer_prefix:
+            return None
+        return replace(self, pointees=(), single=False) if self.pointees or self.single else self
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""

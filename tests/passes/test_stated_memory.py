@@ -1,0 +1,115 @@
+"""What the request states of memory that arguments lead to: objects, offsets, layouts, derivatives."""
+
+from __future__ import annotations
+
+from irad.passes.memory_types import find_memory_types
+from irad.passes.request import MemoryType
+from irad.ruleset.memory_type import MemoryType as Stated
+from tests.passes.units import DOUBLES, INTEGERS, points_to_of, registry, value
+
+INNER = Stated(16, ((0, "ptr"), (8, "i64")), pointees=((0, DOUBLES),), single=True)
+PAYLOAD = Stated(
+    32,
+    ((0, "ptr"), (8, "ptr"), (16, "double"), (24, "ptr")),
+    pointees=(
+        (0, DOUBLES),
+        (8, INTEGERS),
+        (24, Stated(16, ((0, "ptr"), (8, "i64")), pointees=((0, DOUBLES),), single=True)),
+    ),
+    single=True,
+)
+HEADER = Stated(48, (), pointees=((24, PAYLOAD),), single=True)
+ITEMS = Stated(16, ((0, "ptr"), (8, "double")), pointees=((0, DOUBLES),))
+
+
+def masks(text: str, memory: MemoryType, *names: str):
+    function, points_to = points_to_of(text, [memory, None][: text.count("%i)") + 1])
+    found = find_memory_types(function, points_to, {function.params[0]: memory}, registry())
+    return points_to, found, [points_to.mask(value(function, name)) for name in names]
+
+
+FIELDS = """
+define double @f(ptr %o) {
+  %a = load ptr, ptr %o
+  %n.slot = getelementptr i8, ptr %o, i64 8
+  %n = load ptr, ptr %n.slot
+  %inner.slot = getelementptr i8, ptr %o, i64 24
+  %inner = load ptr, ptr %inner.slot
+  %b = load ptr, ptr %inner
+  %x = load double, ptr %a
+  %y = load double, ptr %b
+  %s = fadd double %x, %y
+  ret double %s
+}"""
+
+
+def test_each_stated_place_is_an_object_of_its_own():
+    points_to, found, (a, n, inner, b) = masks(FIELDS, PAYLOAD, "a", "n", "inner", "b")
+    assert len({a, n, inner, b}) == 4
+    assert all(mask.bit_count() == 1 for mask in (a, n, inner, b))
+    assert found.layout(a) == found.layout(b) == DOUBLES
+    assert found.layout(n) == INTEGERS
+    assert found.layout(inner) == MemoryType(16, ((0, "ptr"), (8, "i64"))), "without what it leads to"
+    assert points_to.may_overlap(a, b), "the caller may pass one array for both"
+
+
+def test_what_a_single_pointer_leads_to_is_known_by_offset():
+    """A loaded address of fields is the start of an object, so offsets from there are known."""
+    text = """
+    define double @f(ptr %header) {
+      %slot = getelementptr i8, ptr %header, i64 24
+      %o = load ptr, ptr %slot
+      %a = load ptr, ptr %o
+      %n.slot = getelementptr i8, ptr %o, i64 8
+      %n = load ptr, ptr %n.slot
+      %x = load double, ptr %a
+      ret double %x
+    }"""
+    _, found, (a, n) = masks(text, HEADER, "a", "n")
+    assert (found.layout(a), found.layout(n)) == (DOUBLES, INTEGERS)
+    assert a & n == 0
+
+
+def test_items_lead_wherever_they_lie():
+    text = """
+    define double @f(ptr %items, i64 %i) {
+      %slot = getelementptr [2 x double], ptr %items, i64 3
+      %p = load ptr, ptr %slot
+      %other = getelementptr [2 x double], ptr %items, i64 %i
+      %q = load ptr, ptr %other
+      %x = load double, ptr %p
+      ret double %x
+    }"""
+    _, found, (p, q) = masks(text, ITEMS, "p", "q")
+    assert p == q
+    assert found.layout(p) == DOUBLES
+
+
+def test_other_pointers_lead_nowhere():
+    text = """
+    define void @f(ptr %o) {
+      %slot = getelementptr i8, ptr %o, i64 16
+      %p = load ptr, ptr %slot
+      ret void
+    }"""
+    _, _, (p,) = masks(text, PAYLOAD, "p")
+    assert p == 0
+
+
+def test_integers_before_items():
+    payload = Stated(16, ITEMS.fields, pointees=ITEMS.pointees, integer_prefix=24)
+    text = """
+    define double @f(ptr %header, i64 %i) {
+      %slot = getelementptr i8, ptr %header, i64 24
+      %o = load ptr, ptr %slot
+      %first = getelementptr i8, ptr %o, i64 24
+      %place = getelementptr [2 x double], ptr %first, i64 %i
+      %p = load ptr, ptr %place
+      %x = load double, ptr %p
+      ret double %x
+    }"""
+    header = Stated(48, (), pointees=((24, payload),), single=True)
+    _, found, (o, p) = masks(text, header, "o", "p")
+    assert found.layout(o) is None
+    assert found.layout(p) == DOUBLES
+    assert found.prefixes[o.bit_length() - 1] == 24
