@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numba.typed import Dict as TypedDict
 from numba.typed import List as TypedList
 
 import irad
@@ -58,7 +59,8 @@ def check_gradient(
 
     Args:
         f: a Numba function, or a plain one, which is compiled.
-        args: numbers, arrays, records, tuples; copied for every call. Single precision is promoted for the reference;
+        args: numbers, arrays, records, tuples, lists, typed dictionaries; copied for every call. Single precision is
+            promoted for the reference;
             of complex numbers real and imaginary part are varied apart.
         argnums: positions to differentiate by; all that hold floats when not given.
         rtol: relative tolerance to the reference; by default as the narrowest argument allows.
@@ -233,6 +235,11 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
             assert len(found) == len(like), place
             for i, (a, b) in enumerate(zip(found, like, strict=True)):
                 assert_same_structure(a, b, f"entry {i} of {place}")
+        case TypedDict():
+            assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
+            assert list(found) == list(like), place
+            for key in like:
+                assert_same_structure(found[key], like[key], f"value of {key!r} in {place}")
         case np.inexact() if like.dtype in (np.float32, np.complex64):
             assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
         case np.ndarray() | np.generic() if has_leaves(like):
@@ -252,6 +259,8 @@ def _same_to_rounding(a: Any, b: Any) -> bool:
 def _is_single(value: Any) -> bool:
     if isinstance(value, (tuple, list, TypedList)):
         return any(map(_is_single, value))
+    if isinstance(value, TypedDict):
+        return any(map(_is_single, value.values()))
     return isinstance(value, (np.ndarray, np.generic)) and _dtype_is_single(value.dtype)
 
 

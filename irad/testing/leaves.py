@@ -1,8 +1,8 @@
 """The float numbers inside arguments: read as one vector, put back from one, and copies that keep memory as it is.
 
-An argument is a number, an array, a record or array of records, None, a string, a function, or a tuple or list of
-these. Its leaves are its floats in reading order: elements of arrays in C order, fields of records by name, tuples and
-lists left to right.
+An argument is a number, an array, a record or array of records, None, a string, a function, or a tuple, list or typed
+dictionary of these. Its leaves are its floats in reading order: elements of arrays in C order, fields of records by
+name, tuples, lists and values of dictionaries left to right.
 A complex number is two leaves, its real and its imaginary part.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numba.typed import Dict as TypedDict
 from numba.typed import List as TypedList
 from numpy.typing import NDArray
 
@@ -27,6 +28,8 @@ def has_leaves(value: object) -> bool:
     match value:
         case tuple() | list() | TypedList():
             return any(map(has_leaves, value))
+        case TypedDict():
+            return any(map(has_leaves, value.values()))
         case float() | np.floating() | complex() | np.complexfloating():
             return True
         case np.ndarray() | np.void():
@@ -59,6 +62,8 @@ def copy_arguments(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def same_bits(a: Any, b: Any) -> bool:
     """Whether two values of one structure are equal to the bit; NaNs are equal to themselves."""
+    if isinstance(a, TypedDict) and isinstance(b, TypedDict):
+        return list(a) == list(b) and all(same_bits(a[key], b[key]) for key in a)
     if isinstance(a, _SEQUENCES) and isinstance(b, _SEQUENCES):
         return len(a) == len(b) and all(map(same_bits, a, b))
     if isinstance(a, _WITH_BITS) and isinstance(b, _WITH_BITS):
@@ -78,6 +83,9 @@ def _parts(value: object) -> Iterator[Vector]:
         case tuple() | list() | TypedList():
             for entry in value:
                 yield from _parts(entry)
+        case TypedDict():
+            for entry in value.values():
+                yield from _parts(entry)
         case float() | np.floating():
             yield np.array([float(value)])
         case complex() | np.complexfloating():
@@ -95,6 +103,8 @@ def _rebuild(value: Any, rest: Iterator[float]) -> Any:
     match value:
         case list() | TypedList():
             return type(value)([_rebuild(entry, rest) for entry in value])
+        case TypedDict() if len(value) > 0:
+            return _dictionary({key: _rebuild(entry, rest) for key, entry in value.items()})
         case tuple():
             entries = [_rebuild(entry, rest) for entry in value]
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
@@ -149,6 +159,10 @@ def _copy(value: Any, owners: dict[int, _Block]) -> Any:
     match value:
         case list() | TypedList():
             return type(value)([_copy(entry, owners) for entry in value])
+        case TypedDict() if len(value) > 0:
+            return _dictionary({key: _copy(entry, owners) for key, entry in value.items()})
+        case TypedDict():
+            return value.copy()
         case tuple():
             entries = [_copy(entry, owners) for entry in value]
             return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
@@ -162,6 +176,13 @@ def _copy(value: Any, owners: dict[int, _Block]) -> Any:
         case np.void():  # np.void.copy leaves out what lies between the fields
             return np.frombuffer(bytearray(value.tobytes()), value.dtype)[0]
     return value
+
+
+def _dictionary(items: dict[Any, Any]) -> Any:
+    result: Any = TypedDict()
+    for key, value in items.items():
+        result[key] = value
+    return result
 
 
 class _Block:
