@@ -16,13 +16,25 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from llvmlite import ir
 from numba.core import cgutils
 from numba.core.datamodel.packer import ArgPacker
 
 from irad.driver import MemoryType
+from irad.frontend.layouts import (
+    COMPLEX,
+    FLOATS,
+    HEADER_DATA,
+    HEADER_SIZE,
+    bytes_before_items,
+    fields_of_llvm,
+    holds_floats,
+    memory_of_element,
+    target_context,
+    tuple_type,
+)
 from irad.frontend.numba_records import OwnedRecord
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.numba_untyped import types
+from irad.frontend.object_types import Reference, content_of, gradient_of_content, is_object, memory_behind
 from irad.ruleset.memory_type import Data
 
 RETURN_INDEX = 0
@@ -30,15 +42,9 @@ FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
 
 INACTIVE_TYPES: Final[set[Any]] = set()  # types that a user declared to carry no derivative
 
-FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
-COMPLEX = (types.complex64, types.complex128)
-
-# Of what Numba's runtime keeps beside an allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp).
-HEADER_SIZE, HEADER_DATA = 48, 24
-
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
-LIST_DATA = 1  # of a typed list: behind the meminfo
+BEHIND_MEMINFO = 1  # where the data pointer of an instance or a typed container is
 
 
 class LeafKind(enum.Enum):
@@ -50,6 +56,7 @@ class LeafKind(enum.Enum):
     ARRAY = "array"
     RECORD = "record"  # passed by a pointer
     LIST = "list"  # of numbers, reflected or typed; passed by a pointer to a header
+    OBJECT = "object"  # another list, a dictionary or an instance: memory that leads to other memory
 
     @property
     def has_cotangent(self) -> bool:
@@ -64,7 +71,7 @@ class LeafKind(enum.Enum):
     @property
     def has_shadow(self) -> bool:
         """Whether the derivative is a shadow."""
-        return self.has_memory or self is LeafKind.LIST
+        return self.has_memory or self in (LeafKind.LIST, LeafKind.OBJECT)
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,8 @@ class Leaf:
         """LLVM parameter of the pointer to its memory."""
         if self.is_array:
             return self.index + DATA
-        return self.index + LIST_DATA if isinstance(self.type, types.ListType) else self.index
+        behind = types.ListType | types.DictType | types.ClassInstanceType
+        return self.index + BEHIND_MEMINFO if isinstance(self.type, behind) else self.index
 
     @property
     def number(self) -> Any:
@@ -149,7 +157,7 @@ def width_of(numba_type: Any) -> int:
 
 def parameter_types(numba_types: tuple[Any, ...]) -> tuple[Any, ...]:
     """LLVM types of the parameters for values of these types."""
-    found: tuple[Any, ...] = ArgPacker(_context().data_model_manager, numba_types).argument_types
+    found: tuple[Any, ...] = ArgPacker(target_context().data_model_manager, numba_types).argument_types
     return found
 
 
@@ -186,16 +194,7 @@ def kind_of(numba_type: Any) -> LeafKind:
         return LeafKind.RECORD
     if isinstance(numba_type, types.List | types.ListType) and kind_of(numba_type.dtype) is LeafKind.NUMBER:
         return LeafKind.LIST
-    return LeafKind.INERT
-
-
-def holds_floats(element: Any) -> bool:
-    """Whether an array element of this type has parts that carry a derivative."""
-    if isinstance(element, types.Record):
-        return any(holds_floats(field.type) for field in element.fields.values())
-    if isinstance(element, types.NestedArray):
-        return holds_floats(element.dtype)
-    return element in FLOATS or element in COMPLEX
+    return LeafKind.OBJECT if is_object(numba_type) else LeafKind.INERT
 
 
 def arguments_of(function: Callable[..., Any], argument_types: tuple[Any, ...]) -> tuple[Argument, ...]:
@@ -231,6 +230,8 @@ def gradient_type(numba_type: Any, *, keep_arrays: bool = True) -> Any:
             return (
                 numba_type if isinstance(numba_type, types.ListType) else types.List(numba_type.dtype, reflected=True)
             )
+        case LeafKind.OBJECT:
+            return gradient_of_content(content_of(numba_type))
         case _:
             return types.none
 
@@ -240,23 +241,16 @@ def owned_type(return_type: Any) -> Any:
     return OwnedRecord(return_type) if isinstance(return_type, types.Record) else return_type
 
 
-def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
-    """A tuple type with other items; a named tuple stays the same named tuple."""
-    if not isinstance(like, types.BaseNamedTuple):
-        return types.BaseTuple.from_types(items)
-    if items and all(item == items[0] for item in items):
-        return types.NamedUniTuple(items[0], len(items), like.instance_class)
-    return types.NamedTuple(items, like.instance_class)
-
-
 # What code generated by Numba follows no pointer out of: who owns an array, the slot for an exception.
 BOOKKEEPING: Final = MemoryType(8, ())
 
 # --- memory layouts ---------------------------------------------------------------------------------------------------
 
 
-def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
+def memory_of_parameter(leaf: Leaf, offset: int, *, active: bool) -> MemoryType | None:
     """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
+    if leaf.kind is LeafKind.OBJECT and active:
+        return memory_behind(object_of(leaf)) if leaf.index + offset == leaf.data_index else BOOKKEEPING
     if leaf.kind is LeafKind.LIST and isinstance(leaf.type, types.List) and offset == 0:
         return MemoryType(HEADER_SIZE, (), Data(HEADER_DATA, bytes_before_items(leaf.type)))
     if not leaf.has_memory:
@@ -264,74 +258,19 @@ def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
     return memory_of_element(leaf.element) if leaf.index + offset == leaf.data_index else BOOKKEEPING
 
 
-def bytes_before_items(list_type: Any) -> int:
-    """Bytes in the payload of a list before its first item: sizes and a flag."""
-    payload = _context().get_abi_sizeof(_context().get_data_type(types.ListPayload(list_type)))
-    return int(payload) - size_of_element(list_type.dtype)
-
-
-def memory_of_element(element: Any) -> MemoryType | None:
-    """The layout of an array's memory: elements one behind the other."""
-    fields = tuple(_fields_of_element(element, 0))
-    if not fields or any(text == "" for _, text in fields):
-        return None
-    return MemoryType(size_of_element(element), fields)
-
-
-def size_of_element(element: Any) -> int:
-    """Bytes of an array element."""
-    if isinstance(element, types.Record):
-        return int(element.size)
-    if isinstance(element, types.NestedArray):
-        return int(element.nitems) * size_of_element(element.dtype)
-    context = _context()
-    return int(context.get_abi_sizeof(context.get_data_type(element)))
-
-
-def floats_of_element(element: Any) -> list[tuple[int, Any]]:
-    """Offset and LLVM type of each float in an array element."""
-    known = {str(llvm_type): llvm_type for llvm_type in (ir.FloatType(), ir.DoubleType())}
-    return [(offset, known[text]) for offset, text in _fields_of_element(element, 0) if text in known]
-
-
-def _fields_of_element(element: Any, start: int) -> Iterator[tuple[int, str]]:
-    match element:
-        case types.Record():
-            for item in element.fields.values():
-                yield from _fields_of_element(item.type, start + item.offset)
-        case types.NestedArray():
-            for i in range(element.nitems):
-                yield from _fields_of_element(element.dtype, start + i * size_of_element(element.dtype))
-        case _:
-            yield from fields_of_llvm(_context().get_data_type(element), start)
+def object_of(leaf: Leaf) -> Reference:
+    """What an object or list among the arguments holds."""
+    content = content_of(leaf.type)
+    assert isinstance(content, Reference)
+    return content
 
 
 def memory_of_return(return_type: Any) -> MemoryType:
     """The layout of the memory behind the pointer for the return value."""
     llvm_type = return_llvm_type(return_type)
-    return MemoryType(int(_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
+    return MemoryType(int(target_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
 
 
 def return_llvm_type(return_type: Any) -> Any:
     """The type of the memory behind the pointer for the return value."""
-    return _context().data_model_manager[return_type].get_return_type()
-
-
-def fields_of_llvm(llvm_type: Any, start: int) -> Iterator[tuple[int, str]]:
-    """Offset and type text of each scalar of an LLVM type."""
-    target = _context().target_data
-    match llvm_type:
-        case ir.BaseStructType():
-            for i, item in enumerate(llvm_type.elements):
-                yield from fields_of_llvm(item, start + llvm_type.get_element_offset(target, i))
-        case ir.ArrayType():
-            for i in range(llvm_type.count):
-                yield from fields_of_llvm(llvm_type.element, start + i * llvm_type.element.get_abi_size(target))
-        case ir.PointerType():
-            yield start, "ptr"
-        case _:
-            yield start, str(llvm_type)
-
-
-def _context() -> Any:
-    return cpu_target.target_context
+    return target_context().data_model_manager[return_type].get_return_type()

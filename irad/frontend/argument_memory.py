@@ -5,7 +5,7 @@ All code emitted here runs before the primal does, but for what hands results ov
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
 from irad.errors import InternalError, SignatureError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
@@ -21,6 +21,9 @@ from irad.frontend.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of
 from irad.frontend.memory_checks import MemoryChecks, Tracked
 from irad.frontend.numba_records import owned_record
 from irad.frontend.numba_untyped import types
+from irad.frontend.object_memory import ObjectMemory
+from irad.frontend.object_types import gradient_of_content
+from irad.frontend.object_walk import Owner
 from irad.frontend.shadows import (
     MEMINFO_TYPE,
     NO_MEMORY,
@@ -74,6 +77,7 @@ class ArgumentMemory:
         self._held = held
         self._owned = _Owned()
         self._scratch: dict[int, Any] = {}
+        self._objects: ObjectMemory | None = None
         self.tracked = [self._track(argument, leaf, targets) for argument, leaf in derivation.active_memory()]
         MemoryChecks(builder, derivation, flat, self.tracked, self.refuse).run()
         self._allocate()
@@ -105,7 +109,7 @@ class ArgumentMemory:
         owner = self._slot(self._owned.transient)
         with builder.if_then(overlaps_itself(builder, leaf, self.flat), likely=False):
             shape = shape_of(leaf, self.flat)
-            size = builder.mul(self.flat[leaf.index + abi.ITEM_COUNT], _INTP(abi.size_of_element(leaf.type.dtype)))
+            size = builder.mul(self.flat[leaf.index + abi.ITEM_COUNT], _INTP(layouts.size_of_element(leaf.type.dtype)))
             meminfo = self._allocated(size, owner)
             data = builder.bitcast(self.context.nrt.meminfo_data(builder, meminfo), self.flat[leaf.data_index].type)
             strides = self._packed_strides(leaf, shape)
@@ -133,7 +137,7 @@ class ArgumentMemory:
         return slots
 
     def _packed_strides(self, leaf: Leaf, shape: Sequence[Any]) -> list[Any]:
-        strides = [_INTP(abi.size_of_element(leaf.type.dtype))]
+        strides = [_INTP(layouts.size_of_element(leaf.type.dtype))]
         for length in reversed(shape[1:]):
             strides.insert(0, self.builder.mul(strides[0], length))
         return strides
@@ -174,12 +178,85 @@ class ArgumentMemory:
         for tracked in self.tracked:
             if tracked.target is not None and tracked not in automatic:
                 tracked.shadow = self._data_of(tracked)
-        if len(automatic) > 1 and any(t.leaf.data_index in self.derivation.compiled.written for t in automatic):
+        if self.derivation.active_objects():
+            self._allocate_objects(automatic)
+        elif len(automatic) > 1 and self._is_written([t.leaf for t in automatic]):
             self._allocate_joined(automatic)
         else:
             for tracked in automatic:
                 self._allocate_alone(tracked)
+        if not self.derivation.active_objects():
+            self._check_constant_objects()
         self._allocate_scratch()
+
+    def _allocate_objects(self, automatic: Sequence[Tracked]) -> None:
+        """Objects may hold any of the arrays, so these have their shadows in the same buffer."""
+        objects = [leaf for _, leaf in self.derivation.active_objects()]
+        found = self._objects = self._object_memory(objects, automatic)
+        found.survey(self._transient)
+        for tracked in self.tracked:
+            if tracked.target_extent is not None:
+                self.refuse(
+                    found.meets(tracked.target_extent),
+                    f"what is given for the derivative of {tracked.argument} shares memory with an argument",
+                    "give memory of its own",
+                )
+        everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
+        joined = self._is_written((*objects, *(t.leaf for t in automatic)))
+        if self._is_written(everything):
+            self._refuse_mixed(found.place(joined=True))
+        if not joined:
+            found.place(joined=False)
+        found.connect(self._transient)
+        for tracked in automatic:
+            slot = tracked.meminfo = self._slot(self._group_of(tracked))
+            self.context.nrt.incref(self.builder, MEMINFO_TYPE, found.meminfo)
+            self.builder.store(found.meminfo, slot)
+            tracked.shadow = found.shadows[tracked.leaf.data_index]
+
+    def _check_constant_objects(self) -> None:
+        """Constant objects, beside arrays that are differentiated."""
+        active = [*(leaf for _, leaf in self.derivation.active_lists()), *(t.leaf for t in self.tracked)]
+        if self._constant_objects() and active and self._is_written((*self._constant_objects(), *active)):
+            found = self._object_memory((), ())
+            found.survey(self._transient)
+            self._refuse_mixed(found.place(joined=True))
+
+    def _object_memory(self, objects: Sequence[Leaf], automatic: Sequence[Tracked]) -> ObjectMemory:
+        others: list[tuple[Owner, Leaf | Extent]] = [(Owner.NOBODY, leaf) for leaf in self._constant_objects()]
+        others += [(Owner.CALLER, t.extent) for t in self.tracked if t not in automatic]
+        others += [(Owner.CALLER, leaf) for _, leaf in self.derivation.active_lists()]
+        others += [
+            (Owner.NOBODY, extent_of(self.builder, leaf, self.flat))
+            for leaf in self._constant_leaves()
+            if leaf.has_memory
+        ]
+        return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others)
+
+    def _constant_leaves(self) -> list[Leaf]:
+        task = self.derivation.task
+        arguments = [a for a in self.derivation.arguments if task.role_of(a.position) is Role.CONST]
+        return [leaf for argument in arguments for leaf in argument.leaves]
+
+    def _constant_objects(self) -> list[Leaf]:
+        """They may hold lists of numbers; that these are arguments themselves is checked elsewhere."""
+        kinds = (abi.LeafKind.OBJECT, abi.LeafKind.LIST) if self.derivation.active_objects() else (abi.LeafKind.OBJECT,)
+        return [leaf for leaf in self._constant_leaves() if leaf.kind in kinds]
+
+    def _is_written(self, leaves: Sequence[Leaf]) -> bool:
+        """Whether the function may write to the memory of a leaf, or to what it leads to."""
+        return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
+
+    def _refuse_mixed(self, size: Any) -> None:
+        self.refuse(
+            self.builder.icmp_signed("<", size, _INTP(0)),
+            "an argument that is constant, or whose shadow is given, shares memory with what another one leads to, and "
+            "the function may write it",
+            "(a) differentiate both by irad.grad, irad.value_and_grad or irad.vjp or (b) pass a copy",
+        )
+
+    def _transient(self, size: Any) -> Any:
+        return self._allocated(size, self._slot(self._owned.transient))
 
     def _data_of(self, tracked: Tracked) -> Any:
         assert tracked.target is not None
@@ -222,6 +299,7 @@ class ArgumentMemory:
         leaves = {leaf.data_index: leaf for a in self.derivation.arguments for leaf in a.leaves if leaf.has_memory}
         known = {tracked.leaf.data_index for tracked in self.tracked}
         known |= {leaf.data_index for _, leaf in self.derivation.active_lists()}
+        known |= {leaf.data_index for _, leaf in self.derivation.active_objects()}
         for index in self.derivation.compiled.derivative.shadows:
             if index == abi.RETURN_INDEX or index in known:
                 continue
@@ -247,26 +325,41 @@ class ArgumentMemory:
                 return tracked.shadow
         if index in self._lists:
             return self._lists[index].shadow
+        if self._objects is not None and index in self._objects.shadows:
+            return self._objects.shadows[index]
         return self._scratch[index]
 
     def release(self) -> None:
         """Before an exception: drops every reference that this call holds, those of results as well."""
         for value, numba_type in self._held:
             self.context.nrt.decref(self.builder, numba_type, value)
+        self._release_objects(self._drop)
         for slot in (*self._owned.results, *self._owned.transient):
-            self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
+            self._drop(self.builder.load(slot))
+
+    def _drop(self, meminfo: Any) -> None:
+        self.context.nrt.decref(self.builder, MEMINFO_TYPE, meminfo)
+
+    def _release_objects(self, take: Callable[[Any], None]) -> None:
+        if self._objects is not None:
+            self._objects.release(take)
 
     def release_transient(self) -> None:
         """Drops the references that are no results."""
+        self._release_objects(self._drop)
         for slot in self._owned.transient:
             self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
 
     def defer_transient(self, defer: Any, arena: Any) -> None:
         """Leaves the references that are no results to an arena, which drops them when it is deleted."""
-        for slot in self._owned.transient:
-            meminfo = self.builder.load(slot)
+
+        def leave(meminfo: Any) -> None:
             with self.builder.if_then(cgutils.is_not_null(self.builder, meminfo)):
                 self.builder.call(defer, [arena, meminfo])
+
+        self._release_objects(leave)
+        for slot in self._owned.transient:
+            leave(self.builder.load(slot))
 
     def copy_out(self) -> None:
         """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
@@ -324,6 +417,29 @@ class ArgumentMemory:
         found = list_of_block(self.context, self.builder, gradient_type, block, fail)
         self.builder.store(self.context.make_helper(self.builder, gradient_type, found).meminfo, slot)
         return found
+
+    def object_gradients(self) -> dict[int, Any]:
+        """The derivatives of all objects, by their first LLVM parameter: new references."""
+        if self._objects is None:
+            return {}
+
+        def fail() -> None:
+            self.release()
+            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
+
+        notes, found = self._objects.notes(fail), {}
+        for _, leaf in self.derivation.active_objects():
+            content = abi.object_of(leaf)
+            found[leaf.index] = notes.gradient(content)
+            for _, meminfo in self.context.nrt.get_meminfos(
+                self.builder, gradient_of_content(content), found[leaf.index]
+            ):
+                self.builder.store(meminfo, self._slot(self._owned.results))
+        return found
+
+    def object_state(self) -> tuple[Any, ...]:
+        """What a pullback needs of the objects, as arrays of bytes: new references."""
+        return () if self._objects is None else self._objects.state()
 
     def list_shadow(self, leaf: Leaf) -> Any:
         """The shadow of a list as an array of bytes, a new reference."""

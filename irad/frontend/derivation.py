@@ -93,8 +93,22 @@ class Derivation:
         return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_memory]
 
     def active_lists(self) -> list[tuple[Argument, Leaf]]:
-        """The lists in all differentiated arguments, in the order of the LLVM parameters."""
-        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind is LeafKind.LIST]
+        """The lists of numbers in all differentiated arguments, in the order of the LLVM parameters.
+
+        None where there are objects: these may hold such a list, so it is treated as one of them.
+        """
+        return (
+            [] if self.active_objects() else [found for found in self._references() if found[1].kind is LeafKind.LIST]
+        )
+
+    def active_objects(self) -> list[tuple[Argument, Leaf]]:
+        """The objects in all differentiated arguments, in the order of the LLVM parameters."""
+        found = self._references()
+        return found if any(leaf.kind is LeafKind.OBJECT for _, leaf in found) else []
+
+    def _references(self) -> list[tuple[Argument, Leaf]]:
+        kinds = (LeafKind.LIST, LeafKind.OBJECT)
+        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind in kinds]
 
     def _active_leaves(self) -> Iterator[tuple[Argument, Leaf]]:
         for argument in self.arguments:
@@ -167,7 +181,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         for leaf in argument.leaves:
             for offset in range(abi.width_of(leaf.type)):
                 kinds.append(_kind_of(leaf, offset) if active else ParameterKind.CONST)
-                memory.append(abi.memory_of_parameter(leaf, offset))
+                memory.append(abi.memory_of_parameter(leaf, offset, active=active))
     return Request(
         entry=program.entry,
         kinds=tuple(kinds),

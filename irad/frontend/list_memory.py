@@ -21,7 +21,8 @@ from numba.cpython.listobj import ListInstance
 from numba.np.arrayobj import populate_array
 from numba.typed.listobject import new_list
 
-from irad.frontend.abi import HEADER_DATA, Leaf, bytes_before_items, size_of_element
+from irad.frontend.abi import Leaf
+from irad.frontend.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.numba_untyped import types
 
 _INTP = cgutils.intp_t

@@ -17,7 +17,7 @@ from numba.core import cgutils, imputils
 
 from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.errors import SignatureError
-from irad.frontend import abi, seeding
+from irad.frontend import abi, layouts, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.argument_memory import ArgumentMemory, memory_at
@@ -93,7 +93,7 @@ class Cotangents:
             helper.valid = boolean.from_argument(self._builder, self._flat[leaf.index + leaf.float_count])
             return helper._getvalue()
         value, its_type = self._builder.load(self._places[leaf.index]), leaf.number
-        if its_type in abi.COMPLEX and wanted not in abi.COMPLEX:
+        if its_type in layouts.COMPLEX and wanted not in layouts.COMPLEX:
             value, its_type = self._builder.extract_value(value, 0), its_type.underlying_float
         return self._context.cast(self._builder, value, its_type, wanted)
 
@@ -380,10 +380,13 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     if task.returns is Returns.VALUE:
         return sweeps.kept_value()
     caller_arguments = sweeps.derivation.caller_arguments
+    objects = sweeps.memory.object_gradients()
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
         if leaf.kind.has_memory:
             return sweeps.memory.gradient_of(leaf, gradient_type)
+        if leaf.index in objects:
+            return objects[leaf.index]
         if leaf.kind is LeafKind.LIST:
             return sweeps.memory.list_gradient(leaf, gradient_type)
         return sweeps.cotangents.value(leaf, gradient_type)
@@ -464,7 +467,7 @@ def _gradient_type(numba_type: Any, target: Any) -> Any:
         return abi.gradient_type(numba_type)
     if isinstance(numba_type, types.BaseTuple):
         pairs = zip(numba_type.types, target.types, strict=True)
-        return abi.tuple_type(numba_type, tuple(_gradient_type(item, t) for item, t in pairs))
+        return layouts.tuple_type(numba_type, tuple(_gradient_type(item, t) for item, t in pairs))
     return target if abi.kind_of(numba_type) is LeafKind.ARRAY else abi.gradient_type(numba_type)
 
 

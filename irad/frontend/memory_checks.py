@@ -170,6 +170,8 @@ class MemoryChecks:
         lists = [(a, leaf) for a in self.derivation.arguments for leaf in a.leaves if isinstance(leaf.type, kinds)]
         for (left, one), (right, other) in combinations(lists, 2):
             roles = {self.derivation.task.role_of(argument.position) for argument in (left, right)}
+            if self.derivation.active_objects() and Role.CONST not in roles:
+                continue  # they share one shadow
             if roles != {Role.CONST} and self._may_be_written(one, other):
                 self.refuse(
                     self.builder.icmp_unsigned("==", self.flat[one.data_index], self.flat[other.data_index]),

@@ -18,7 +18,7 @@ from numba.core.typed_passes import NativeLowering
 from numba.extending import box, register_model
 from numba.np.numpy_support import as_dtype
 
-from irad.frontend.abi import tuple_type
+from irad.frontend.layouts import tuple_type
 from irad.frontend.numba_untyped import types
 
 _PYTHON_TYPE = "irad_python_type"

@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba.core import callconv, cgutils
 
 from irad.driver import LoopArray
-from irad.frontend import abi
+from irad.frontend import layouts
 from irad.frontend.numba_untyped import types
 
 RAISE = "irad.raise_in_thread"
@@ -71,6 +71,6 @@ def _arrays(wrapper: Any) -> tuple[LoopArray, ...]:
         element = numba_type.dtype if isinstance(numba_type, types.Array) else numba_type
         element = element.type if isinstance(element, types.Optional) else element  # Numba hands over what is inside
         axes = tuple((1 + symbols.index(symbol), stride + axis) for axis, symbol in enumerate(group))
-        found.append(LoopArray(abi.memory_of_element(element), abi.size_of_element(element), axes))
+        found.append(LoopArray(layouts.memory_of_element(element), layouts.size_of_element(element), axes))
         stride += len(group)
     return tuple(found)

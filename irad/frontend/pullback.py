@@ -29,6 +29,7 @@ from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Failure, Sweeps, field_of, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
+from irad.frontend.object_memory import clear_objects, copy_objects
 from irad.frontend.shadows import (
     ALIGNMENT,
     MEMINFO_TYPE,
@@ -140,6 +141,7 @@ def forward_type(derivation: Derivation) -> Any:
         (
             *(_shadow_type(leaf) for _, leaf in derivation.active_memory()),
             *(BLOCK_TYPE for _ in derivation.active_lists()),
+            *((BLOCK_TYPE, BLOCK_TYPE) if derivation.active_objects() else ()),
         )
     )
     return types.Tuple((types.intp, abi.owned_type(derivation.return_type), STATE_TYPE, shadows))
@@ -195,6 +197,7 @@ def emit_forward(
         leaves = [leaf for _, leaf in derivation.active_memory()]
         shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
         shadows += [sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()]
+        shadows += sweeps.memory.object_state()
         items = (
             _INTP(number),
             sweeps.kept_value(),
@@ -236,9 +239,12 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     ]
     count = len(derivation.active_memory())
     arrays, array_types, blocks = arrays[:count], shadows_type.types[:count], arrays[count:]
+    objects = [abi.object_of(leaf) for _, leaf in derivation.active_objects()]
     _clear(context, builder, derivation, return_shadow, arrays, array_types)
-    for (_, leaf), block_array in zip(derivation.active_lists(), blocks, strict=True):
+    for (_, leaf), block_array in zip(derivation.active_lists(), blocks, strict=bool(not objects)):
         clear_block(builder, leaf.type, block_array.data, block_array.nitems)
+    if objects:
+        clear_objects(context, builder, objects, blocks[0].data)
     value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
     _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
     for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
@@ -251,13 +257,20 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
 
     written = derivation.compiled.written
     may_overlap = count > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
-    copies = iter(copy_arrays(context, builder, arrays, array_types, may_overlap, fail))
-    lists = iter(blocks)
+    made: list[Any] = []
+    if objects:
+        moved, made = copy_objects(context, builder, objects, blocks, (arrays, array_types), fail)
+        copies = iter(moved)
+    else:
+        copies = iter(copy_arrays(context, builder, arrays, array_types, may_overlap, fail))
+    lists, instances = iter(blocks), iter(made)
 
     def make(leaf: Leaf, gradient_type: Any) -> Any:
         match leaf.kind:
             case LeafKind.NUMBER | LeafKind.OPTIONAL:
                 return cotangents.value(leaf, gradient_type)
+            case LeafKind.OBJECT | LeafKind.LIST if objects:
+                return next(instances)
             case LeafKind.LIST:
                 return list_of_block(context, builder, gradient_type, next(lists).data, fail)
             case _:

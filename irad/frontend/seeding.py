@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.errors import SignatureError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.numba_untyped import types
 
@@ -41,8 +41,8 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         return
     match abi.kind_of(return_type):
         case LeafKind.NUMBER:
-            is_complex = return_type in abi.COMPLEX
-            good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in abi.COMPLEX)
+            is_complex = return_type in layouts.COMPLEX
+            good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
             wanted = f"a {'complex number' if is_complex else 'float'}, or None"
         case LeafKind.ARRAY:
             good = isinstance(seed_type, types.Array) and (seed_type.dtype, seed_type.ndim) == (
@@ -54,6 +54,8 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
             good, wanted = seed_type == return_type, "a record of the same dtype, or None"
         case LeafKind.LIST:
             good, wanted = False, "None: irad takes no cotangent of a list; return an array of its items"
+        case LeafKind.OBJECT:
+            good, wanted = False, "None: irad takes no cotangent of an object; return the arrays and numbers in it"
         case LeafKind.OPTIONAL:
             good, wanted = False, "None: irad takes no cotangent of a part that may be None"
         case LeafKind.INERT:
@@ -147,7 +149,7 @@ def _add_elements(
 def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
     """Adds each float of the element at ``item`` to that of the element at ``place``."""
     target, source = (builder.bitcast(pointer, cgutils.voidptr_t) for pointer in (place, item))
-    for offset, float_type in abi.floats_of_element(element):
+    for offset, float_type in layouts.floats_of_element(element):
         pointer = float_type.as_pointer()
         to, other = (builder.bitcast(builder.gep(base, [cgutils.intp_t(offset)]), pointer) for base in (target, source))
         total = builder.fadd(builder.load(to, align=1), builder.load(other, align=1))

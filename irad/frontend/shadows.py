@@ -15,7 +15,7 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.numba_untyped import types
 
@@ -55,7 +55,7 @@ def strides_of(leaf: Leaf, flat: Sequence[Any]) -> list[Any]:
 def extent_of(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Extent:
     """The byte extent of an array or record."""
     data = builder.ptrtoint(flat[leaf.data_index], _INTP)
-    item_size = _INTP(abi.size_of_element(leaf.element))
+    item_size = _INTP(layouts.size_of_element(leaf.element))
     if not leaf.is_array:
         return Extent(data, data, builder.add(data, item_size))
     count = flat[leaf.index + abi.ITEM_COUNT]
@@ -92,7 +92,7 @@ def overlaps_itself(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Any:
     extents = list(zip(shape_of(leaf, flat), strides_of(leaf, flat), strict=True))
     verdicts = []
     for i, (length, stride) in enumerate(extents):
-        reach = _INTP(abi.size_of_element(leaf.type.dtype))
+        reach = _INTP(layouts.size_of_element(leaf.type.dtype))
         size = _absolute(builder, stride)
         for j, (other_length, other_stride) in enumerate(extents):
             if i == j:

@@ -6,11 +6,12 @@ import inspect
 from typing import Any
 
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
+from irad.frontend.object_types import unknown_part
 
 
 def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
@@ -61,8 +62,10 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
 def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
     if not _is_refused(leaf):
         return
+    part = unknown_part(leaf.type)
     raise UnsupportedError(
-        f"{argument} of {_name(dispatcher)} is a {leaf.type}, whose gradient irad cannot represent",
+        f"{argument} of {_name(dispatcher)} is a {leaf.type}, whose gradient irad cannot represent"
+        + (f": it holds {part}" if part else ""),
         "(a) pass its floats as arrays or tuples or (b) leave it out of what is differentiated",
         location=location_of(dispatcher.py_func),
     )
@@ -85,8 +88,10 @@ def _may_hold_floats(numba_type: Any) -> bool:
             return _may_hold_floats(numba_type.type)
         case types.ClassInstanceType():
             return any(map(_may_hold_floats, numba_type.struct.values()))
+        case types.StructRef():
+            return any(map(_may_hold_floats, numba_type.field_dict.values()))
         case _:
-            return abi.holds_floats(numba_type)
+            return layouts.holds_floats(numba_type)
 
 
 def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
@@ -105,6 +110,14 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
             "cannot be given a place",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
             "or (c) pass an array",
+            location=location_of(dispatcher.py_func),
+        )
+    if role.has_destination and LeafKind.OBJECT in kinds:
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad takes no shadow of an object: the function "
+            "may change what it leads to",
+            "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return its gradient, or "
+            "(b) irad.Const or (c) pass its arrays",
             location=location_of(dispatcher.py_func),
         )
     if role is Role.SHADOW and any(kind.has_cotangent for kind in kinds):
@@ -166,14 +179,14 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
-    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OPTIONAL)
+    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT, LeafKind.OPTIONAL)
     if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.leaves_of(return_type)):
         raise _not_a_float(dispatcher, return_type)
 
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     leaves = list(abi.leaves_of(return_type))
-    if return_type in abi.COMPLEX:
+    if return_type in layouts.COMPLEX:
         remedy = (
             "(a) return a float, the real part or abs(…) ** 2 for instance, or (b) give the cotangent of the value: "
             "irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…)"
@@ -183,7 +196,7 @@ def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
             "(a) give the cotangent of the value: irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…) "
             "or (b) return one float, a sum for instance"
         )
-        if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in abi.FLOATS:
+        if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in layouts.FLOATS:
             remedy += " or (c) has_aux=True when only the first part is to be differentiated"
     elif return_type == types.none:
         remedy = (

@@ -333,10 +333,12 @@ _TABLE = Dict.empty(types.int64, float64)
 _TABLE[3] = 0.7
 
 
-@feature(DATA, "other containers as arguments", _TABLE, U, outcome=CONSTANT, note="their numbers are constant")
+@feature(DATA, "dictionaries and lists of arrays as arguments", _TABLE, List([X, X[:2] + 1.0]), U)
 @njit
-def container_argument(table, u):
-    return table[3] * u
+def container_arguments(table, values, u):
+    table[4] = table[3] * values[0][1]
+    values.append(values[1] * u)
+    return table[4] * values[2][0]
 
 
 @feature(DATA, "global and closure numbers, arrays (constant)", U, outcome=CONSTANT)
@@ -411,7 +413,7 @@ def made_class(u, x):
     return model.apply(u) + model.weight
 
 
-@feature(NUMBA, "jitclass as argument", Model(0.5, X), U, outcome=CONSTANT, note="its fields are constant")
+@feature(NUMBA, "jitclass as argument", Model(0.5, X), U, note="the gradient by it is a named tuple of its fields'")
 @njit
 def class_argument(model, u):
     return u * model.values[1] + u * model.weight

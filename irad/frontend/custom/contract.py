@@ -12,7 +12,7 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from irad.errors import RuleError
-from irad.frontend import abi
+from irad.frontend import layouts
 from irad.frontend.custom.annotated import ActiveArgument, DuplicatedArgument, annotation_of
 from irad.frontend.numba_untyped import types
 
@@ -83,7 +83,7 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
             "write the rule with augmented_primal and reverse",
         )
     into_number = kind is ActiveArgument
-    zero, part = (0j, _whole) if argument.types[0] in abi.COMPLEX else (0.0, _real)
+    zero, part = (0j, _whole) if argument.types[0] in layouts.COMPLEX else (0.0, _real)
     if cotangent == types.none:
         return _nothing(zero if into_number else None)
     if isinstance(cotangent, types.BaseTuple):
@@ -176,6 +176,6 @@ def _onto(number: Any, shadow: Any) -> Any:
 
 @overload(_onto)
 def _onto_typed(number, shadow):  # type: ignore[no-untyped-def]
-    if shadow.dtype in abi.FLOATS and number in abi.COMPLEX:
+    if shadow.dtype in layouts.FLOATS and number in layouts.COMPLEX:
         return lambda number, shadow: number.real
     return lambda number, shadow: number

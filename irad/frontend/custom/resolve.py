@@ -66,7 +66,7 @@ def _memory(signature: Any) -> Iterator[MemoryType | None]:
     for numba_type in signature.args:
         for leaf in abi.leaves_of(numba_type, index):
             for offset in range(abi.width_of(leaf.type)):
-                yield abi.memory_of_parameter(leaf, offset)
+                yield abi.memory_of_parameter(leaf, offset, active=False)
         index += abi.width_of(numba_type)
 
 

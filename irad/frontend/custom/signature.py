@@ -14,7 +14,7 @@ from numba import typeof
 
 from irad.driver import ParameterKind
 from irad.errors import RuleError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
@@ -98,7 +98,7 @@ def structure(numba_type: Any, leaves: tuple[Leaf, ...], of: Callable[[Leaf], An
 def _structure(numba_type: Any, leaves: Iterator[Leaf], of: Callable[[Leaf], Any]) -> Any:
     if not isinstance(numba_type, types.BaseTuple):
         return of(next(leaves))
-    return abi.tuple_type(numba_type, tuple(_structure(item, leaves, of) for item in numba_type.types))
+    return layouts.tuple_type(numba_type, tuple(_structure(item, leaves, of) for item in numba_type.types))
 
 
 def pointer_index(leaf: Leaf) -> int:

@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from irad.errors import SignatureError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.numba_raw import RawContext
 from irad.frontend.numba_untyped import types
 
@@ -56,7 +56,7 @@ def _stop(context, number):  # type: ignore[no-untyped-def]
         (value,) = values
         if not isinstance(context, RawContext):
             return value
-        if number in abi.COMPLEX:
+        if number in layouts.COMPLEX:
             for part in range(2):
                 stopped = _stopped(builder, builder.extract_value(value, part))
                 value = builder.insert_value(value, stopped, part)
@@ -76,7 +76,7 @@ def _stopped(builder: Any, value: Any) -> Any:
 
 @overload(stop_gradient)
 def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
-    if value in (*abi.FLOATS, *abi.COMPLEX):
+    if value in (*layouts.FLOATS, *layouts.COMPLEX):
         return lambda value: _stop(value)
     if isinstance(value, types.BaseTuple):
         return _of_tuple(value)
@@ -90,7 +90,7 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
 
 
 def _of_array(array: Any) -> Any:
-    if array.dtype not in (*abi.FLOATS, *abi.COMPLEX):
+    if array.dtype not in (*layouts.FLOATS, *layouts.COMPLEX):
         return lambda value: value.copy()
 
     def copied(value):  # type: ignore[no-untyped-def]
