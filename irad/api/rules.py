@@ -15,7 +15,7 @@ from numba.np.numpy_support import from_dtype
 
 from irad.api.jit import jit
 from irad.errors import RuleError
-from irad.frontend import abi
+from irad.frontend import layouts
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
@@ -161,7 +161,7 @@ def inactive_type(T: Any) -> Any:
             found = from_dtype(np.dtype(T))
         except (TypeError, NotImplementedError) as error:
             raise RuleError(f"{T!r} is no type that Numba knows", "give a Numba type, a jitclass or a dtype") from error
-    abi.INACTIVE_TYPES.add(found)
+    layouts.INACTIVE_TYPES.add(found)
     catalogue.changed("")
     return T
 

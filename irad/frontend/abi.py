@@ -25,6 +25,7 @@ from irad.frontend.layouts import (
     FLOATS,
     HEADER_DATA,
     HEADER_SIZE,
+    INACTIVE_TYPES,
     bytes_before_items,
     fields_of_llvm,
     holds_floats,
@@ -39,8 +40,6 @@ from irad.ruleset.memory_type import Data
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
-
-INACTIVE_TYPES: Final[set[Any]] = set()  # types that a user declared to carry no derivative
 
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)

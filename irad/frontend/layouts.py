@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from llvmlite import ir
 
 from irad.driver import MemoryType
 from irad.frontend.numba_untyped import cpu_target, types
+
+INACTIVE_TYPES: Final[set[Any]] = set()  # types that a user declared to carry no derivative
 
 FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
 COMPLEX = (types.complex64, types.complex128)

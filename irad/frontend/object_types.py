@@ -26,6 +26,7 @@ from irad.frontend.layouts import (
     FLOATS,
     HEADER_DATA,
     HEADER_SIZE,
+    INACTIVE_TYPES,
     bytes_before_items,
     fields_of_llvm,
     holds_floats,
@@ -250,6 +251,8 @@ def children(content: Content) -> Iterator[Content]:
 
 def has_derivative(content: Content) -> bool:
     """Whether there are numbers or arrays of numbers in it."""
+    if content.type in INACTIVE_TYPES:
+        return False
     match content:
         case Number():
             return True

@@ -13,7 +13,7 @@ from numba.experimental import jitclass
 import irad
 from irad import rules
 from irad.errors import RuleError
-from irad.frontend import abi
+from irad.frontend import layouts
 from irad.testing.check_gradient import check_gradient
 
 
@@ -294,10 +294,10 @@ def test_an_inactive_array_argument():
 
 @pytest.fixture
 def no_types_left() -> Iterator[None]:
-    before = set(abi.INACTIVE_TYPES)
+    before = set(layouts.INACTIVE_TYPES)
     yield
-    abi.INACTIVE_TYPES.clear()
-    abi.INACTIVE_TYPES.update(before)
+    layouts.INACTIVE_TYPES.clear()
+    layouts.INACTIVE_TYPES.update(before)
 
 
 @pytest.mark.usefixtures("no_types_left")
