@@ -23,9 +23,9 @@ def grad(
 
     The result takes the arguments of ``f`` and returns the derivative with respect to the argument ``argnums``, in that
     argument's structure and dtype: a number for a number, an array for an array, a record for a record, a list for a
-    list, a dictionary for a dictionary, a tuple or named tuple for a tuple, a named tuple for an instance of a class. By
-    a complex number it is d/dRe + i·d/dIm. What has no derivative inside a tuple (an int, a string, None) becomes None.
-    All other arguments are constants.
+    list, a dictionary for a dictionary, a tuple or named tuple for a tuple, a named tuple for an instance of a class.
+    By a complex number it is d/dRe + i·d/dIm. What has no derivative inside a tuple (an int, a string, None) becomes
+    None. All other arguments are constants.
 
     Args:
         f: a function compiled by ``numba.njit`` or ``irad.jit``, or a plain Python function, which is compiled so.
