@@ -52,6 +52,7 @@ from irad.ir.values import (
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.request import MemoryType
+from irad.passes.stated import stated_starts
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
 
@@ -240,7 +241,7 @@ class _Solver:
         for param in self.function.params:
             if isinstance(param.type, PointerType):
                 self.add_parameter(param)
-        self.find_stated_starts()
+        self.bases |= stated_starts(self.function, self.memory)
         for inst in self.function.instructions():
             for operand in inst.operands:
                 if isinstance(operand, GlobalVariable | GlobalAlias | ConstantExpression):
@@ -284,30 +285,6 @@ class _Solver:
             found = self.new_object(ObjectKind.REACHABLE, param)
             self.grow_content(mask, found, offset if holds.single else None)
             self.add_pointees(found, behind, param)
-
-    def find_stated_starts(self) -> None:
-        """Loads of pointers that lead to the start of an object, by what the request says of arguments."""
-        known: dict[Value, MemoryType] = {p: m for p, m in self.memory.items() if m is not None and m.single}
-        pending = [inst for inst in self.function.instructions() if isinstance(inst, Load)]
-        found = bool(known)
-        while found:
-            found = False
-            for load in pending:
-                behind = None if load in known else self.stated_behind(load, known)
-                if behind is not None and behind.single:
-                    known[load] = behind
-                    self.bases.add(load)
-                    found = True
-
-    def stated_behind(self, load: Load, known: Mapping[Value, MemoryType]) -> MemoryType | None:
-        """What the request says of the memory that a loaded pointer leads to."""
-        root = load.operands[0]
-        while isinstance(root, GetElementPtr):
-            root = root.operands[0]
-        if root not in known or not isinstance(load.type, PointerType):
-            return None
-        offset = offset_modulo(load.operands[0], None, self.bases)
-        return None if offset is None else dict(known[root].pointees).get(offset)
 
     def may_matter(self, inst: Instruction) -> bool:
         """Whether an instruction can carry or move a pointer (or its bits)."""
