@@ -137,7 +137,7 @@ def test_a_returned_list_takes_no_cotangent():
 
 
 def test_lists_of_other_things_are_refused_by_name():
-    with pytest.raises(irad.UnsupportedError, match=r"argument 0 \(v\).*it holds a set"):
+    with pytest.raises(irad.UnsupportedError, match=r"argument 0 \(v\).*it holds a reflected set"):
         irad.grad(lambda v: v[0][0] * 1.0)([({1.0}, 2.0)])
     with pytest.raises(irad.SignatureError, match="no derivative"):
         irad.grad(lambda v: v[0] * 1.0)([1, 2])
