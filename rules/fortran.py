@@ -25,15 +25,19 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int, zero
 from irad.rules.elements import Element, Number, element_of
 from irad.rules.lapack_parts import copied, kept_result, shadow_or_null, workspace
-from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, given, kernel
+from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, given, kernel, read_pivots
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext
 
 I1: Final = types.I1
 _I8: Final = types.I8
-_LIBRARIES: Final = (("scipy.linalg.cython_blas.", ""), ("", "_"))
+_BLAS: Final = "scipy.linalg.cython_blas."
+_LAPACK: Final = "scipy.linalg.cython_lapack."
+_LIBRARIES: Final = {"BLAS": ((_BLAS, ""), ("", "_")), "LAPACK": ((_LAPACK, ""), ("", "_"))}
+_OF_BLAS: Final = frozenset({"gemm", "gemv", "ger", "symm", "symv", "syrk", "trmm", "trmv", "trsm", "trsv"})
 _LETTERS: Final = frozenset({"trans", "transa", "transb", "uplo", "side", "diag"})
-_SIZES: Final = frozenset({"m", "n", "k", "lda", "ldb", "ldc", "incx", "incy"})
+_SIZES: Final = frozenset({"m", "n", "k", "nrhs", "lda", "ldb", "ldc", "incx", "incy"})
 _FACTORS: Final = frozenset({"alpha", "beta"})
+_OTHER: Final = frozenset({"ipiv", "info"})
 _PLAIN, _UPPER, _LEFT, _UNIT = (ord(letter) for letter in "nulu")
 
 Shape: TypeAlias = Callable[["Sizes"], Value]
@@ -49,16 +53,17 @@ class Library:
     letter: str
 
     @classmethod
-    def of(cls, symbol: str, routine: str) -> Library:
+    def of(cls, symbol: str, routine: str, collection: str) -> Library:
         """The library of a symbol."""
-        for prefix, suffix in _LIBRARIES:
+        for prefix, suffix in _LIBRARIES[collection]:
             if symbol.startswith(prefix) and symbol.endswith(routine + suffix):
                 return cls(prefix, suffix, symbol[len(prefix)])
         raise AssertionError(symbol)
 
     def symbol(self, routine: str) -> str:
         """Another routine of the same element type."""
-        return f"{self.prefix}{self.letter}{routine}{self.suffix}"
+        prefix = _BLAS if self.prefix == _LAPACK and routine in _OF_BLAS else self.prefix
+        return f"{prefix}{self.letter}{routine}{self.suffix}"
 
     @property
     def element(self) -> Element:
@@ -66,9 +71,9 @@ class Library:
         return element_of(const_int(_I8, ord(self.letter)), self.symbol(""))
 
 
-def symbols(routine: str, letters: str) -> tuple[str, ...]:
+def symbols(routine: str, letters: str, collection: str) -> tuple[str, ...]:
     """A routine in all libraries."""
-    return tuple(Library(*around, letter).symbol(routine) for around in _LIBRARIES for letter in letters)
+    return tuple(Library(*around, letter).symbol(routine) for around in _LIBRARIES[collection] for letter in letters)
 
 
 # ------------------------------------------------------------------------------------------------ sizes and letters
@@ -153,7 +158,8 @@ class Adjoint:
         library: whose routines it calls.
         sizes: letters and sizes.
         factors: values of alpha and beta.
-        arrays: operands by name, `new …` results and `old …` contents of what is overwritten; null if not needed.
+        arrays: operands by name, `new …` results and `old …` contents of what is overwritten, `rows …` exchanged by
+            a factorisation as i64; null if not needed.
         bars: shadows of arrays and factors; null if there is none.
         work: working memory.
         result_bar: the cotangent of the number that the routine returns.
@@ -260,11 +266,12 @@ class Routine:
         parameters: their names.
         output: the array that is written; None if a number is returned.
         shapes: of the arrays.
-        needs: by which operands an array is needed: `c`, `old c` (before the call), `new c` (after it).
+        needs: by which operands an array is needed: `c`, `old c` (before the call), `new c` (after it), `rows ipiv`.
         adjoint: emits the body of the adjoint.
         work: the number of elements of working memory, given sizes and what is active.
         also_written: further outputs.
         letters: element types.
+        collection: "BLAS" or "LAPACK".
     """
 
     name: str
@@ -276,13 +283,16 @@ class Routine:
     work: Work = field(default=lambda sizes, active: None)
     also_written: tuple[str, ...] = ()
     letters: str = "sd"
+    collection: str = "BLAS"
 
     def rule(self, source: str = "") -> CallRule:
         """The rule under all its symbols."""
         written = {self.output, *self.also_written}
         writes = frozenset(i for i, name in enumerate(self.parameters) if name in written)
         effects = Effects(reads=frozenset(range(len(self.parameters))), writes=writes, other=False)
-        return CallRule(symbols(self.name, self.letters), effects, self._reverse, self._forward, source)
+        return CallRule(
+            symbols(self.name, self.letters, self.collection), effects, self._reverse, self._forward, source
+        )
 
     # -------------------------------------------------------------------------------------------- forward
 
@@ -305,7 +315,11 @@ class Routine:
                 kept.append(zero(PTR))
                 continue
             when, _, name = key.rpartition(" ")
-            count, pointer = self.shapes[name](sizes), arguments[name]
+            pointer = arguments[name]
+            if when == "rows":
+                kept.append(_rows(context, sizes["n"], pointer))
+                continue
+            count = self.shapes[name](sizes)
             if when == "new":
                 kept.append(kept_result(context, pointer, element, count))
             elif when == "old" or context.overwritten(pointer):
@@ -327,7 +341,7 @@ class Routine:
                 f"'{call.callee.name}' is called with other arguments than {len(self.parameters)} pointers",
                 f"declare its parameters as pointers: {', '.join(self.parameters)}",
             )
-        return Library.of(call.callee.name or "", self.name)
+        return Library.of(call.callee.name or "", self.name, self.collection)
 
     def _integers(self) -> list[str]:
         return [name for name in self.parameters if name in _LETTERS | _SIZES]
@@ -336,7 +350,7 @@ class Routine:
         return [name for name in self.parameters if name in _FACTORS]
 
     def _differentiable(self) -> list[str]:
-        return [name for name in self.parameters if name not in _LETTERS | _SIZES]
+        return [name for name in self.parameters if name not in _LETTERS | _SIZES | _OTHER]
 
     # -------------------------------------------------------------------------------------------- reverse
 
@@ -369,3 +383,10 @@ class Routine:
         bars = {name: next(rest) for name in self._differentiable()}
         result = Number(k.build, (next(rest),)) if self.output is None else None
         return Adjoint(k, library, Sizes(k.build, sizes), factors, arrays, bars, work, result)
+
+
+def _rows(context: ForwardContext, size: Value, pointer: Value) -> Value:
+    """The row exchanges of a factorisation, on the tape."""
+    rows = context.allocate(context.before.mul(size, const_int(I64, 8)))
+    read_pivots(context.after, size, context.value(pointer), rows)
+    return rows

@@ -79,10 +79,10 @@ def _factorise_reverse(context: ReverseContext, call: CallSite, saved: Sequence[
 
 def _factor_adjoint(context: ReverseContext, element: Element) -> Value:
     parameters = (I64, PTR, I64, PTR, PTR, PTR)
-    return kernel(context.builder.module, "factor_adjoint", element, parameters, _factor_kernel)
+    return kernel(context.builder.module, "factor_adjoint", element, parameters, factor_kernel)
 
 
-def _factor_kernel(k: Kernel, n: Value, factors: Value, lead: Value, pivots: Value, shadow: Value, work: Value) -> None:
+def factor_kernel(k: Kernel, n: Value, factors: Value, lead: Value, pivots: Value, shadow: Value, work: Value) -> None:
     """Ā = P L⁻ᴴ [strictly lower part of Lᴴ L̄ + upper part of Ū Uᴴ] U⁻ᴴ.
 
     Nothing happens where the cotangent is 0 throughout: a singular matrix has factors too.
@@ -145,7 +145,7 @@ def _solve_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Valu
     size, columns, lead_a, lead_b = (context.value(v) for v in (n, nrhs, lda, ldb))
     factors, pivots = (context.value(v) for v in saved[:2])
     parameters = (I64, I64, PTR, I64, PTR, PTR, I64)
-    transposed = kernel(build.module, "solve_adjoint", element, parameters, _solve_kernel)
+    transposed = kernel(build.module, "solve_adjoint", element, parameters, solve_kernel)
     build.call(transposed, [size, columns, factors, lead_a, pivots, context.shadow(b), lead_b])
     if context.is_active(a):
         # What leaves the factors for elsewhere comes first: it is 0 in np.linalg.solve.
@@ -153,12 +153,12 @@ def _solve_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Valu
             _factor_adjoint(context, element),
             [size, factors, lead_a, pivots, context.shadow(a), context.value(saved[3])],
         )
-        outer = kernel(build.module, "subtract_outer", element, (I64, I64, PTR, I64, PTR, PTR, I64), _outer_kernel)
+        outer = kernel(build.module, "subtract_outer", element, (I64, I64, PTR, I64, PTR, PTR, I64), outer_kernel)
         solution = context.value(saved[2])
         build.call(outer, [size, columns, context.shadow(b), lead_b, solution, context.shadow(a), lead_a])
 
 
-def _solve_kernel(
+def solve_kernel(
     k: Kernel, n: Value, columns: Value, factors: Value, lead_a: Value, pivots: Value, shadow: Value, lead_b: Value
 ) -> None:
     """B̄ = A⁻ᴴ X̄ = P L⁻ᴴ U⁻ᴴ X̄."""
@@ -169,7 +169,7 @@ def _solve_kernel(
         exchange_rows(k, n, columns, pivots, bar, backward=True)
 
 
-def _outer_kernel(
+def outer_kernel(
     k: Kernel, n: Value, columns: Value, shadow: Value, lead_b: Value, solution: Value, target: Value, lead_a: Value
 ) -> None:
     """Ā -= B̄ Xᴴ."""
@@ -281,12 +281,12 @@ def _cholesky_reverse(context: ReverseContext, call: CallSite, saved: Sequence[V
     if not context.is_active(a):
         return
     element, build = element_of(kind, "np.linalg.cholesky"), context.builder
-    function = kernel(build.module, "cholesky_adjoint", element, (I64, PTR, I64, PTR, PTR), _cholesky_kernel)
+    function = kernel(build.module, "cholesky_adjoint", element, (I64, PTR, I64, PTR, PTR), cholesky_kernel)
     factor, work = (context.value(v) for v in saved)
     build.call(function, [context.value(n), factor, context.value(lda), context.shadow(a), work])
 
 
-def _cholesky_kernel(k: Kernel, n: Value, factor: Value, lead: Value, shadow: Value, work: Value) -> None:
+def cholesky_kernel(k: Kernel, n: Value, factor: Value, lead: Value, shadow: Value, work: Value) -> None:
     """Ā = S + Sᴴ on the upper triangle (Re S on the diagonal), S = U⁻¹ Φ(U Ūᴴ)ᴴ U⁻ᴴ, Φ: lower part, diagonal halved.
 
     The lower triangle of the shadow stays as it is: LAPACK does not touch that of the matrix, and of the diagonal it

@@ -1,4 +1,4 @@
-"""BLAS reached by address, as programs do it: through the exports of SciPy, and through symbols of a loaded library."""
+"""BLAS and LAPACK reached by address, as programs do it: by exports of SciPy, and by symbols of a loaded library."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from irad.testing.catalogue import Case, Catalogue, floats
 PROGRAMS = Catalogue()
 
 
-def exported(name: str, count: int, result: Any = None) -> Any:
+def exported(name: str, count: int, result: Any = None, module: str = "cython_blas") -> Any:
     """A function pointer as users make it."""
-    address = get_cython_function_address("scipy.linalg.cython_blas", name)
+    address = get_cython_function_address(f"scipy.linalg.{module}", name)
     return ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * count)(address)
 
 
 ddot, dnrm2, dgemm = exported("ddot", 5, ctypes.c_double), exported("dnrm2", 3, ctypes.c_double), exported("dgemm", 13)
 daxpy, dgemv, dtrsm, dsyrk = exported("daxpy", 6), exported("dgemv", 11), exported("dtrsm", 11), exported("dsyrk", 10)
+
+
+dgetrf, dgetrs = exported("dgetrf", 6, module="cython_lapack"), exported("dgetrs", 9, module="cython_lapack")
 
 
 @njit
@@ -84,6 +87,21 @@ def triangular_system(a, b):
     )  # fmt: skip
     a[:] = 0.0
     return x
+
+
+@PROGRAMS.at(floats(3, 3), floats(3))
+@njit
+def factorise_once_and_solve_often(a, b):
+    factors, x = a.T.copy(), b.copy()
+    n, one, pivots, info = whole(3), whole(1), np.zeros(3, np.int32), whole(0)
+    dgetrf(n.ctypes, n.ctypes, factors.ctypes, n.ctypes, pivots.ctypes, info.ctypes)
+    for k in range(3):
+        flag = letter("n" if k else "t")
+        dgetrs(
+            flag.ctypes, n.ctypes, one.ctypes, factors.ctypes, n.ctypes, pivots.ctypes, x.ctypes, n.ctypes, info.ctypes
+        )
+        x *= x
+    return x, factors[0, 0]
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)

@@ -1,4 +1,4 @@
-"""Rules of BLAS by symbol, run for real with every letter, against differences of the routines themselves."""
+"""Rules of BLAS and LAPACK by symbol, run for real with every letter, against differences of the routines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 from numba.extending import get_cython_function_address
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, cython_lapack
 
 from irad.frontend.external import scipy_functions
 from irad.ir import types
@@ -23,10 +23,11 @@ from irad.ir.verifier import verify
 from irad.rules.blas_level1 import RULES as LEVEL_1
 from irad.rules.blas_level2 import RULES as LEVEL_2
 from irad.rules.blas_level3 import RULES as LEVEL_3
+from irad.rules.lapack_symbols import RULES as LAPACK
 from irad.ruleset.interface import CallRule
 from tests.rules.test_blas import DTYPE, Sweep, execute, random_array, rule_of
 
-MODULE = cython_blas.__name__
+BLAS_MODULE, LAPACK_MODULE = cython_blas.__name__, cython_lapack.__name__
 RESULT_BAR = 1.75
 RETURNING = frozenset({"dot", "nrm2", "asum"})
 PARAMETERS = {
@@ -47,6 +48,12 @@ PARAMETERS = {
     "syrk": "uplo trans n k alpha a lda beta c ldc",
     "trmm": "side uplo transa diag m n alpha a lda b ldb",
     "trsm": "side uplo transa diag m n alpha a lda b ldb",
+    "getrf": "m n a lda ipiv info",
+    "getrs": "trans n nrhs a lda ipiv b ldb info",
+    "gesv": "n nrhs a lda ipiv b ldb info",
+    "potrf": "uplo n a lda info",
+    "potrs": "uplo n nrhs a lda b ldb info",
+    "trtrs": "uplo trans diag n nrhs a lda b ldb info",
 }
 Arrays = dict[str, np.ndarray]
 
@@ -56,6 +63,12 @@ def _blas_is_known():
     scipy_functions()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+
+
+def symbol_of(kind: str, routine: str) -> str:
+    """The export of SciPy."""
+    module = LAPACK_MODULE if " info" in PARAMETERS[routine] else BLAS_MODULE
+    return f"{module}.{kind}{routine}"
 
 
 @dataclass
@@ -75,9 +88,11 @@ class Call:
             value = self.given.get(name)
             if isinstance(value, str):
                 found[name] = np.array([ord(value)], np.uint8)
+            elif name == "ipiv":
+                found[name] = np.array([3, 2, 4, 4], np.int32)
             elif name.startswith("ld"):
                 found[name] = np.array([5], np.int32)
-            elif value is not None or name.startswith("inc"):
+            elif value is not None or name.startswith("inc") or name == "info":
                 found[name] = np.array([1 if value is None else value], np.int32)
             elif name in ("alpha", "beta"):
                 found[name] = random_array(kind, 1, seed=index)
@@ -85,15 +100,15 @@ class Call:
                 found[name] = random_array(kind, 14, seed=index)
             else:
                 found[name] = np.asfortranarray(random_array(kind, 5, 4, seed=index))
-        if self.routine in ("trsm", "trsv"):
-            np.fill_diagonal(found["a"], 2.0)
+        if self.routine in ("trsm", "trsv") or symbol_of(kind, self.routine).startswith(LAPACK_MODULE):
+            np.fill_diagonal(found["a"], 6.0 if self.routine == "potrf" else 2.0)
         return found
 
 
 def run(routine: str, kind: str, arrays: Arrays) -> float:
     """The routine itself; returns what it returns."""
     result = {"d": ctypes.c_double, "s": ctypes.c_float}.get(kind) if routine in RETURNING else None
-    address = get_cython_function_address(MODULE, kind + routine)
+    address = get_cython_function_address(*symbol_of(kind, routine).rsplit(".", 1))
     function = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * len(arrays))(address)
     return float(function(*(array.ctypes.data for array in arrays.values())) or 0.0)
 
@@ -143,7 +158,7 @@ def check(call: Call, kind: str, active: Sequence[str] | None = None, *, later: 
 
     shadows = {name: np.array(seeds[name], DTYPE[kind], order="F") for name in active}
     arrays = {name: array.copy(order="F") for name, array in before.items()}
-    reverse(f"{MODULE}.{kind}{call.routine}", call.routine, arrays, shadows, overwrite=list(arrays) if later else ())
+    reverse(symbol_of(kind, call.routine), call.routine, arrays, shadows, overwrite=list(arrays) if later else ())
     for name in active:
         expected = np.zeros(before[name].shape, DTYPE[double])
         for place in np.ndindex(*expected.shape):
@@ -177,6 +192,15 @@ def calls() -> Iterator[Call]:
         yield Call("syrk", {"uplo": uplo, "trans": trans, "n": 4, "k": 3})
     for routine, side, uplo, trans, diag in product(("trmm", "trsm"), "Lr", "uL", "nT", "uN"):
         yield Call(routine, {"side": side, "uplo": uplo, "transa": trans, "diag": diag, "m": 4, "n": 3})
+    yield Call("getrf", {"m": 4, "n": 4})
+    yield Call("gesv", {"n": 4, "nrhs": 3})
+    for trans in "Nt":
+        yield Call("getrs", {"trans": trans, "n": 4, "nrhs": 3})
+    for uplo in "Ul":
+        yield Call("potrf", {"uplo": uplo, "n": 4})
+        yield Call("potrs", {"uplo": uplo, "n": 4, "nrhs": 3})
+    for uplo, trans, diag in product("uL", "Nt", "Un"):
+        yield Call("trtrs", {"uplo": uplo, "trans": trans, "diag": diag, "n": 4, "nrhs": 3})
 
 
 CALLS = tuple(calls())
@@ -216,6 +240,7 @@ def test_complex_vectors(call: Call, kind: str):
         *(("symm", names) for names in ("a c", "b c", "alpha c")),
         *(("dot", names) for names in "xy"),
         *(("axpy", names) for names in ("x y", "alpha y", "y")),
+        *((name, "b") for name in ("gesv", "getrs", "potrs", "trtrs")),
     ],
 )
 def test_some_operands_are_constant(routine: str, active: str):
@@ -246,7 +271,7 @@ def test_nan_in_what_is_overwritten():
     arrays = call.arrays("d")
     arrays["beta"][:], arrays["c"][:] = 0.0, np.nan
     shadows = {name: np.ones_like(arrays[name]) for name in "abc"}
-    reverse(f"{MODULE}.dgemm", "gemm", arrays, shadows)
+    reverse(symbol_of("d", "gemm"), "gemm", arrays, shadows)
     assert all(np.isfinite(shadow).all() for shadow in shadows.values())
     assert not shadows["c"][:4, :3].any()
 
@@ -261,11 +286,22 @@ def test_a_zero_cotangent_stays_zero():
             continue
         shadows = {name: np.zeros_like(arrays[name]) for name in output if arrays[name].dtype == np.float64}
         shadows.pop("beta", None)
-        reverse(f"{MODULE}.d{call.routine}", call.routine, arrays, shadows)
+        reverse(symbol_of("d", call.routine), call.routine, arrays, shadows)
         assert not any(shadow.any() for shadow in shadows.values()), call.routine
 
 
 def test_every_rule_is_tested():
-    rules: list[Any] = [*LEVEL_1, *LEVEL_2, *LEVEL_3]
+    rules: list[Any] = [*LEVEL_1, *LEVEL_2, *LEVEL_3, *LAPACK]
     named = {symbol for rule in rules if isinstance(rule, CallRule) for symbol in rule.symbols}
-    assert {f"{MODULE}.d{routine}" for routine in PARAMETERS} == {s for s in named if s.startswith(f"{MODULE}.d")}
+    assert {symbol_of("d", routine) for routine in PARAMETERS} == {
+        s for s in named if s.startswith("scipy.") and ".d" in s
+    }
+    assert {call.routine for call in CALLS} == set(PARAMETERS)
+
+
+def test_factors_of_a_matrix_that_is_not_square_are_nan():
+    call = Call("getrf", {"m": 4, "n": 3})
+    arrays = call.arrays("d")
+    shadows = {"a": np.ones_like(arrays["a"])}
+    reverse(symbol_of("d", "getrf"), "getrf", arrays, shadows)
+    assert np.isnan(shadows["a"][:4, :3]).all()
