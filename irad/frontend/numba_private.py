@@ -83,6 +83,7 @@ class Shadow:
         """The private target context; made at first use."""
         if self._context is None:
             self._context = RawContext(cpu_target.typing_context, "cpu")
+            self._context.suspended = self.suspended
         return self._context
 
     def forget_callers(self) -> None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 from numba.core import cgutils, codegen, debuginfo, types
+from numba.core.base import _wrap_impl
 from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
 from numba.np.ufunc import dufunc
 
 from irad.backend import equality
 from irad.driver import LoopArray
-from irad.frontend import external, fixups
+from irad.frontend import external, fixups, numba_transforms
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.numba_random import mark_draws
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
@@ -119,6 +121,7 @@ class RawContext(cpu.CPUContext):
     """Numba's CPU target, up to lowering."""
 
     DIBuilder = LineTable
+    suspended: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def init(self) -> None:
         """Called by Numba's constructor."""
@@ -145,7 +148,8 @@ class RawContext(cpu.CPUContext):
         key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
         if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
             self._defns[key] = real_context()._defns[key]
-        lower = super().get_function(fn, sig, _firstcall)
+        stand_in = numba_transforms.lowering(key, sig, self.suspended)
+        lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
         rule = rule_of(fn)
         return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
 
