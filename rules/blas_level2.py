@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.ir.values import Value
+from irad.ir.values import Value, const_int
 from irad.rules.elements import Number, choose
-from irad.rules.fortran import Adjoint, Routine, Sizes, matrix, vector
+from irad.rules.fortran import I1, Adjoint, Routine, Sizes, matrix, vector
 from irad.rules.matrices import NONE, ONE, Matrix, any_nonzero
 from irad.ruleset.interface import Rule
 
@@ -35,21 +35,31 @@ _SQUARE: Final = matrix(lambda sizes: (sizes["n"], sizes["n"]), "lda")
 
 
 def _gemv(r: Adjoint) -> None:
-    """For y ← α op(A) x + β y: Ā += α ȳ xᵀ, or its transpose, x̄ += α op(A)ᵀ ȳ. With m or n = 0 BLAS leaves y."""
+    """For y ← α op(A) x + β y: Ā += conj(α) ȳ xᴴ, x̄ += conj(α) op(A)ᴴ ȳ, and as A is transposed; see `_gemm`.
+
+    With m or n = 0 BLAS leaves y.
+    """
     k, s, alpha, one, y_bar = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0), r.bars["y"]
     a, x = (r.arrays["a"], s["lda"]), (r.arrays["x"], s["incx"])
     length, bar, y = _of_result(s), r.line(y_bar, "incy"), (y_bar, s["incy"])
+    plain, transposed = s.is_plain("trans"), s.is_transposed("trans")
     some = k.build.icmp("sgt", k.smaller(s["m"], s["n"]), NONE)
     with k.when(k.build.and_(some, any_nonzero(k, ONE, length, bar))):
         with r.active("alpha"):
             r.call("gemv", s["trans"], s["m"], s["n"], one, *a, *x, k.nothing, r.work, s["incy"])
             r.add_to_factor("alpha", r.inner(ONE, length, r.line(r.work, "incy"), bar))
         with r.active("a") as shadow:
-            left, right = s.swapped(s.is_plain("trans"), y[0], x[0])
-            steps = s.swapped(s.is_plain("trans"), y[1], x[1])
-            r.call("ger", s["m"], s["n"], alpha, left, steps[0], right, steps[1], shadow, s["lda"])
+            left, right = s.swapped(plain, y[0], x[0])
+            steps = s.swapped(plain, y[1], x[1])
+            factor = r.conjugated_unless(k.build.xor(plain, const_int(I1, 1)), alpha)
+            outer = "gerc" if k.element.is_complex else "ger"
+            with r.conjugated(transposed, s["m"], s["n"], Matrix(shadow, s["lda"])):
+                r.call(outer, s["m"], s["n"], factor, left, steps[0], right, steps[1], shadow, s["lda"])
         with r.active("x") as shadow:
-            r.call("gemv", s.flipped("trans"), s["m"], s["n"], alpha, *a, *y, one, shadow, s["incx"])
+            factor = r.conjugated_unless(transposed, alpha)
+            x_bar = r.line(shadow, "incx")
+            with r.conjugated(transposed, ONE, length, bar), r.conjugated(transposed, ONE, _of_operand(s), x_bar):
+                r.call("gemv", s.flipped("trans"), s["m"], s["n"], factor, *a, *y, one, shadow, s["incx"])
         r.end_output(ONE, length, bar, "y")
 
 
@@ -149,6 +159,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _NEEDED,
         _gemv,
         lambda sizes, active: _OPERANDS["y"](sizes) if active("alpha") else None,
+        letters="sdcz",
     ).rule(),
     Routine(
         "ger",

@@ -37,7 +37,11 @@ def _area(sizes: Sizes) -> Value:
 
 
 def _gemm(r: Adjoint) -> None:
-    """C ← α op(A) op(B) + β C: Ā += α C̄ op(B)ᵀ, B̄ += α op(A)ᵀ C̄, transposed where the operand is."""
+    """C ← α op(A) op(B) + β C: Ā += conj(α) C̄ op(B)ᴴ, B̄ += conj(α) op(A)ᴴ C̄, and as the operands are transposed.
+
+    BLAS has no product with a conjugate that is not transposed too; where one is wanted, what it works on is conjugated
+    in memory for its time: conj(Ā) += α conj(C̄) B is Ā += conj(α) C̄ conj(B).
+    """
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     m, n, inner, c = s["m"], s["n"], s["k"], (r.bars["c"], s["ldc"])
     a, b, bar = (r.arrays["a"], s["lda"]), (r.arrays["b"], s["ldb"]), Matrix(*c)
@@ -46,17 +50,23 @@ def _gemm(r: Adjoint) -> None:
             r.call("gemm", s["transa"], s["transb"], m, n, inner, one, *a, *b, k.nothing, r.work, m)
             r.add_to_factor("alpha", r.inner(m, n, Matrix(r.work, m), bar))
         with r.active("a") as shadow:
-            end = (one, shadow, s["lda"])
+            a_bar, end = Matrix(shadow, s["lda"]), (one, shadow, s["lda"])
             with k.when(s.is_plain("transa")):
-                r.call("gemm", "n", s.flipped("transb"), m, inner, n, alpha, *c, *b, *end)
-            with r.otherwise(s.is_plain("transa")):
-                r.call("gemm", s["transb"], "t", inner, m, n, alpha, *b, *c, *end)
+                conjugates = s.is_transposed("transb")
+                factor = r.conjugated_unless(conjugates, alpha)
+                with r.conjugated(conjugates, m, n, bar), r.conjugated(conjugates, m, inner, a_bar):
+                    r.call("gemm", "n", s.flipped("transb"), m, inner, n, factor, *c, *b, *end)
+            with r.otherwise(s.is_plain("transa")), r.conjugated(s.is_transposed("transa"), inner, m, a_bar):
+                r.call("gemm", s["transb"], "c", inner, m, n, alpha, *b, *c, *end)
         with r.active("b") as shadow:
-            end = (one, shadow, s["ldb"])
+            b_bar, end = Matrix(shadow, s["ldb"]), (one, shadow, s["ldb"])
             with k.when(s.is_plain("transb")):
-                r.call("gemm", s.flipped("transa"), "n", inner, n, m, alpha, *a, *c, *end)
-            with r.otherwise(s.is_plain("transb")):
-                r.call("gemm", "t", s["transa"], n, inner, m, alpha, *c, *a, *end)
+                conjugates = s.is_transposed("transa")
+                factor = r.conjugated_unless(conjugates, alpha)
+                with r.conjugated(conjugates, m, n, bar), r.conjugated(conjugates, inner, n, b_bar):
+                    r.call("gemm", s.flipped("transa"), "n", inner, n, m, factor, *a, *c, *end)
+            with r.otherwise(s.is_plain("transb")), r.conjugated(s.is_transposed("transb"), n, inner, b_bar):
+                r.call("gemm", "c", s["transa"], n, inner, m, alpha, *c, *a, *end)
     r.end_output(m, n, bar, "c")
 
 
@@ -198,6 +208,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _NEEDED,
         _gemm,
         lambda sizes, active: _area(sizes) if active("alpha") else None,
+        letters="sdcz",
     ).rule(),
     Routine("symm", _SYMM, "c", {"a": _SIDE, "b": _B, "c": _C}, _NEEDED, _symm, _room).rule(),
     Routine(

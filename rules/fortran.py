@@ -23,7 +23,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int, zero
-from irad.rules.elements import Element, Number, element_of
+from irad.rules.elements import Element, Number, choose, element_of
 from irad.rules.lapack_parts import copied, kept_result, shadow_or_null, workspace
 from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, given, kernel, read_pivots
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext
@@ -38,7 +38,7 @@ _LETTERS: Final = frozenset({"trans", "transa", "transb", "uplo", "side", "diag"
 _SIZES: Final = frozenset({"m", "n", "k", "nrhs", "lda", "ldb", "ldc", "incx", "incy"})
 _FACTORS: Final = frozenset({"alpha", "beta"})
 _OTHER: Final = frozenset({"ipiv", "info"})
-_PLAIN, _UPPER, _LEFT, _UNIT = (ord(letter) for letter in "nulu")
+_PLAIN, _TRANSPOSED, _UPPER, _LEFT, _UNIT = (ord(letter) for letter in "ntulu")
 
 Shape: TypeAlias = Callable[["Sizes"], Value]
 """The number of elements that an array extends over, from its sizes."""
@@ -93,6 +93,10 @@ class Sizes:
         """Whether a transposition letter says "as it is"."""
         return self._is(name, _PLAIN)
 
+    def is_transposed(self, name: str) -> Value:
+        """Whether it says "transposed", without conjugation."""
+        return self._is(name, _TRANSPOSED)
+
     def is_upper(self) -> Value:
         """Whether the upper triangle counts."""
         return self._is("uplo", _UPPER)
@@ -106,9 +110,9 @@ class Sizes:
         return self._is("diag", _UNIT)
 
     def flipped(self, name: str) -> Value:
-        """The other transposition letter."""
-        transposed, plain = (const_int(_I8, ord(letter)) for letter in "tn")
-        return self.build.select(self.is_plain(name), transposed, plain)
+        """The letter of the adjoint; of a matrix that is only transposed, without the conjugation."""
+        adjoint, plain = (const_int(_I8, ord(letter)) for letter in "cn")
+        return self.build.select(self.is_plain(name), adjoint, plain)
 
     def swapped(self, condition: Value, a: Value, b: Value) -> tuple[Value, Value]:
         """`(a, b)` if the condition holds, else `(b, a)`."""
@@ -185,6 +189,24 @@ class Adjoint:
         """`if not condition:`."""
         with self.k.when(self.k.build.xor(condition, const_int(I1, 1))):
             yield
+
+    @contextmanager
+    def conjugated(self, condition: Value, rows: Value, columns: Value, *matrices: Matrix) -> Iterator[None]:
+        """If the condition holds, complex matrices in memory are their conjugates for what is emitted inside."""
+        self._conjugate(condition, rows, columns, matrices)
+        yield
+        self._conjugate(condition, rows, columns, matrices)
+
+    def _conjugate(self, condition: Value, rows: Value, columns: Value, matrices: Sequence[Matrix]) -> None:
+        k = self.k
+        if k.element.is_complex:
+            for a in matrices:
+                with k.when(condition), k.loop(columns) as j, k.loop(rows) as i:
+                    k.store(k.load(a, i, j).conj(), a, i, j)
+
+    def conjugated_unless(self, condition: Value, factor: Number) -> Number:
+        """A factor, or its conjugate where the condition does not hold."""
+        return choose(condition, factor, factor.conj())
 
     def call(self, routine: str, *arguments: str | Value | Number) -> None:
         """Calls a routine: letters, sizes and numbers are put where pointers can lead to them."""

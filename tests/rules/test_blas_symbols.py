@@ -228,6 +228,22 @@ def test_complex_vectors(call: Call, kind: str):
     check(call, kind, later=True)
 
 
+COMPLEX_CALLS = [
+    *(Call("gemv", {"trans": t, "m": 4, "n": 3, "incx": -2, "incy": 3}) for t in "nTc"),
+    *(Call("gemm", {"transa": x, "transb": y, "m": 4, "n": 3, "k": 2}) for x, y in product("nTc", "NtC")),
+]
+
+
+@pytest.mark.parametrize("call", COMPLEX_CALLS, ids=str)
+def test_complex_products(call: Call):
+    check(call, "z", later=True)
+
+
+@pytest.mark.parametrize("call", COMPLEX_CALLS[::5], ids=str)
+def test_complex_products_in_single_precision(call: Call):
+    check(call, "c", later=True)
+
+
 @pytest.mark.parametrize(
     ("routine", "active"),
     [
