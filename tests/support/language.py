@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numba import float64, literal_unroll, njit, prange, types
 from numba.experimental import jitclass
-from numba.extending import intrinsic, overload, overload_method
+from numba.extending import get_cython_function_address, intrinsic, overload, overload_method
 from numba.typed import Dict, List
 
 from irad.testing.catalogue import floats
@@ -288,6 +288,12 @@ def complex_arguments(z, a):
     return abs(z * a[0]) + np.exp(a * z).sum().imag
 
 
+@feature(DATA, "complex matrices and their factorisations", X[:4].reshape(2, 2) + 0.5j, note="phases of vectors: see limits.md")
+@njit
+def complex_matrices(a):
+    return np.abs(np.linalg.solve(a, a[0])).sum()
+
+
 @feature(DATA, "tuples, homogeneous, with a variable index", (0.5, 0.7, 1.1), 1)
 @njit
 def homogeneous_tuples(t, n):
@@ -495,6 +501,18 @@ _j0.restype, _j0.argtypes = ctypes.c_double, (ctypes.c_double,)
 @njit
 def foreign(u):
     return _j0(u)
+
+
+_dnrm2 = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_void_p] * 3)(
+    get_cython_function_address("scipy.linalg.cython_blas", "dnrm2")
+)
+
+
+@feature(NUMBA, "BLAS and LAPACK by address or symbol", X, note="the routines listed in limits.md; others are refused")
+@njit
+def foreign_blas(x):
+    size, step = np.array([x.size], np.int32), np.array([1], np.int32)
+    return _dnrm2(size.ctypes, x.ctypes, step.ctypes)
 
 
 _external = types.ExternalFunction("my_function", float64(float64))
