@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterator
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
@@ -141,9 +143,23 @@ def _is_header(unit: Unit, item: MemoryObject) -> bool:
 
 def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
     """Active values stored in memory that the caller declared constant: what is read back would have no derivative."""
-    for item in unit.points_to.of(inst.operands[1]):
-        if unit.everything:
-            continue
+    return _stored_error(unit, inst.operands[1])
+
+
+def _written_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
+    """The same where a library function stores them, which read what is active."""
+    activity, points_to, arguments = unit.activity, unit.points_to, call.arguments
+    reads = functools.reduce(operator.or_, (points_to.mask(arguments[i]) for i in effects.reads), 0)
+    if effects.writes_no_floats or not (
+        reads & activity.varied_objects or any(v in activity.varied for v in arguments)
+    ):
+        return None
+    errors = (_stored_error(unit, arguments[i]) for i in sorted(effects.writes))
+    return next((error for error in errors if error is not None), None)
+
+
+def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
+    for item in unit.points_to.of(pointer) if not unit.everything else ():
         if _is_constant_container(unit, item):
             return _stored_in_constant(item, _CONTAINER_REMEDY)
         if _is_constant_memory(unit, item):
@@ -219,7 +235,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return None  # decided with what is really active
     callee = resolve(call, unit.registry)
     if isinstance(callee, CallRule):
-        return _move_error(unit, call, callee.effects)
+        return _written_error(unit, call, callee.effects) or _move_error(unit, call, callee.effects)
     if isinstance(callee, Elementwise):
         return _partial_error(unit, call, callee)
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):

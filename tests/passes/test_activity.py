@@ -161,6 +161,20 @@ def test_constant_memory_that_is_only_written_is_refused_too():
     assert shadowed(text, "sss") == {"argument r", "argument a", "argument log"}
 
 
+def test_constant_memory_that_a_library_function_fills_is_refused():
+    text = """
+    declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+    define i32 @f(ptr noalias %r, ptr %a, ptr %log) {
+      call void @llvm.memcpy.p0.p0.i64(ptr %log, ptr %a, i64 16, i1 false)
+      %x = load double, ptr %log
+      store double %x, ptr %r
+      ret i32 0
+    }"""
+    with pytest.raises(ActivityError, match="passed as constant"):
+        unit_of(text, "ssc")
+    assert shadowed(text, "sss") == {"argument r", "argument a", "argument log"}
+
+
 def test_a_descriptor_in_memory_has_a_shadow_because_it_holds_an_active_pointer():
     text = """
     define i32 @f(ptr noalias %r, ptr %a) {

@@ -25,7 +25,7 @@ def exported(name: str, count: int, result: Any = None, module: str = "cython_bl
 
 
 ddot, dnrm2, dgemm = exported("ddot", 5, ctypes.c_double), exported("dnrm2", 3, ctypes.c_double), exported("dgemm", 13)
-daxpy, dgemv, dtrsm, dsyrk = exported("daxpy", 6), exported("dgemv", 11), exported("dtrsm", 11), exported("dsyrk", 10)
+daxpy, dswap, dtrsm = exported("daxpy", 6), exported("dswap", 5), exported("dtrsm", 11)
 
 
 dgetrf, dgetrs = exported("dgetrf", 6, module="cython_lapack"), exported("dgetrs", 9, module="cython_lapack")
@@ -151,6 +151,20 @@ def rotation(x):
     a, b, c, s = x[:1].copy(), x[1:].copy(), np.zeros(1), np.zeros(1)
     drotg(a.ctypes, b.ctypes, c.ctypes, s.ctypes)
     return c[0]
+
+
+@njit
+def exchanged(x, y):
+    n, one = whole(3), whole(1)
+    dswap(n.ctypes, x.ctypes, one.ctypes, y.ctypes, one.ctypes)
+    return x[0] * y[1] * y[2]
+
+
+def test_a_constant_array_takes_no_active_values():
+    x, y = floats(3), floats(3, seed=1)
+    Case("both", exchanged, (x.copy(), y.copy())).check()
+    with pytest.raises(irad.ActivityError, match="argument 'y', which was passed as constant"):
+        irad.autodiff(irad.Reverse, exchanged, irad.Duplicated(x, np.zeros(3)), irad.Const(y))
 
 
 def test_what_has_no_rule_is_refused_by_name():

@@ -288,7 +288,12 @@ def complex_arguments(z, a):
     return abs(z * a[0]) + np.exp(a * z).sum().imag
 
 
-@feature(DATA, "complex matrices and their factorisations", X[:4].reshape(2, 2) + 0.5j, note="phases of vectors: see limits.md")
+@feature(
+    DATA,
+    "complex matrices and their factorisations",
+    X[:4].reshape(2, 2) + 0.5j,
+    note="phases of vectors: see limits.md",
+)
 @njit
 def complex_matrices(a):
     return np.abs(np.linalg.solve(a, a[0])).sum()
