@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -169,7 +170,7 @@ class _Check:
         single: bool,
     ) -> None:
         self._f, self._args, self._expected = f, args, expected
-        self._same = same_bits if exact else _same_to_rounding
+        self._same = same_bits if exact else partial(_same_to_rounding, single=single)
         self._single = single or any(map(_is_single, (*args, expected.value)))
         self._rtol = rtol if rtol is not None else _RTOL_SINGLE if self._single else _RTOL
         largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
@@ -250,8 +251,8 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
             assert isinstance(found, type(like)), f"{place}: {type(found).__name__} for {type(like).__name__}"
 
 
-def _same_to_rounding(a: Any, b: Any) -> bool:
-    rtol = _PLANS_RTOL_SINGLE if _is_single(b) else _PLANS_RTOL
+def _same_to_rounding(a: Any, b: Any, single: bool) -> bool:
+    rtol = _PLANS_RTOL_SINGLE if single or _is_single(b) else _PLANS_RTOL
     x, y = read_leaves(a), read_leaves(b)
     return x.shape == y.shape and np.allclose(x, y, rtol, rtol * float(np.max(np.abs(y), initial=0.0)), equal_nan=True)
 

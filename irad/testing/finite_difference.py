@@ -16,6 +16,7 @@ _KINK_STEP: Final = 1e-5
 _KINK_STEP_SINGLE: Final = 0.02
 _ROUNDING: Final = 1e-14
 _ROUNDING_SINGLE: Final = 1e-6
+_NOISE_SINGLE: Final = 2e-7
 _SHRINK: Final = 1.6
 _ROWS: Final = 8
 
@@ -33,7 +34,7 @@ def derivative(f: Callable[[float], float], at: float, *, single: bool = False) 
 
     Sweeps from a wide and from narrower first steps: the wide one wins where ``f`` is smooth, the others near kinks and
     ends of its domain. A kink at ``at`` itself is an error of its size. Of a ``single`` function the values are good to
-    single precision only: a kink is looked for with steps in which rounding is not taken for one.
+    single precision only: narrow steps, where values differ by their rounding or not at all, count for little.
 
     Source:
         Ridders 1982, "Accurate computation of F'(x) and F'(x)F''(x)".
@@ -41,8 +42,9 @@ def derivative(f: Callable[[float], float], at: float, *, single: bool = False) 
     scale = max(abs(at), 0.1)
     steps = [*(step * scale for step in _FIRST_STEPS), 0.3 * abs(at)][: 3 if 0 < abs(at) < _FIRST_STEPS[1] else 2]
     best = Estimate(nan, inf)
+    noise = _NOISE_SINGLE * abs(f(at)) if single else 0.0
     for step in steps:
-        best = min(best, _sweep(f, at, step), key=lambda estimate: estimate.error)
+        best = min(best, _sweep(f, at, step, noise), key=lambda estimate: estimate.error)
         if best.error <= 1e-10 * max(1.0, abs(best.value)):
             break
     kink_step = _KINK_STEP_SINGLE if single else _KINK_STEP
@@ -65,7 +67,8 @@ def gradient(f: Callable[[Vector], float], at: Vector, *, single: bool = False) 
     return np.array([e.value for e in estimates]), np.array([e.error for e in estimates])
 
 
-def _sweep(f: Callable[[float], float], at: float, step: float) -> Estimate:
+def _sweep(f: Callable[[float], float], at: float, step: float, noise: float) -> Estimate:
+    """The best of one sweep; ``noise`` is what is wrong with each value of ``f``."""
     best = Estimate(nan, inf)
     previous: list[float] = []
     for row in range(_ROWS):
@@ -74,7 +77,7 @@ def _sweep(f: Callable[[float], float], at: float, step: float) -> Estimate:
         factor = _SHRINK**2
         for k, before in enumerate(previous):
             current.append((current[k] * factor - before) / (factor - 1))
-            error = max(abs(current[-1] - current[k]), abs(current[-1] - before))
+            error = max(abs(current[-1] - current[k]), abs(current[-1] - before)) + noise / width
             if isfinite(error) and error < best.error:
                 best = Estimate(current[-1], error)
             factor *= _SHRINK**2

@@ -89,3 +89,8 @@ def test_rounding_to_single_precision_is_no_kink():
 
 def test_a_kink_of_a_function_in_single_precision_is_found():
     assert derivative(lambda x: float(np.float32(abs(x))), 0.0, single=True).error > 0.5
+
+
+def test_values_that_do_not_change_in_single_precision_say_nothing():
+    estimate = derivative(lambda x: float(np.float32(100.0 + 1e-3 * x)), 1.0, single=True)
+    assert abs(estimate.value - 1e-3) <= estimate.error
