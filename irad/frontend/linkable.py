@@ -73,6 +73,7 @@ class Linkable:
         for function in module.functions:
             if function.name in self.symbols:
                 function.name = self.symbols[function.name]
+                function.linkage = "external"  # LLVM does not link an internal function that nobody calls yet
             elif not function.is_declaration and function.linkage in _VISIBLE:
                 function.linkage = "internal"
         return module
