@@ -279,7 +279,8 @@ def records_that_are_copied(a):
     s = 0.0
     for i in prange(a.size - 1):
         two = a[i : i + 2].copy()
-        s += two[0].x * two[1].y + two[1].z * two[1].z * i
+        t = two[0].x * two[1].y + two[1].z * two[1].z * i
+        s += t + two.size  # the last use: Numba frees an array while records of it are read
     return s
 
 
