@@ -66,9 +66,18 @@ class _Place:
         source = sources[0]
         if isinstance(source, Undef | Poison):
             return None
-        if not self.dominators.value_dominates(source, select):
+        if not self._is_at_hand(source, select):
             return None
         return source if all(self._is_one_value(value, phis) for value in (select.operands[0], source)) else None
+
+    def _is_at_hand(self, value: Value, select: Select) -> bool:
+        """Whether a value may be used by a select: outside of its loops it goes through phis at their exits."""
+        if not isinstance(value, Instruction):
+            return True
+        assert value.block is not None
+        assert select.block is not None
+        loop = self.nest.loop_of(value.block)
+        return self.dominators.value_dominates(value, select) and (loop is None or loop.contains(select.block))
 
     def _is_one_value(self, value: Value, phis: Iterable[Phi]) -> bool:
         """Whether a value stays the same while other values go around through the phis."""

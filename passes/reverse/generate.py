@@ -7,7 +7,7 @@ from irad.ir.builder import Builder
 from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Ret, Store
 from irad.ir.module import Block
-from irad.ir.values import Value
+from irad.ir.values import Parameter, Value
 from irad.passes.callees import resolve
 from irad.passes.forward import Forward, takes_part
 from irad.passes.request import ParameterKind
@@ -106,10 +106,14 @@ def _finish(sweep: Sweep, order: list[Block]) -> None:
     first_out = 2 + unit.variant.result_active
     for index, out in zip(_active_parameters(unit), sweep.function.params[first_out:], strict=True):
         param = unit.function.params[index]
-        slot = sweep.slots.get(param)
-        value: Value = build.load(param.type, slot) if slot is not None else zero_of(param.type)
-        build.store(value, out)
+        build.store(_final_cotangent(sweep, build, param), out)
     build.ret()
+
+
+def _final_cotangent(sweep: Sweep, build: Builder, param: Parameter) -> Value:
+    """What is handed out: 0.0 and not -0.0 where nothing was added."""
+    slot, nothing = sweep.slots.get(param), zero_of(param.type)
+    return nothing if slot is None else sweep.add(build.load(param.type, slot), nothing)
 
 
 def busy_blocks(unit: Unit) -> frozenset[Block]:

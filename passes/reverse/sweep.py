@@ -4,8 +4,9 @@ A value of the forward sweep that the reverse sweep uses is a *need*: a placehol
 which the plan later replaces by a load from the tape or by recomputed code. So nothing is said twice: what is needed is
 what the generator asked for.
 
-Cotangents of values whose uses all lie in their own block are plain SSA values; the others live in stack slots, zero
-between uses, that LLVM turns into registers.
+Cotangents of values whose uses all lie in their own block are plain SSA values; the others live in stack slots, empty
+between uses, that LLVM turns into registers. Empty is -0.0: unlike 0.0 it leaves every number as it is when added, so
+that LLVM sees which cotangents a loop only hands on.
 """
 
 from __future__ import annotations
@@ -151,7 +152,7 @@ class Sweep:
         self.build.store(self.add(self.build.load(primal.type, slot), amount), slot)
 
     def take(self, primal: Value) -> Value | None:
-        """The cotangent of a value, which is zero from then on; None when it is known to be zero."""
+        """The cotangent of a value, whose slot is empty from then on; None when it is known to be zero."""
         if primal not in self.forward.unit.activity.active:
             return None
         if self.is_local(primal):
@@ -161,7 +162,7 @@ class Sweep:
             return None
         slot = self.slot(primal)
         taken = self.build.load(primal.type, slot)
-        self.build.store(zero_of(primal.type), slot)
+        self.build.store(empty(primal.type), slot)
         return taken
 
     def is_carried(self, primal: Value) -> bool:
@@ -179,7 +180,7 @@ class Sweep:
         """The stack slot of a cotangent."""
         found = self.slots.get(primal)
         if found is None:
-            found = self.new_slot(primal.type, zero_of(primal.type))
+            found = self.new_slot(primal.type, empty(primal.type))
             self.slots[primal] = found
         return found
 
@@ -226,6 +227,11 @@ class Sweep:
     def access_align(self, type_: Type) -> int:
         """Alignment assumed of memory accesses: that of a scalar at most, records may be packed: 1."""
         return 1 if not isinstance(type_, FloatType) else min(8, types.alignment_of(type_))
+
+
+def empty(type_: Type) -> Value:
+    """What a slot holds to which nothing has been added."""
+    return const_float(type_, -0.0) if type_ in (types.FLOAT, types.DOUBLE) else zero_of(type_)
 
 
 def zero_of(type_: Type) -> Value:

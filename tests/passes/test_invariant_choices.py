@@ -119,6 +119,16 @@ def test_not_where_the_other_arm_was_chosen_by_another_condition():
     assert select.operands[2] is value(function, "p")
 
 
+def test_values_stay_closed_in_their_loops():
+    """The phi at the exit of a loop has one source, which must not be used outside in its place."""
+    text = LOOP.replace("START", "7").replace("i1 %c, i64 %i, i64 %p", "i1 %c, i64 %i, i64 %i")
+    text = text.replace("  ret i64 %r", "  %chosen = select i1 %c, i64 %r, i64 %n\n  ret i64 %chosen")
+    _, function = parsed(text)
+    select = value(function, "chosen")
+    assert isinstance(select, Select)
+    assert select.operands[1] is value(function, "r")
+
+
 @njit(error_model="numpy")
 def broadcast(a, b, c):
     d = np.exp(a * b) + c
