@@ -22,9 +22,10 @@ from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Loa
 from irad.ir.loops import Loop, LoopNest, innermost_first
 from irad.ir.module import Block
 from irad.ir.trip_count import is_invariant
+from irad.ir.values import GlobalVariable
 from irad.passes.callees import effects_of, resolve
 from irad.passes.effects import written_by
-from irad.passes.objects import PointsTo
+from irad.passes.objects import ObjectKind, PointsTo
 from irad.ruleset.registry import Registry
 
 
@@ -48,7 +49,7 @@ def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, points_to: P
             match inst:
                 case Load() if always and _is_plain(inst):
                     touched = points_to.mask(inst.operands[0])
-                    wanted = bool(touched) and not touched & written
+                    wanted = bool(touched) and not touched & written and not _is_shared(touched, points_to)
                 case GetElementPtr() | Cast():
                     wanted = any(operand in moved for operand in inst.operands)
                 case _:
@@ -77,6 +78,15 @@ def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int
     for index in effects.frees:
         mask |= points_to.mask(inst.arguments[index])
     return points_to.reachable(mask)
+
+
+def _is_shared(mask: int, points_to: PointsTo) -> bool:
+    """Whether code that was not handed a pointer may write there: through a global variable, or behind the scenes."""
+    for item in points_to.members(mask):
+        constant = isinstance(item.value, GlobalVariable) and item.value.constant
+        if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):
+            return True
+    return False
 
 
 def _is_plain(load: Load) -> bool:

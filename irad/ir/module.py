@@ -140,6 +140,7 @@ class Module:
     metadata: dict[int, MetadataNode] = field(default_factory=dict)
     trailer: list[str] = field(default_factory=list)
     _free_number: int = field(default=0, repr=False)
+    _shared_nodes: dict[str, str] = field(default_factory=dict, repr=False)
 
     def declare(self, name: str, type_: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
         """The function of that name; declared on first use.
@@ -170,6 +171,15 @@ class Module:
         while self._free_number in self.metadata:
             self._free_number += 1
         return self._free_number
+
+    def shared_metadata(self, text: str) -> str:
+        """A reference to the node of a text, which is added when it is first asked for."""
+        found = self._shared_nodes.get(text)
+        if found is None:
+            number = self.new_metadata_number()
+            self.metadata[number] = MetadataNode(text, False)
+            found = self._shared_nodes[text] = f"!{number}"
+        return found
 
     def defined_functions(self) -> list[Function]:
         """Functions with a body."""

@@ -1,7 +1,8 @@
 """The adjoint of each instruction that is no call and no terminator.
 
 Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches
-into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does.
+into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells
+LLVM that it rarely applies: where a loop is not vectorised, a predicted branch is cheaper than a comparison in the chain.
 
     z = fadd x, y       x̄ += z̄, ȳ += z̄              z = load p        shadow[p] += z̄
     z = fmul x, y       x̄ += z̄·y, ȳ += z̄·x          store z, p        z̄ += shadow[p]; shadow[p] = 0
@@ -11,6 +12,7 @@ into selects that compute both sides, so a guard in the user's source protects n
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir import types
@@ -35,6 +37,8 @@ from irad.ir.types import FloatType, PointerType, Type, VectorType
 from irad.ir.values import ConstantFloat, Value, const_int
 from irad.passes.parallel.windows import window_of
 from irad.passes.reverse.sweep import Sweep, holds_floats, zero_of
+
+_RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
 
 
 def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
@@ -79,7 +83,10 @@ def unsupported(inst: Instruction) -> UnsupportedError:
 def strong_zero(build: Builder, cotangent: Value, product: Value) -> Value:
     """``product`` where the cotangent is not zero, else zero."""
     zero = zero_of(cotangent.type)
-    return build.select(build.fcmp("oeq", cotangent, zero), zero, product)
+    guarded = build.select(build.fcmp("oeq", cotangent, zero), zero, product)
+    if isinstance(guarded, Select) and isinstance(cotangent.type, FloatType):
+        guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
+    return guarded
 
 
 def scaled(build: Builder, cotangent: Value, factor: Value) -> Value:

@@ -496,3 +496,18 @@ def test_exception_inside_compiled_code_can_be_caught():
 
     assert safe(np.ones(3)) == 2.0
     assert safe(np.full(3, -1.0)) == -1.0
+
+
+@numba.njit
+def added_in_a_loop(x, y, n):
+    s = x * x
+    for _ in range(n):
+        s = s * y + math.sin(y)
+    return s
+
+
+def test_nothing_is_a_positive_zero():
+    """Cotangents start with -0.0, which nobody should see."""
+    _, by_y = irad.grad(added_in_a_loop, argnums=(0, 1))(3.0, 2.0, 0)
+    assert by_y == 0.0
+    assert math.copysign(1.0, by_y) == 1.0

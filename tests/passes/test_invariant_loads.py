@@ -39,8 +39,8 @@ end:
 }"""
 
 
-def hoisted(body: str, latch: str = "loop") -> Function:
-    module, function = parsed(HEAD.replace("BODY", body).replace("LATCH", latch))
+def hoisted(body: str, latch: str = "loop", text: str = HEAD) -> Function:
+    module, function = parsed(text.replace("BODY", body).replace("LATCH", latch))
     memory = {p: DOUBLES if str(p.type) == "ptr" else None for p in function.params}
     cfg = control_flow(function)
     tree = dominators(cfg)
@@ -89,6 +89,19 @@ def test_arguments_may_overlap():
 
 def test_a_load_of_another_address_each_time_stays():
     assert home(hoisted("  %p = getelementptr double, ptr %b, i64 %i\n  %v = load double, ptr %p"), "v") == "loop"
+
+
+def test_a_global_variable_may_be_written_by_any_callee():
+    text = HEAD.replace("declare double @exp", "@state = global double 1.0\ndeclare double @exp")
+    body = "  %v = load double, ptr @state\n  %e = call double @unknown(ptr %b)"
+    assert home(hoisted(body, text=text), "v") == "loop"
+
+
+def test_unknown_memory_may_be_written_by_any_callee():
+    body = """  %u = inttoptr i64 64 to ptr
+  %v = load double, ptr %u
+  %e = call double @unknown(ptr %b)"""
+    assert home(hoisted(body), "v") == "loop"
 
 
 def test_volatile_loads_stay():

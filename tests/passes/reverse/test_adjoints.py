@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from irad.ir.instructions import Binary
+from irad.ir.instructions import Binary, Select
 from tests.passes.units import generated, gradient
 
 
@@ -111,3 +111,13 @@ def test_flags_of_the_primal_are_not_carried_over():
     products = [i for i in made.pair.reverse.instructions() if getattr(i, "opcode", "") == "fmul"]
     assert products
     assert all(i.flags == () for i in products)
+
+
+def test_guards_of_zero_cotangents_are_rarely_taken():
+    """Told so, LLVM makes branches of those that are not vectorised; one node serves all."""
+    made = generated(straight("%p = fmul double %x, %y\n%z = fdiv double %p, %y"), "scs")[0]
+    guards = [inst for inst in made.pair.reverse.instructions() if isinstance(inst, Select)]
+    assert len(guards) > 2
+    [node] = {inst.metadata["prof"] for inst in guards}
+    module = made.unit.module
+    assert module.metadata[int(node[1:])].text == '!{!"branch_weights", i32 1, i32 1000000}'
