@@ -99,7 +99,7 @@ def optimised(text: str, function: Function) -> str:
 def show(title: str, text: str) -> None:
     print(f"---- {title}\n")
     short = re.sub(r"_ZN[\w.]*?(?=\.irad|\")", "energy", text)
-    print(re.sub(r"(, )?!(dbg|alias\.scope|noalias|tbaa) ![0-9]+", "", short), "\n")
+    print(re.sub(r"(, )?!(dbg|alias\.scope|noalias|tbaa|prof) ![0-9]+", "", short), "\n")
 
 
 main()
