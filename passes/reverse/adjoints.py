@@ -2,7 +2,7 @@
 
 Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches
 into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells
-LLVM that it rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a compare in the chain.
+LLVM that it rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison.
 
     z = fadd x, y       x̄ += z̄, ȳ += z̄              z = load p        shadow[p] += z̄
     z = fmul x, y       x̄ += z̄·y, ȳ += z̄·x          store z, p        z̄ += shadow[p]; shadow[p] = 0
