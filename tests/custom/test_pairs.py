@@ -216,6 +216,39 @@ def test_returned_arrays_come_with_their_shadow(with_rule, dtype, size):
     check_gradient(f, np.linspace(0.5, 1.5, size).astype(dtype), dtype(0.9))
 
 
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (0,)])
+def test_a_pullback_through_a_returned_array_runs_again(with_rule, shape):
+    @njit
+    def triple(a):
+        return 3.0 * a, a[:1]
+
+    def augmented(config, a):
+        return AugmentedReturn((3.0 * a.value, a.value[:1]), (np.zeros_like(a.value), a.shadow[:1]), None)
+
+    def reverse(config, cotangent, tape, a):
+        a.shadow[:] += 3.0 * cotangent[0]
+
+    with_rule(triple, augmented, reverse)
+
+    @njit
+    def f(a):
+        b, first = triple(a)
+        return (b * b).sum() + first.sum()
+
+    a = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+    wanted = 18.0 * a
+    wanted[:1] += 1.0
+    _, pullback = irad.vjp(f, a)
+    for _ in range(3):
+        np.testing.assert_allclose(pullback(1.0)[0], wanted, rtol=1e-14)
+    _, pullback = irad.vjp(triple, a)
+    seed = np.ones_like(a), np.full_like(a[:1], 2.0)
+    wanted = np.full_like(a, 3.0)
+    wanted[:1] += 2.0
+    for _ in range(3):
+        np.testing.assert_allclose(pullback(seed)[0], wanted, rtol=1e-14)
+
+
 def test_what_is_constant_reaches_the_rule_as_a_constant(with_rule):
     scale = scaled(with_rule)
 

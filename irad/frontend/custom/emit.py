@@ -189,6 +189,28 @@ def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, 
     return shadow
 
 
+def clear(context: Any, builder: Any, result: Result, shadow: Any) -> None:
+    """Makes the shadows of returned arrays zero again, for the next time that the reverse sweep runs.
+
+    Not those that are shadows of arguments: they are the rule's business, and nobody's memory.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        result: what the primal returns.
+        shadow: what `cotangent` gave.
+    """
+    for leaf in result.arrays:
+        array_type = writable(leaf.type)
+        array = context.make_array(array_type)(context, builder, _extract(builder, shadow, leaf.path))
+        zero = context.get_constant_null(array_type.dtype)
+        with builder.if_then(cgutils.is_not_null(builder, array.meminfo)):
+            shape = cgutils.unpack_tuple(builder, array.shape, array_type.ndim)
+            with cgutils.loop_nest(builder, shape, shape[0].type if shape else cgutils.intp_t) as indices:
+                place = cgutils.get_item_pointer(context, builder, array_type, array, indices, wraparound=False)
+                context.pack_value(builder, array_type.dtype, zero, place)
+
+
 def deliver(
     context: Any,
     builder: Any,

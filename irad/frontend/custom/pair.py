@@ -252,6 +252,13 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         annotated = [argument.numba_type for argument in glue.arguments]
         return types.Tuple([glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
 
+    def clear(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        emit.clear(context, builder, glue.result, values[0])
+        return context.get_dummy_value()
+
+    def define_clear(given: tuple[Any, ...]) -> Any:
+        return types.none(*given), clear
+
     def deliver(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
         result, *pointers = values
         emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, iter(pointers))
@@ -263,13 +270,16 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
 
     source = (
         f"def reverse({', '.join(['frame', *outs])}):\n"
-        f"    result = rule(config(), *restore(frame))\n"
+        f"    kept = restore(frame)\n"
+        f"    result = rule(config(), *kept)\n"
+        f"    clear(kept[0])\n"
         f"    deliver({', '.join(['result', *outs])})\n"
     )
     scope = {
         "rule": rule_dispatcher(glue.rule.part("reverse")),
         "config": make_config(glue.config),
         "restore": glue.define(["frame"], define_restore),
+        "clear": glue.define(["shadow"], define_clear),
         "deliver": glue.define(["result", *outs], define_deliver),
     }
     return _function("reverse", source, scope)
