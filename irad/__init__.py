@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from irad import rules, testing
     from irad.api import (
         Active,
         CheckReport,
@@ -69,10 +70,14 @@ __all__ = [
     "check",
     "grad",
     "jit",
+    "rules",
+    "testing",
     "value_and_grad",
     "value_and_grad_into",
     "vjp",
 ]
+
+_PACKAGES = ("rules", "testing")
 
 
 def _home(name: str) -> str:
@@ -89,6 +94,8 @@ def __getattr__(name: str) -> object:
         return import_module(f"irad.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
+    if name in _PACKAGES:
+        return import_module(f"irad.{name}")
     value: object = getattr(import_module(_home(name)), name)
     globals()[name] = value
     return value

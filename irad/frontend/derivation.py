@@ -18,7 +18,7 @@ from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
-from irad.frontend.custom import catalogue, entry
+from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
@@ -136,6 +136,7 @@ def derivation_of(
         IradError: the program cannot be compiled or differentiated.
     """
     with compiler_lock():
+        packs.load()
         dispatcher = entry.caller_of(dispatcher)
         check_representable(dispatcher.py_func, argument_types)
         caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)

@@ -14,6 +14,7 @@ from irad.errors import InternalError, IradError, UnsupportedProgram
 from irad.frontend import abi
 from irad.frontend.abi import Argument, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.custom import packs
 from irad.frontend.derivation import derivation_of
 from irad.frontend.numba_cpu import load_program
 from irad.frontend.numba_private import compiler_lock
@@ -66,6 +67,7 @@ def _problems(
             yield error
     try:
         with compiler_lock():
+            packs.load()
             returned = load_program(dispatcher, argument_types).signature.return_type
             if good:
                 seed = _seed(arguments, good, returned)

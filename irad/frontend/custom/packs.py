@@ -1,0 +1,104 @@
+"""Rules that other distributions ship: entry points of the group ``irad.rules``, loaded before the first derivative.
+
+Input   the entry points of what is installed. Each names a module, which registers rules when it is imported, or a
+        function in one, which does so when it is called.
+Output  the rules in the catalogue.
+Method  once in a process, in the order of the distributions' names. What was registered before by hand wins over packs;
+        of two packs with a rule for one function the first wins, which is said. A pack that raises is taken out again
+        with all that it registered, which is said; the others are loaded all the same.
+
+So a distribution has rules without depending on irad: nothing imports the module but this.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import fields
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final, TypeAlias
+
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import CustomRule, name_of
+
+GROUP: Final = "irad.rules"
+
+_State: TypeAlias = dict[str, Any]
+_STATE: Final = tuple(field.name for field in fields(CustomRule) if field.name not in ("target", "version"))
+_loaded: Final[list[EntryPoint]] = []
+_begun: Final[list[bool]] = []
+
+
+class PackWarning(UserWarning):
+    """Rules of an installed distribution are not used."""
+
+
+def load() -> None:
+    """Loads all packs, if that has not been done."""
+    if _begun:  # a pack may itself take derivatives while it is imported
+        return
+    _begun.append(True)
+    owners: dict[Any, EntryPoint] = {}
+    for pack in sorted(entry_points(group=GROUP), key=lambda each: (distribution_of(each), each.name)):
+        _load_one(pack, owners)
+
+
+def loaded() -> tuple[str, ...]:
+    """The distributions of which packs were loaded."""
+    return tuple(dict.fromkeys(map(distribution_of, _loaded)))
+
+
+def distribution_of(pack: EntryPoint) -> str:
+    """The name of the distribution that an entry point belongs to."""
+    return pack.dist.name if pack.dist is not None else "?"
+
+
+def _load_one(pack: EntryPoint, owners: dict[Any, EntryPoint]) -> None:
+    before = {rule.target: _state(rule) for rule in catalogue.rules()}
+    try:
+        found = pack.load()
+        if pack.attr:
+            found()
+    except Exception as error:  # whatever a stranger's module raises must not keep others from being differentiated
+        for target in list(_changed(before)):
+            _put_back(target, before)
+        warnings.warn(
+            f"the rules of the distribution {distribution_of(pack)!r} (entry point {pack.name} = {pack.value}) cannot "
+            f"be loaded: {type(error).__name__}: {error}. Functions are differentiated without them; correct, update "
+            f"or uninstall {distribution_of(pack)}",
+            PackWarning,
+            stacklevel=2,
+        )
+        return
+    _loaded.append(pack)
+    for target in list(_changed(before)):
+        if target not in before:
+            owners[target] = pack
+            continue
+        _put_back(target, before)
+        if target in owners:
+            warnings.warn(
+                f"the distributions {distribution_of(owners[target])!r} and {distribution_of(pack)!r} both have a rule "
+                f"for {name_of(target)}; that of {distribution_of(owners[target])!r} is used",
+                PackWarning,
+                stacklevel=2,
+            )
+
+
+def _state(rule: CustomRule) -> _State:
+    state = {name: getattr(rule, name) for name in _STATE}
+    return {name: dict(value) if isinstance(value, dict) else value for name, value in state.items()}
+
+
+def _changed(before: dict[Any, _State]) -> Iterator[Any]:
+    for rule in catalogue.rules():
+        if before.get(rule.target) != _state(rule):
+            yield rule.target
+
+
+def _put_back(target: Any, before: dict[Any, _State]) -> None:
+    catalogue.remove(target)
+    if target in before:
+        rule = catalogue.register(target)
+        for name, value in before[target].items():
+            setattr(rule, name, value)
