@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, imputils
+from numba.core.callconv import RETCODE_EXC
 
 from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.errors import SignatureError
@@ -305,13 +306,21 @@ class Failure:
         place = field_of(builder, arena, PENDING, exception)
         pending = builder.load(place)
         builder.store(cgutils.get_null_value(exception), place)
-        reason = builder.load(field_of(builder, arena, FAILED, _STATUS))
-        return cls(reason, pending, builder.load(field_of(builder, arena, PENDING_CODE, _STATUS)))
+        flag = field_of(builder, arena, FAILED, _STATUS)
+        reason = builder.load(flag)
+        was_raised = builder.icmp_signed("==", reason, _STATUS(RULE_RAISED))
+        builder.store(builder.select(was_raised, _STATUS(0), reason), flag)  # a pullback may run again
+        place = field_of(builder, arena, PENDING_CODE, _STATUS)
+        code = builder.load(place)
+        builder.store(cgutils.get_null_value(_STATUS), place)
+        return cls(reason, pending, code)
 
     def raise_it(self, context: Any, builder: Any) -> None:
         """Ends the function: with the exception of the rule, or because heap or stack were too small."""
         call_conv = context.call_conv
         with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
+            with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):  # by Python: the thread has it
+                call_conv._return_errcode_raw(builder, self.code)
             with builder.if_then(cgutils.is_null(builder, self.pending)):
                 call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
             builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))

@@ -313,6 +313,12 @@ define void @"$reverse"($reverse_parameters) {
 entry:
   %slot = alloca ptr
   %exception = alloca ptr
+  %flags = getelementptr i8, ptr %1, i64 $flag
+  %reason = load i32, ptr %flags
+  %over = icmp eq i32 %reason, $raised
+  br i1 %over, label %done, label %run
+run:
+  store ptr null, ptr %exception
 $seed  %status = call i32 @"$backward"($backward_values)
   %raised = icmp ne i32 %status, 0
   br i1 %raised, label %note, label %done
@@ -432,4 +438,6 @@ def _pair_text(
         seed=seed,
         backward_values=", ".join(backward_values),
         note=_NOTE,
+        flag=FAILED,
+        raised=RULE_RAISED,
     )
