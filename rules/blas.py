@@ -263,7 +263,7 @@ def _effects(reads: tuple[int, ...], writes: int) -> Effects:
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(("numba_xxdot",), _effects((3, 4), 5), _dot_reverse, _dot_forward, _GILES),
-    CallRule(("numba_xxnrm2",), _effects((2,), 4), _norm_reverse, _norm_forward),
+    CallRule(("numba_xxnrm2",), _effects((2,), 4), _norm_reverse, _norm_forward, policy="0 at the origin"),
     CallRule(("numba_xxgemv",), _effects((4, 5, 7, 8, 9), 9), _gemv_reverse, _gemv_forward, _GILES),
     CallRule(("numba_xxgemm",), _effects((6, 7, 9, 11, 12), 12), _gemm_reverse, _gemm_forward, _GILES),
 )

@@ -141,5 +141,6 @@ RULES: Final[tuple[Rule, ...]] = (
         _reverse,
         _forward,
         _GOLUB_PEREYRA,
+        "the rank counts as constant: where it is deficient, the derivative along matrices of the same rank",
     ),
 )

@@ -270,7 +270,9 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
     return Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
 
 
+_POLICY: Final = "deficient rank: infinite or NaN; a column that is zero below the diagonal keeps its sign"
+
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_ez_geqrf",), _effects((3,), (3, 5)), _factorise_reverse, _factorise_forward),
-    CallRule(("numba_ez_xxgqr",), _effects((4, 6), (4,)), _assemble_reverse, _assemble_forward),
+    CallRule(("numba_ez_geqrf",), _effects((3,), (3, 5)), _factorise_reverse, _factorise_forward, "", _POLICY),
+    CallRule(("numba_ez_xxgqr",), _effects((4, 6), (4,)), _assemble_reverse, _assemble_forward, "", _POLICY),
 )

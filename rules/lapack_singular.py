@@ -35,6 +35,10 @@ from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseCon
 _NUMPY: Final = "np.linalg.svd"
 _I8: Final = types.I8
 _GESDD: Final = types.function_type(types.I32, (_I8, _I8, I64, I64, PTR, I64, PTR, PTR, I64, PTR, I64))
+_POLICY: Final = (
+    "equal singular values: NaN if cotangents reach their vectors; of the values, that of the vectors LAPACK finds; of "
+    "single vectors beyond the rank of the thin form: NaN"
+)
 _TOWNSEND: Final = "Townsend 2016, Differentiating the singular value decomposition; Giles 2008"
 
 
@@ -314,5 +318,7 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_ez_gesdd",), _effects((4,), (4, 6, 7, 9)), _decompose_reverse, _decompose_forward, _TOWNSEND),
+    CallRule(
+        ("numba_ez_gesdd",), _effects((4,), (4, 6, 7, 9)), _decompose_reverse, _decompose_forward, _TOWNSEND, _POLICY
+    ),
 )

@@ -45,6 +45,10 @@ from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseCon
 
 _I8: Final = types.I8
 _TRUE: Final = const_int(types.I1, 1)
+_EQUAL: Final = (
+    "equal eigenvalues: NaN if cotangents reach their vectors; of the values, that of the vectors LAPACK finds"
+)
+_DEFECTIVE: Final = _EQUAL + "; no full set of eigenvectors: NaN"
 _GILES: Final = (
     "Giles 2008, Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 )
@@ -457,7 +461,7 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_ez_xxxevd",), _effects((4,), (4, 6)), _symmetric_reverse, _symmetric_forward, _GILES),
-    CallRule(("numba_ez_rgeev",), _effects((4,), (4, 6, 7, 8, 10)), _real_reverse, _real_forward, _GILES),
-    CallRule(("numba_ez_cgeev",), _effects((4,), (4, 6, 7, 9)), _complex_reverse, _complex_forward, _GILES),
+    CallRule(("numba_ez_xxxevd",), _effects((4,), (4, 6)), _symmetric_reverse, _symmetric_forward, _GILES, _EQUAL),
+    CallRule(("numba_ez_rgeev",), _effects((4,), (4, 6, 7, 8, 10)), _real_reverse, _real_forward, _GILES, _DEFECTIVE),
+    CallRule(("numba_ez_cgeev",), _effects((4,), (4, 6, 7, 9)), _complex_reverse, _complex_forward, _GILES, _DEFECTIVE),
 )

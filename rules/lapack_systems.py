@@ -39,6 +39,8 @@ from irad.rules.matrices import (
 )
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
+_SINGULAR: Final = "a singular matrix: what the primal raises; det and slogdet return constants there, derivative 0"
+_INDEFINITE: Final = "not positive definite: the primal raises"
 _GILES: Final = (
     "Giles 2008, Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 )
@@ -319,8 +321,8 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_xgesv",), _effects((3, 6), (3, 5, 6)), _solve_reverse, _solve_forward, _GILES),
-    CallRule((_FACTORISE,), _effects((3,), (3, 5)), _factorise_reverse, _factorise_forward, _LU),
-    CallRule((_INVERT,), _effects((2, 4), (2,)), _invert_reverse, _invert_forward, _GILES),
-    CallRule(("numba_xxpotrf",), _effects((3,), (3,)), _cholesky_reverse, _cholesky_forward, _MURRAY),
+    CallRule(("numba_xgesv",), _effects((3, 6), (3, 5, 6)), _solve_reverse, _solve_forward, _GILES, _SINGULAR),
+    CallRule((_FACTORISE,), _effects((3,), (3, 5)), _factorise_reverse, _factorise_forward, _LU, _SINGULAR),
+    CallRule((_INVERT,), _effects((2, 4), (2,)), _invert_reverse, _invert_forward, _GILES, _SINGULAR),
+    CallRule(("numba_xxpotrf",), _effects((3,), (3,)), _cholesky_reverse, _cholesky_forward, _MURRAY, _INDEFINITE),
 )

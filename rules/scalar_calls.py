@@ -163,6 +163,8 @@ _WRITES_INTEGER: Final = Effects(writes=frozenset({1}), writes_no_floats=True, o
 _WRITES_FLOAT: Final = Effects(writes=frozenset({1}), other=False)
 _POWER_EFFECTS: Final = Effects(reads=frozenset({0, 1}), writes=frozenset({2}), other=False)
 
+_POWER_POLICY: Final = "base 0: 0 by the base unless the exponent is 1, and 0 by the exponent"
+
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(
         ("numba_frexp", "numba_frexpf", "frexp", "frexpf", "__nv_frexp", "__nv_frexpf"),
@@ -171,5 +173,5 @@ RULES: Final[tuple[Rule, ...]] = (
         _frexp_forward,
     ),
     CallRule(("modf", "modff", "__nv_modf", "__nv_modff"), _WRITES_FLOAT, _modf_reverse),
-    CallRule(("numba_cpow", "numba_cpowf"), _POWER_EFFECTS, _power_reverse, _power_forward),
+    CallRule(("numba_cpow", "numba_cpowf"), _POWER_EFFECTS, _power_reverse, _power_forward, policy=_POWER_POLICY),
 )

@@ -255,6 +255,7 @@ class CallRule:
         forward: adds to the forward sweep; returns the values its reverse part gets back, in order.
         reverse: emits the adjoint.
         source: where the formula is from.
+        policy: the convention at singular points, in words, or "".
     """
 
     symbols: tuple[str, ...]
@@ -262,6 +263,7 @@ class CallRule:
     reverse: Reverse
     forward: Forward = save_nothing
     source: str = ""
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""The text of `docs/rules.md`, written from the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from irad.rules import (
+    ALL,
+    blas,
+    elementwise,
+    lapack_least_squares,
+    lapack_reflectors,
+    lapack_singular,
+    lapack_spectra,
+    lapack_systems,
+    scalar_calls,
+    scipy_outputs,
+    scipy_special,
+)
+from irad.ruleset.interface import CallRule, Elementwise, Inactive, PairRule, Rule
+
+PATH: Final = Path(__file__).parents[2] / "docs" / "rules.md"
+
+_HEAD: Final = """# Built-in rules
+
+Every function that has a derivative by hand, or is known to have none. Written by `scripts/make_rules_table.py` from
+the registry, `irad.rules.ALL`, whose every entry is tested (`tests/rules/test_every_rule.py`); do not edit.
+
+Where no source is given, the formula is textbook calculus or the rule moves numbers without computing.
+[contracts.md](contracts.md) has the conventions that hold for all, [limits.md](limits.md) what has no rule.
+"""
+
+_SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
+    ("Scalar functions", elementwise.RULES),
+    ("Functions of scipy.special", (*scipy_special.RULES, *scipy_outputs.RULES)),
+    ("Scalars through memory", scalar_calls.RULES),
+    ("BLAS", blas.RULES),
+    (
+        "LAPACK",
+        (
+            *lapack_systems.RULES,
+            *lapack_reflectors.RULES,
+            *lapack_spectra.RULES,
+            *lapack_singular.RULES,
+            *lapack_least_squares.RULES,
+        ),
+    ),
+)
+
+
+def table() -> str:
+    """The text of the page."""
+    listed = {id(rule) for _, rules in _SECTIONS for rule in rules}
+    rest = [rule for rule in ALL if id(rule) not in listed]
+    moving = [rule for rule in rest if not isinstance(rule, Inactive)]
+    constant = [rule for rule in ALL if isinstance(rule, Inactive)]
+    return "\n".join(
+        (
+            _HEAD,
+            *(_with_derivative(title, rules) for title, rules in _SECTIONS),
+            _with_derivative("Memory and containers", moving),
+            _without(constant),
+        )
+    )
+
+
+def _with_derivative(title: str, rules: Iterable[Rule]) -> str:
+    rows = [_row(rule) for rule in rules if not isinstance(rule, Inactive)]
+    return "\n".join((f"## {title}", "", "| rule | at singular points | source |", "| --- | --- | --- |", *rows, ""))
+
+
+def _row(rule: Rule) -> str:
+    match rule:
+        case Elementwise():
+            refused = [f"by argument {index} refused" for index in sorted(rule.refused)]
+            policy = "; ".join(text for text in (rule.policy, *refused) if text)
+            return f"| `{rule.name}` | {_cell(policy)} | {_cell(rule.source)} |"
+        case CallRule():
+            return f"| {_names(rule.symbols)} | {_cell(rule.policy)} | {_cell(rule.source)} |"
+        case PairRule() | Inactive():
+            raise AssertionError(f"no row for {rule}")
+
+
+def _without(rules: Iterable[Inactive]) -> str:
+    rows = [f"| {_names(rule.symbols)} | {_cell(rule.why)} |" for rule in rules]
+    return "\n".join(("## Without derivative", "", "| functions | why |", "| --- | --- |", *rows, ""))
+
+
+def _names(symbols: tuple[str, ...]) -> str:
+    return ", ".join(f"`{symbol}`" for symbol in symbols)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,127 @@
+"""No rule goes untested: each belongs to a test that takes it from the registry, or to a program that it fires in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from numba import njit
+
+import irad
+from irad.frontend import derivation
+from irad.frontend.custom import catalogue
+from irad.rules import ALL, inactive
+from irad.ruleset.interface import CallRule, Elementwise, Rule
+from irad.ruleset.registry import Registry, describe
+from irad.testing.check_gradient import check_gradient
+from tests.rules import test_elementwise, test_scipy_special
+from tests.rules.programs import PROGRAMS, RuleProgram
+from tests.rules.table import PATH, table
+from tests.rules.test_scipy_special import exported
+
+REGISTRY = Registry.of(*ALL)
+
+# What the parametrised tests of these modules run over.
+TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
+    *test_elementwise.NAMED.values(),
+    *test_scipy_special.SMOOTH,
+    *inactive.RULES,
+)
+
+# Inactive rules outside `rules/inactive.py`, which programs use without a derivative flowing through them.
+WITHOUT_DERIVATIVE = {
+    "NRT_incref": "memory",
+    "NRT_decref": "memory",
+    "irad.arena_defer": "memory",
+    "numba_list_size_address": "plain_list",
+}
+
+
+# Rules without a partial derivative, with the arguments by which there would be one that is not known.
+WITHOUT_PARTIAL = {"gammasgn": frozenset[int](), "elliprd": frozenset({0, 1, 2})}
+EXPORTED = {"elliprd": "__pyx_fuse_1elliprd"}
+
+
+def of_programs() -> list[Rule]:
+    symbols = [*(symbol for program in PROGRAMS for symbol in program.symbols), *WITHOUT_DERIVATIVE]
+    return [rule for rule in (rule_of(symbol) for symbol in symbols) if rule is not None]
+
+
+def without_partial() -> list[Elementwise]:
+    return [rule for rule in ALL if isinstance(rule, Elementwise) and rule.name in WITHOUT_PARTIAL]
+
+
+def calling(function: Any, arity: int) -> Any:
+    """x ↦ function(x…) + x, compiled."""
+    if arity == 1:
+        return njit(lambda x: function(x) + x)
+    return njit(lambda x, y, z: function(x, y, z) + x)
+
+
+def rule_of(symbol: str) -> Rule | None:
+    return REGISTRY.lookup(symbol.replace("*", "p0"))
+
+
+def test_every_rule_has_a_test():
+    tested = {id(rule) for rule in (*TAKEN_FROM_THE_REGISTRY, *of_programs(), *without_partial())}
+    assert [describe(rule) for rule in ALL if id(rule) not in tested] == []
+
+
+@pytest.mark.parametrize("rule", without_partial(), ids=lambda rule: rule.name)
+def test_a_rule_without_partial_is_a_step_function_or_refused(rule: Elementwise):
+    assert rule.partials == (None,) * rule.arity
+    assert rule.refused == WITHOUT_PARTIAL[rule.name]
+    function = exported(EXPORTED.get(rule.name, rule.name), *(test_scipy_special.D,) * rule.arity)
+    if rule.refused:
+        for position in range(rule.arity):
+            with pytest.raises(irad.UnsupportedError, match=rule.name):
+                irad.grad(calling(function, rule.arity), argnums=position)(*[0.3, 0.4, 0.5][: rule.arity])
+    else:
+        assert irad.grad(calling(function, rule.arity))(-1.5) == 1.0
+        assert irad.grad(calling(function, rule.arity))(2.5) == 1.0
+
+
+def test_irad_ships_no_rule_of_the_other_kind():
+    own = [rule.name for rule in catalogue.rules() if "irad" in str(getattr(rule.target, "__module__", ""))]
+    assert own == [], "check it with irad.testing.check_rule, and list it here"
+
+
+def test_every_program_names_rules_that_exist():
+    named = [symbol for program in PROGRAMS for symbol in program.symbols]
+    assert [symbol for symbol in named if not isinstance(rule_of(symbol), CallRule)] == []
+
+
+@pytest.fixture
+def fired(monkeypatch: pytest.MonkeyPatch) -> set[int]:
+    """Indices of the call rules that emitted code for a derivative."""
+    found: set[int] = set()
+
+    def recording(index: int, rule: Rule) -> Rule:
+        if not isinstance(rule, CallRule):
+            return rule
+
+        def forward(*arguments: Any) -> Any:
+            found.add(index)
+            return rule.forward(*arguments)
+
+        def reverse(*arguments: Any) -> None:
+            found.add(index)
+            rule.reverse(*arguments)
+
+        return replace(rule, forward=forward, reverse=reverse)
+
+    registry = Registry.of(*(recording(index, rule) for index, rule in enumerate(ALL)))
+    monkeypatch.setattr(derivation, "_registry", lambda: registry)
+    return found
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_rules_fire_and_the_derivative_is_right(program: RuleProgram, fired: set[int]):
+    check_gradient(program.function, *program.arguments, plans=("default",))
+    missing = [symbol for symbol in program.symbols if not any(ALL[index] is rule_of(symbol) for index in fired)]
+    assert missing == []
+
+
+def test_the_table_in_the_docs_is_current():
+    assert PATH.read_text(encoding="utf-8") == table(), "run scripts/make_rules_table.py"
