@@ -1,0 +1,10 @@
+"""Checks of derivatives and of rules, for irad's own tests and for those of users."""
+
+from __future__ import annotations
+
+from irad.testing.check_gradient import check_gradient
+from irad.testing.check_rule import check_rule
+from irad.testing.reverse_rule import test_reverse
+from irad.testing.rule_fault import Property, RuleFault
+
+__all__ = ["Property", "RuleFault", "check_gradient", "check_rule", "test_reverse"]

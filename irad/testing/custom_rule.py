@@ -1,0 +1,95 @@
+"""``check_custom_rule``: what `test_reverse` checks, for all ways in which arguments take part and both precisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+from irad.errors import ActivityError, IradError, RuleError, SignatureError
+from irad.frontend.custom import catalogue, packs
+from irad.testing.leaves import has_leaves
+from irad.testing.reverse_rule import Checker, callable_in_compiled_code
+from irad.testing.rule_fault import Property, RuleFault
+from irad.testing.rule_programs import call_once
+from irad.testing.rule_trial import Trial, in_precision
+
+
+def check_custom_rule(
+    f: Callable[..., Any],
+    *arguments: Any,
+    single: bool = True,
+    aliasing: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> None:
+    """Checks the rule of a function for every combination of active and constant arguments and return.
+
+    Args:
+        f: a function with a rule.
+        arguments: where to check it.
+        single: check it in single precision as well as in double.
+        aliasing: whether one array may stand for two arguments of the same type.
+        rtol: relative tolerance; by default as the narrowest argument allows.
+        atol: absolute tolerance.
+
+    Raises:
+        RuleFault: a property does not hold.
+        RuleError: there is no rule, or it cannot be compiled.
+    """
+    packs.load()
+    rule = catalogue.find(f)
+    if rule is None or not rule.is_for_reverse:
+        raise RuleError(
+            f"{catalogue.name_of(f)} has no rule for reverse mode",
+            "register one: irad.rules.augmented_primal and irad.rules.reverse",
+            location=catalogue.place_of(f),
+        )
+    if not any(map(has_leaves, arguments)):
+        raise SignatureError(f"{catalogue.name_of(f)} is given no float", "check it where an argument holds floats")
+    function = callable_in_compiled_code(f)
+    program = call_once(function, len(arguments))
+    for is_single in (False, True)[: 1 + single]:
+        values = tuple(in_precision(value, is_single) for value in arguments)
+        for active in _combinations(values):
+            trial = Trial(program, values, active, False, rtol, atol)
+            if all(active[i] for i, value in enumerate(values) if has_leaves(value)):
+                _check_all_active(
+                    f, function, trial, aliasing, Property.PRECISION if is_single else Property.DERIVATIVE
+                )
+            else:
+                _check_some_constant(f, trial)
+            if has_leaves(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
+                _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
+
+
+def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:
+    """What may take part: all at first, then all but one, down to one alone."""
+    positions = [i for i, value in enumerate(values) if has_leaves(value)]
+    for count in range(len(positions), 0, -1):
+        for chosen in combinations(positions, count):
+            yield tuple(i in chosen for i in range(len(values)))
+
+
+def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool, wrong: Property) -> None:
+    checker = Checker(f, trial, wrong)
+    checker.basics()
+    checker.life()
+    checker.live_calls(function)
+    if aliasing:
+        checker.aliases(function)
+    checker.allocation()
+
+
+def _check_some_constant(f: Any, trial: Trial) -> None:
+    checker = Checker(f, trial, Property.ACTIVITY)
+    try:
+        checker.basics()
+        checker.allocation()
+    except ActivityError:  # active values would be stored in a constant array: irad refuses such calls
+        return
+    except RuleFault:
+        raise
+    except IradError as error:
+        what = "a derivative with these arguments"
+        raise RuleFault(Property.ACTIVITY, f, what, "one", error.problem, trial.description) from error

@@ -1,0 +1,79 @@
+"""What can be wrong with a rule, and the error that says which of it is."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Final
+
+from irad.errors import RuleError
+from irad.frontend.custom import catalogue
+
+
+class Property(enum.Enum):
+    """What must hold of a rule."""
+
+    VALUE = "primal value"
+    MUTATION = "mutation of arguments"
+    DERIVATIVE = "derivative"
+    ZEROING = "shadow of overwritten memory"
+    ACCUMULATION = "accumulation"
+    ACTIVITY = "activity"
+    PRECISION = "precision"
+    REUSE = "re-use"
+    CHANGED = "arguments that change after the call"
+    LIVE_CALLS = "several live calls"
+    ALIASING = "aliasing"
+    ALLOCATION = "allocation balance"
+
+
+_REMEDIES: Final = {
+    Property.VALUE: "return from the augmented primal what the function returns",
+    Property.MUTATION: "leave every argument as the function leaves it; work on a copy: x.value.copy()",
+    Property.DERIVATIVE: "correct the reverse",
+    Property.ZEROING: "leave in the shadow the cotangent of the old content: zero, where that had no influence",
+    Property.ACCUMULATION: "add to shadows, x.shadow[...] += …; do not assign",
+    Property.ACTIVITY: "ask is_active(x) for each argument before its shadow or its cotangent is computed",
+    Property.PRECISION: "compute in the precision of the arguments",
+    Property.REUSE: "change neither the tape nor what it leads to in the reverse: a pullback may run again",
+    Property.CHANGED: "keep a copy where config.overwritten[i] is true: the argument may change before the reverse",
+    Property.LIVE_CALLS: "put what the reverse needs on the tape: memory outside it is shared by all calls",
+    Property.ALIASING: "take into account that two arguments may be one array: add into shadows, read before writing",
+    Property.ALLOCATION: "release what the rule allocates by other means than Numba's objects",
+}
+_OF_FORWARD: Final = (Property.VALUE, Property.MUTATION, Property.CHANGED)
+
+
+class RuleFault(RuleError):
+    """A rule does not have a property that it must have.
+
+    Attributes:
+        property: which.
+        expected: what it should have given.
+        got: what it gave.
+    """
+
+    def __init__(
+        self,
+        fault: Property,
+        f: Any,
+        what: str,
+        expected: object,
+        got: object,
+        case: str,
+        in_reverse: bool | None = None,
+    ) -> None:
+        self.property, self.expected, self.got = fault, expected, got
+        super().__init__(
+            f"the rule of {catalogue.name_of(f)} fails in {fault.value}: {what}: expected {expected}, got {got}",
+            _REMEDIES[fault],
+            location=catalogue.place_of(_culprit(f, fault not in _OF_FORWARD if in_reverse is None else in_reverse)),
+            detail=case,
+        )
+
+
+def _culprit(f: Any, in_reverse: bool) -> Any:
+    """The function of the rule in which a fault shows."""
+    rule = catalogue.find(f)
+    if rule is None or not rule.parts:
+        return f
+    return rule.parts.get("reverse" if in_reverse else "augmented_primal") or next(iter(rule.parts.values()))

@@ -1,0 +1,81 @@
+"""Programs that call a function under test: once, with one array twice, three times before anything is reversed.
+
+Each is compiled by Numba, so the plain program is a reference, and its derivative uses the rule of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numba
+import numpy as np
+from numba.core import types
+from numba.extending import overload
+
+LIVE_CALLS: Final = 3
+
+
+def call_once(f: Callable[..., Any], arity: int) -> Callable[..., Any]:
+    """A program that calls ``f`` and returns what it returns."""
+    listing = ", ".join(f"x{i}" for i in range(arity))
+    return _program(f"def call({listing}):\n    return f({listing})\n", "call", {"f": f})
+
+
+def call_with_one_twice(f: Callable[..., Any], arity: int, first: int, second: int) -> Callable[..., Any]:
+    """A program without the parameter ``second``, in whose place it hands on ``first``."""
+    parameters = ", ".join(f"x{i}" for i in range(arity) if i != second)
+    listing = ", ".join(f"x{first if i == second else i}" for i in range(arity))
+    return _program(f"def call({parameters}):\n    return f({listing})\n", "call", {"f": f})
+
+
+def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
+    """A program of (packs, weights, further arguments…): the weighed sum of the values of three calls.
+
+    Args:
+        f: the function.
+        in_packs: which arguments differ from call to call and come in packs, one for each call.
+        has_value: whether ``f`` returns something to be weighed.
+    """
+    rest = [f"x{i}" for i, packed in enumerate(in_packs) if not packed]
+    places = iter(range(len(in_packs)))
+    listing = ", ".join(f"pack[{next(places)}]" if packed else f"x{i}" for i, packed in enumerate(in_packs))
+    call = f"total += weigh(weights[i], f({listing}))" if has_value else f"f({listing})"
+    source = (
+        f"def call({', '.join(['packs', 'weights', *rest])}):\n"
+        f"    total = 0.0\n"
+        f"    for i in range(len(packs)):\n"
+        f"        pack = packs[i]\n"
+        f"        {call}\n"
+        f"    return {'total' if has_value else None}\n"
+    )
+    return _program(source, "call", {"f": f, "weigh": weigh})
+
+
+def _program(source: str, name: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    exec(compile(source, "<irad.testing>", "exec"), scope)
+    return numba.njit(scope[name])
+
+
+def weigh(weights: Any, value: Any) -> Any:
+    """The sum of all floats in a value times their weights, in compiled code."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(weigh)
+def _weigh_typed(weights, value):  # type: ignore[no-untyped-def]
+    if isinstance(weights, types.NoneType):
+        return lambda weights, value: 0.0
+    if isinstance(value, types.BaseTuple):
+        terms = [f"weigh(weights[{i}], value[{i}])" for i in range(len(value))]
+        source = f"def weighed(weights, value):\n    return {' + '.join(['0.0', *terms])}\n"
+        scope: dict[str, Any] = {"weigh": weigh}
+        exec(compile(source, "<irad.testing>", "exec"), scope)
+        return scope["weighed"]
+    if isinstance(value, types.Array):
+        if isinstance(value.dtype, types.Complex):
+            return lambda weights, value: (np.conj(weights) * value).sum().real
+        return lambda weights, value: (weights * value).sum()
+    if isinstance(value, types.Complex):
+        return lambda weights, value: (np.conj(weights) * value).real
+    return lambda weights, value: weights * value
