@@ -35,6 +35,7 @@ from irad.rules import (
 from irad.ruleset.interface import Rule
 
 if TYPE_CHECKING:
+    from irad.api.foreign import import_rule
     from irad.api.rules import (
         AugmentedReturn,
         RuleConfig,
@@ -62,6 +63,7 @@ __all__ = [
     "easy_rule",
     "forward",
     "ignore_derivatives",
+    "import_rule",
     "inactive",
     "inactive_arg",
     "inactive_type",
@@ -102,6 +104,7 @@ ALL: Final[tuple[Rule, ...]] = (
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'irad.rules' has no attribute {name!r}")
-    value: object = getattr(import_module("irad.api.rules"), name)
+    home = "irad.api.foreign" if name == "import_rule" else "irad.api.rules"
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value

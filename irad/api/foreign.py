@@ -1,0 +1,65 @@
+"""``import_rule``: a rule that is Python code, of ChainRules' form or of another library for derivatives.
+
+Everything here is also a name of ``irad.rules``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from irad.errors import RuleError, SignatureError
+from irad.frontend.custom import catalogue
+from irad.frontend.foreign import autograd_rules, jax_rules, torch_rules
+from irad.frontend.foreign.closures import Foreign
+from irad.frontend.foreign.rule import make_callable, make_rule, parameters_of
+
+__all__ = ["import_rule"]
+
+_LIBRARIES = (jax_rules, torch_rules, autograd_rules)
+
+
+def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any = None) -> Any:
+    """Gives a function a rule that is Python code; it runs in the interpreter, slower than a rule that Numba compiles.
+
+    Args:
+        f: a function that compiled code can call, whose derivative alone is Python's. Or one that Numba cannot compile:
+            then its value needs ``returns``. Or what another library differentiates, which brings its rule: a
+            ``jax.custom_vjp`` function (any other function of JAX too, if it is given with ``jax.jit``), a subclass of
+            ``torch.autograd.Function``, a primitive of autograd. It must not write to its arguments, which are numbers
+            and arrays.
+        rule: takes the arguments of ``f`` and returns ``(value, pullback)``; ``pullback`` takes the cotangent of the
+            value and returns a tuple with the cotangent of each argument, None where there is none. It may be called
+            more than once. Arrays that are passed belong to the rule.
+        returns: the type of the value: one of Numba's types, its name, or a function from the types of the arguments.
+
+    Returns:
+        The function to call in compiled code: ``f`` where that is possible, else one that calls it.
+
+    Raises:
+        SignatureError: ``returns`` is missing or wrong, or ``f`` takes no fixed number of arguments.
+        RuleError: there is no rule.
+    """
+    library = next((each for each in _LIBRARIES if each.has_rule(f)), None)
+    function, parameters = f, None
+    if library is not None:
+        function, parameters = library.function_of(f), library.parameters_of(f)
+        rule = library.rule_of(f) if rule is None else rule
+    if rule is None or not callable(rule):
+        raise RuleError(
+            f"no rule is given for {catalogue.name_of(f)}",
+            "give a function of its arguments that returns (value, pullback)",
+            location=catalogue.place_of(f),
+        )
+    target = function
+    if returns is not None:
+        target = make_callable(function, returns, parameters or parameters_of(function))
+    elif library is not None:
+        raise SignatureError(
+            f"compiled code cannot know what {catalogue.name_of(f)} returns",
+            'say it: import_rule(f, returns="float64[:]")',
+            location=catalogue.place_of(f),
+        )
+    entry = catalogue.register(target)
+    entry.parts["augmented_primal"], entry.parts["reverse"] = make_rule(target, Foreign(target, rule))
+    return target

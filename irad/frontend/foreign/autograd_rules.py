@@ -1,0 +1,53 @@
+"""Primitives of autograd (``@primitive``, with ``defvjp``), differentiated by autograd.
+
+It pairs cotangents without conjugation, so complex ones are conjugated on the way in and on the way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from irad.frontend.foreign.rule import parameters_of as _parameters_of
+
+
+def has_rule(f: Any) -> bool:
+    """Whether something is a primitive of autograd."""
+    return bool(getattr(f, "_is_autograd_primitive", False))
+
+
+def function_of(f: Any) -> Callable[..., Any]:
+    """The function itself."""
+    found: Callable[..., Any] = f
+    return found
+
+
+def parameters_of(f: Any) -> tuple[str, ...]:
+    """The names of its parameters."""
+    return _parameters_of(f.fun)
+
+
+def rule_of(f: Any) -> Callable[..., Any]:
+    """(value, pullback) of the function."""
+
+    def rule(*arguments: Any) -> tuple[Any, Callable[..., Any]]:
+        make_vjp = import_module("autograd").make_vjp
+        active = [i for i, x in enumerate(arguments) if np.asarray(x).dtype.kind in "fc"]
+        pulls = []
+        value = None
+        for position in active:
+            pull, value = make_vjp(f, position)(*arguments)
+            pulls.append(pull)
+        if not active:
+            value = f(*arguments)
+
+        def pullback(cotangent: Any) -> tuple[Any, ...]:
+            found = {i: np.conj(pull(np.conj(cotangent))) for i, pull in zip(active, pulls, strict=True)}
+            return tuple(found.get(i) for i in range(len(arguments)))
+
+        return value, pullback
+
+    return rule

@@ -1,0 +1,170 @@
+"""Rules that are Python closures: a function ``rule(*arguments) -> (value, pullback)``, as ChainRules writes them.
+
+Input   the closures of one imported rule, values that come out of compiled code.
+Output  the value, a *handle* for the pullback, cotangents; all of the types that compiled code was told.
+Method  compiled code calls the methods of `Foreign` in object mode. A pullback lives as long as its handle: an array of
+        one number, whose memory is an object that holds the pullback. Compiled code counts references to that memory
+        and puts it on the tape, so the pullback goes when the tape goes, whatever happened in between.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from irad.errors import RuleError
+from irad.frontend.custom.catalogue import name_of, place_of
+
+_numbers = itertools.count(1)
+_alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictionary()
+
+
+class _Kept(bytearray):
+    """The memory of a handle, and the pullback that lives as long."""
+
+    __slots__ = ("__weakref__", "pullback")
+
+    pullback: Any
+
+
+class Foreign:
+    """A rule in Python for one function.
+
+    Args:
+        target: the function, for messages.
+        rule: of the function's arguments; returns the value and a pullback, which takes a cotangent of the value and
+            returns a tuple with the cotangent of each argument, None where there is none.
+    """
+
+    def __init__(self, target: Any, rule: Callable[..., Any]) -> None:
+        self.name, self.rule = name_of(target), rule
+
+    def forward(self, wanted: Any, *arguments: Any) -> tuple[Any, Any]:
+        """The value, as `conform` makes it, and a handle."""
+        answer = self.rule(*map(_own, arguments))
+        if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
+            raise self._misfit("value", "a pair (value, pullback)", _describe(answer))
+        value, pullback = answer
+        kept = _Kept(8)
+        kept.pullback = pullback
+        number = next(_numbers)
+        _alive[number] = kept
+        handle = np.frombuffer(kept, np.int64)
+        handle[0] = number
+        return self.conform(value, wanted, "value"), handle
+
+    def backward(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
+        """The cotangents of the arguments, those for which something is wanted."""
+        found = _alive[number].pullback(_own(cotangent))
+        if not isinstance(found, tuple | list) or len(found) != len(wanted):
+            expected = f"a tuple of {len(wanted)} cotangents, one for each argument"
+            raise self._misfit("pullback", expected, _describe(found))
+        pairs = enumerate(zip(found, wanted, strict=True))
+        return tuple(
+            self.conform(_zero(like) if each is None else each, like, f"cotangent of argument {i}")
+            for i, (each, like) in pairs
+            if like is not None
+        )
+
+    def conform(self, value: Any, wanted: Any, what: str) -> Any:
+        """A value as compiled code expects it: a number of a type, or a new array of a dtype and a shape.
+
+        Args:
+            value: what Python code gave.
+            wanted: a `Number` or `Elements`; a tuple of these for a tuple.
+            what: names it in errors.
+        """
+        if isinstance(wanted, tuple):
+            if not isinstance(value, tuple | list) or len(value) != len(wanted):
+                raise self._misfit(what, f"a tuple of {len(wanted)}", _describe(value))
+            return tuple(self.conform(v, w, f"{what}[{i}]") for i, (v, w) in enumerate(zip(value, wanted, strict=True)))
+        try:
+            array = np.asarray(value)
+        except Exception as error:
+            raise self._misfit(what, str(wanted), _describe(value)) from error
+        if not wanted.fits(array):
+            raise self._misfit(what, str(wanted), _describe(value))
+        return wanted.convert(array)
+
+    def _misfit(self, what: str, expected: str, got: str) -> RuleError:
+        return RuleError(
+            f"the imported rule of {self.name} gives the wrong {what}: expected {expected}, got {got}",
+            f"return {expected}",
+            location=place_of(self.rule),
+        )
+
+
+class Number:
+    """A number of a dtype is expected."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+
+    def __str__(self) -> str:
+        return f"a {self.dtype}"
+
+    def fits(self, array: Any) -> bool:
+        """Whether there is one number, and nothing of it is lost."""
+        return array.size == 1 and _converts(array.dtype, self.dtype)
+
+    def convert(self, array: Any) -> Any:
+        """The number."""
+        return array.astype(self.dtype).reshape(())[()].item()
+
+    def zero(self) -> Any:
+        """The number zero."""
+        return 0
+
+
+class Elements:
+    """An array of a dtype is expected, of a number of dimensions or of a shape."""
+
+    def __init__(self, dtype: Any, ndim: int, shape: tuple[int, ...] | None = None) -> None:
+        self.dtype, self.ndim, self.shape = np.dtype(dtype), ndim, shape
+
+    def __str__(self) -> str:
+        size = f"{self.ndim} dimensions" if self.shape is None else f"shape {self.shape}"
+        return f"an array of {self.dtype} with {size}"
+
+    def fits(self, array: Any) -> bool:
+        """Whether an array has these dimensions, and nothing of its elements is lost."""
+        has_shape = array.ndim == self.ndim if self.shape is None else array.shape == self.shape
+        return has_shape and _converts(array.dtype, self.dtype)
+
+    def convert(self, array: Any) -> Any:
+        """A new array."""
+        return np.array(array, self.dtype, order="C", copy=True, ndmin=self.ndim)
+
+    def zero(self) -> Any:
+        """An array of zeros."""
+        return np.zeros(self.shape or (0,) * self.ndim, self.dtype)
+
+
+def _converts(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether numbers may be converted: to another precision, never from complex to real."""
+    return bool(np.can_cast(found, wanted, "same_kind"))
+
+
+def _zero(wanted: Any) -> Any:
+    return tuple(map(_zero, wanted)) if isinstance(wanted, tuple) else wanted.zero()
+
+
+def _own(value: Any) -> Any:
+    """A value that closures may keep: arrays of compiled code are copied, for they change and go."""
+    if isinstance(value, tuple):
+        return tuple(map(_own, value))
+    return np.array(value) if isinstance(value, np.ndarray) else value
+
+
+def _describe(value: Any) -> str:
+    """What was returned, in a few words."""
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return f"a {type(value).__name__} of {getattr(value, 'dtype', '?')} with shape {tuple(shape)}"
+    return f"a {type(value).__name__}"

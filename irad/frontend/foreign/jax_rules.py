@@ -1,0 +1,80 @@
+"""Functions of JAX: ``jax.custom_vjp`` and ``jax.jit`` objects, differentiated by JAX.
+
+JAX pairs cotangents without conjugation, so complex ones are conjugated on the way in and on the way out. Numbers keep
+their precision, whatever JAX is configured for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from irad.frontend.foreign.rule import parameters_of as _parameters_of
+
+
+def has_rule(f: Any) -> bool:
+    """Whether something is a function of JAX."""
+    return callable(f) and type(f).__module__.split(".")[0] in ("jax", "jaxlib")
+
+
+def function_of(f: Any) -> Callable[..., Any]:
+    """The function, which gives what NumPy understands."""
+
+    def call(*arguments: Any) -> Any:
+        with _in_double_precision():
+            return _to_numpy(f(*arguments))
+
+    call.__name__ = call.__qualname__ = getattr(f, "__name__", "jax_function")
+    return call
+
+
+def parameters_of(f: Any) -> tuple[str, ...]:
+    """The names of its parameters."""
+    return _parameters_of(f)
+
+
+def rule_of(f: Any) -> Callable[..., Any]:
+    """(value, pullback) of the function."""
+
+    def rule(*arguments: Any) -> tuple[Any, Callable[..., Any]]:
+        jax = import_module("jax")
+        active = [i for i, x in enumerate(arguments) if _is_inexact(x)]
+
+        def of_active(*given: Any) -> Any:
+            every = list(arguments)
+            for i, x in zip(active, given, strict=True):
+                every[i] = x
+            return f(*every)
+
+        with _in_double_precision():
+            value, pull = jax.vjp(of_active, *(np.asarray(arguments[i]) for i in active))
+            like = jax.tree_util.tree_map(lambda leaf: leaf.dtype, value)
+
+        def pullback(cotangent: Any) -> tuple[Any, ...]:
+            with _in_double_precision():
+                given = jax.tree_util.tree_map(lambda dtype, c: np.conj(np.asarray(c, dtype)), like, cotangent)
+                found = dict(zip(active, map(np.conj, map(np.asarray, pull(given))), strict=True))
+            return tuple(found.get(i) for i in range(len(arguments)))
+
+        return _to_numpy(value), pullback
+
+    return rule
+
+
+def _in_double_precision() -> Any:
+    jax = import_module("jax")
+    switch = getattr(jax, "enable_x64", None) or import_module("jax.experimental").enable_x64
+    return switch(True)
+
+
+def _is_inexact(value: Any) -> bool:
+    return np.asarray(value).dtype.kind in "fc"
+
+
+def _to_numpy(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return tuple(map(_to_numpy, value))
+    return np.asarray(value)

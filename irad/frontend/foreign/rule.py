@@ -1,0 +1,263 @@
+"""Rules in compiled code that call closures of Python; functions in compiled code that call those of Python.
+
+Input   a `Foreign`, the Numba types of a call.
+Output  an augmented primal and a reverse, as `irad.rules` takes them; an njit function for one that Numba cannot
+        compile.
+Method  the functions are written for the types when Numba types them (`overload`): blocks in object mode need the types
+        of what comes out of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numba import njit, objmode
+from numba.core import sigutils
+from numba.extending import overload
+from numba.np.numpy_support import as_dtype
+
+from irad.errors import RuleError, SignatureError
+from irad.frontend.abi import tuple_type
+from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
+from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.foreign.closures import Elements, Foreign, Number
+from irad.frontend.numba_untyped import cpu_target, types
+
+Declared = Callable[[tuple[Any, ...]], Any]
+_HANDLE: Final = types.Array(types.int64, 1, "C")
+
+
+def make_rule(target: Any, foreign: Foreign) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The augmented primal and the reverse of a function with a rule in Python."""
+
+    def run_forward(arguments):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    def run_backward(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    @overload(run_forward)
+    def _forward_typed(arguments):  # type: ignore[no-untyped-def]
+        given = [_value_type(each) for each in arguments.types]
+        _check_arguments(target, foreign, given)
+        return _forward(foreign, _owned(_result_of(target, tuple(given))), len(given))
+
+    @overload(run_backward)
+    def _backward_typed(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
+        return _backward(foreign, cotangent, arguments.types)
+
+    def augmented(config, *arguments):  # type: ignore[no-untyped-def]
+        primal, tape = run_forward(arguments)
+        if config.needs_shadow:
+            return AugmentedReturn(primal, shadow_of(primal), tape)
+        return AugmentedReturn(primal, None, tape)
+
+    def reverse(config, cotangent, tape, *arguments):  # type: ignore[no-untyped-def]
+        return run_backward(cotangent, tape, arguments)
+
+    return augmented, reverse
+
+
+def make_callable(function: Any, returns: Any, parameters: tuple[str, ...]) -> Any:
+    """An njit function that calls one of Python, whose value has a declared type."""
+    declared = _declaration(function, returns)
+    foreign = Foreign(function, function)
+
+    def run(arguments):  # type: ignore[no-untyped-def]
+        raise NotImplementedError
+
+    @overload(run)
+    def _run_typed(arguments):  # type: ignore[no-untyped-def]
+        wanted = _owned(declared(tuple(arguments.types)))
+        return _call(foreign, wanted, len(arguments.types))
+
+    listing = ", ".join(parameters)
+    source = f"def call({listing}):\n    return run(({listing}{',' * bool(parameters)}))\n"
+    made = _function("call", source, {"run": run})
+    made.__name__ = made.__qualname__ = getattr(function, "__name__", type(function).__name__)
+    made.__doc__ = getattr(function, "__doc__", None)
+    return njit(made)
+
+
+def parameters_of(function: Any) -> tuple[str, ...]:
+    """The names of the parameters of a function.
+
+    Raises:
+        SignatureError: they cannot be told, or their number is not fixed.
+    """
+    try:
+        found = tuple(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise _unclear(function) from error
+    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.KEYWORD_ONLY) for each in found):
+        raise _unclear(function)
+    return tuple(each.name for each in found)
+
+
+def _unclear(function: Any) -> SignatureError:
+    return SignatureError(
+        f"the parameters of {name_of(function)} are not a fixed number of positional ones",
+        "wrap it: def f(x, y): return g(x, y)",
+        location=place_of(function),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ code for types
+
+
+def _forward(foreign: Foreign, result: Any, count: int) -> Callable[..., Any]:
+    names = [f"x{i}" for i in range(count)]
+    lines = [f"{name} = arguments[{i}].value" for i, name in enumerate(names)]
+    return _function(
+        "run",
+        "def run(arguments):\n"
+        + "".join(f"    {line}\n" for line in lines)
+        + "    with objmode(primal=result_type, handle=handle_type):\n"
+        + f"        primal, handle = forward({', '.join(['wanted', *names])})\n"
+        + "    return primal, handle\n",
+        {
+            "forward": foreign.forward,
+            "wanted": _expectation(result),
+            "result_type": result,
+            "handle_type": _HANDLE,
+            "objmode": objmode,
+        },
+    )
+
+
+def _call(foreign: Foreign, result: Any, count: int) -> Callable[..., Any]:
+    def in_python(*arguments: Any) -> Any:
+        return foreign.conform(foreign.rule(*arguments), expectation, "value")
+
+    expectation = _expectation(result)
+    names = [f"x{i}" for i in range(count)]
+    lines = [f"{name} = arguments[{i}]" for i, name in enumerate(names)]
+    return _function(
+        "run",
+        "def run(arguments):\n"
+        + "".join(f"    {line}\n" for line in lines)
+        + "    with objmode(value=result_type):\n"
+        + f"        value = in_python({', '.join(names)})\n"
+        + "    return value\n",
+        {"in_python": in_python, "result_type": result, "objmode": objmode},
+    )
+
+
+def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    """Cotangents of numbers are returned, those of arrays are added to their shadows."""
+    active = [i for i, each in enumerate(arguments) if annotation_of(each) is not ConstArgument]
+    values = {i: _value_type(arguments[i]) for i in active}
+    outs = {f"out{i}": _owned(values[i]) for i in active}
+    arrays = [i for i in active if isinstance(values[i], types.Array)]
+
+    def backward(number: int, cotangent: Any, *shapes: tuple[int, ...]) -> Any:
+        shape = dict(zip(arrays, shapes, strict=True))
+        wanted = [_expectation(values[i], shape.get(i)) if i in values else None for i in range(len(arguments))]
+        found = foreign.backward(number, wanted, cotangent)
+        return found[0] if len(found) == 1 else found
+
+    declared = ", ".join(f"{name}={name}_type" for name in outs)
+    shapes = [f"shape{i}" for i in arrays]
+    returned = ["None" if i not in active or i in arrays else f"out{i}" for i in range(len(arguments))]
+    lines = [
+        "number = tape[0]",
+        *(f"shape{i} = arguments[{i}].shadow.shape" for i in arrays),
+        f"with objmode({declared}):",
+        f"    {', '.join(outs)} = backward({', '.join(['number', 'cotangent', *shapes])})",
+        *(f"add(arguments[{i}].shadow, out{i})" for i in arrays),
+        f"return ({', '.join(returned)},)",
+    ]
+    scope = {f"{name}_type": numba_type for name, numba_type in outs.items()}
+    source = "def run(cotangent, tape, arguments):\n" + "".join(f"    {line}\n" for line in lines)
+    return _function("run", source, {**scope, "backward": backward, "add": _add, "objmode": objmode})
+
+
+@njit
+def _add(shadow, amount):  # type: ignore[no-untyped-def]
+    for index in np.ndindex(shadow.shape):
+        shadow[index] += amount[index]
+
+
+def shadow_of(primal):  # type: ignore[no-untyped-def]
+    """Zeros for the arrays in a value, None for its numbers; in compiled code."""
+    raise NotImplementedError
+
+
+@overload(shadow_of)
+def _shadow_of_typed(primal):  # type: ignore[no-untyped-def]
+    if isinstance(primal, types.Array):
+        return lambda primal: np.zeros_like(primal)
+    if isinstance(primal, types.BaseTuple):
+        items = "".join(f"shadow_of(primal[{i}]), " for i in range(len(primal)))
+        return _function("shadows", f"def shadows(primal):\n    return ({items})\n", {"shadow_of": shadow_of})
+    return lambda primal: None
+
+
+def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., Any]:
+    exec(compile(source, "<irad.rules import>", "exec"), scope)
+    made: Callable[..., Any] = scope.pop(name)
+    return made
+
+
+# ------------------------------------------------------------------------------------------------ types
+
+
+def _value_type(annotated: Any) -> Any:
+    return annotated.types[0]
+
+
+def _owned(numba_type: Any) -> Any:
+    """The type of a value that Python code returns: arrays are new ones."""
+    if isinstance(numba_type, types.BaseTuple):
+        return tuple_type(numba_type, tuple(_owned(item) for item in numba_type.types))
+    if isinstance(numba_type, types.Array):
+        return types.Array(numba_type.dtype, numba_type.ndim, "C")
+    return numba_type
+
+
+def _expectation(numba_type: Any, shape: tuple[int, ...] | None = None) -> Any:
+    if isinstance(numba_type, types.BaseTuple):
+        return tuple(_expectation(item) for item in numba_type.types)
+    if isinstance(numba_type, types.Array):
+        return Elements(as_dtype(numba_type.dtype), numba_type.ndim, shape)
+    return Number(as_dtype(numba_type))
+
+
+def _result_of(target: Any, given: tuple[Any, ...]) -> Any:
+    """The type of the function's value."""
+    context = cpu_target.typing_context
+    return context.resolve_function_type(context.resolve_value_type(target), given, {}).return_type
+
+
+def _check_arguments(target: Any, foreign: Foreign, given: list[Any]) -> None:
+    for position, each in enumerate(given):
+        if isinstance(each, types.BaseTuple):
+            raise RuleError(
+                f"argument {position} of {name_of(target)}, whose rule is imported, is a {each}",
+                "pass numbers and arrays one by one",
+                location=place_of(foreign.rule),
+            )
+
+
+def _declaration(function: Any, returns: Any) -> Declared:
+    """The type of a function's value from the types of its arguments."""
+    if callable(returns) and not isinstance(returns, types.Type):
+        return lambda given: returns(*given)
+    try:
+        declared = sigutils._parse_signature_string(returns) if isinstance(returns, str) else returns
+    except Exception as error:
+        raise _undeclared(function, returns) from error
+    if not isinstance(declared, types.Type):
+        raise _undeclared(function, returns)
+    return lambda given: declared
+
+
+def _undeclared(function: Any, returns: Any) -> SignatureError:
+    return SignatureError(
+        f"returns={returns!r} does not say which type {name_of(function)} returns",
+        'give (a) a type of Numba, numba.float64, or its name, "float64[:]", or (b) a function that gives it',
+        location=place_of(function),
+    )
