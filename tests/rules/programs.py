@@ -65,6 +65,11 @@ def general_spectrum(a):
 
 
 @njit
+def complex_spectrum(a):
+    return np.linalg.eigvals(a)[0].imag
+
+
+@njit
 def singular(a):
     u, s, vt = np.linalg.svd(a)
     return s[1] * (u[0, 0] * vt[0, 1]) ** 2
@@ -175,6 +180,7 @@ PROGRAMS: Final = (
     RuleProgram(orthogonal, (SQUARE,), ("numba_ez_geqrf", "numba_ez_xxgqr")),
     RuleProgram(symmetric_spectrum, (POSITIVE,), ("numba_ez_xxxevd",)),
     RuleProgram(general_spectrum, (POSITIVE,), ("numba_ez_rgeev",)),
+    RuleProgram(complex_spectrum, (POSITIVE * (1.0 + 0.2j),), ("numba_ez_cgeev",)),
     RuleProgram(singular, (SQUARE,), ("numba_ez_gesdd",)),
     RuleProgram(least_squares, (floats(4, 2), floats(4)), ("numba_ez_gelsd",)),
     RuleProgram(parts, (0.83,), ("numba_frexp", "modf")),

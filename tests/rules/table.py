@@ -9,12 +9,16 @@ from typing import Final
 from irad.rules import (
     ALL,
     blas,
+    blas_level1,
+    blas_level2,
+    blas_level3,
     elementwise,
     lapack_least_squares,
     lapack_reflectors,
     lapack_singular,
     lapack_spectra,
     lapack_systems,
+    random_draws,
     scalar_calls,
     scipy_outputs,
     scipy_special,
@@ -36,7 +40,8 @@ _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Scalar functions", elementwise.RULES),
     ("Functions of scipy.special", (*scipy_special.RULES, *scipy_outputs.RULES)),
     ("Scalars through memory", scalar_calls.RULES),
-    ("BLAS", blas.RULES),
+    ("Random draws", random_draws.RULES),
+    ("BLAS", (*blas.RULES, *blas_level1.RULES, *blas_level2.RULES, *blas_level3.RULES)),
     (
         "LAPACK",
         (

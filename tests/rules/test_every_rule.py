@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from numba import njit
 
 import irad
 from irad.frontend import derivation
 from irad.frontend.custom import catalogue
-from irad.rules import ALL, inactive
+from irad.rules import ALL, blas_level1, blas_level2, blas_level3, inactive_callees
 from irad.ruleset.interface import CallRule, Elementwise, Rule
 from irad.ruleset.registry import Registry, describe
 from irad.testing.check_gradient import check_gradient
@@ -22,19 +23,33 @@ from tests.rules.test_scipy_special import exported
 
 REGISTRY = Registry.of(*ALL)
 
-# What the parametrised tests of these modules run over.
+# What tests run over that take it from the registry; test_blas_symbols.py has a test that none is missing there.
 TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *test_elementwise.NAMED.values(),
     *test_scipy_special.SMOOTH,
-    *inactive.RULES,
+    *inactive_callees.RULES,
+    *blas_level1.RULES,
+    *blas_level2.RULES,
+    *blas_level3.RULES,
 )
 
-# Inactive rules outside `rules/inactive.py`, which programs use without a derivative flowing through them.
+# Inactive rules outside `rules/inactive_callees.py`, which programs use without a derivative flowing through them.
 WITHOUT_DERIVATIVE = {
     "NRT_incref": "memory",
     "NRT_decref": "memory",
     "irad.arena_defer": "memory",
     "numba_list_size_address": "plain_list",
+    "irad.draw": "gamma",
+}
+
+# Draws, whose derivative is no difference of draws: test_random_draws.py has the truth, this that the rules fire.
+DRAWS = {
+    "gamma": njit(lambda x: np.random.gamma(x, 2.0)),
+    "standard_gamma": njit(lambda x: np.random.standard_gamma(x)),
+    "beta": njit(lambda x: np.random.beta(x, 2.0)),
+    "wald": njit(lambda x: np.random.wald(x, 2.0)),
+    "vonmises": njit(lambda x: np.random.vonmises(x, 2.0)),
+    "noncentral_chisquare": njit(lambda x: np.random.noncentral_chisquare(x, 2.0)),
 }
 
 
@@ -45,6 +60,7 @@ EXPORTED = {"elliprd": "__pyx_fuse_1elliprd"}
 
 def of_programs() -> list[Rule]:
     symbols = [*(symbol for program in PROGRAMS for symbol in program.symbols), *WITHOUT_DERIVATIVE]
+    symbols += [f"irad.drawn.{name}" for name in DRAWS]
     return [rule for rule in (rule_of(symbol) for symbol in symbols) if rule is not None]
 
 
@@ -121,6 +137,17 @@ def test_rules_fire_and_the_derivative_is_right(program: RuleProgram, fired: set
     check_gradient(program.function, *program.arguments, plans=("default",))
     missing = [symbol for symbol in program.symbols if not any(ALL[index] is rule_of(symbol) for index in fired)]
     assert missing == []
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_use_their_rules(name: str, fired: set[int]):
+    rule = rule_of(f"irad.drawn.{name}")
+    if name == "noncentral_chisquare":
+        with pytest.raises(irad.UnsupportedError, match="noncentral chi-square draw"):
+            irad.grad(DRAWS[name])(1.3)
+    else:
+        assert np.isfinite(irad.grad(DRAWS[name])(1.3))
+    assert any(ALL[index] is rule for index in fired)
 
 
 def test_the_table_in_the_docs_is_current():
