@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, Final
 
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
+from irad.frontend.custom.catalogue import CustomRule
 from irad.testing.leaves import has_leaves
 from irad.testing.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rule_fault import Property, RuleFault
 from irad.testing.rule_programs import call_once
 from irad.testing.rule_trial import Trial, in_precision
+
+_passed: Final[weakref.WeakKeyDictionary[CustomRule, int]] = weakref.WeakKeyDictionary()
 
 
 def check_custom_rule(
@@ -61,6 +65,16 @@ def check_custom_rule(
                 _check_some_constant(f, trial)
             if has_leaves(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
                 _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
+    _passed[rule] = rule.version
+
+
+def unchecked_rules() -> tuple[str, ...]:
+    """The functions with rules for reverse mode, those of packages included, that have passed no check in this process.
+
+    A rule that was changed after its check has passed none.
+    """
+    packs.load()
+    return tuple(rule.name for rule in catalogue.rules() if rule.is_for_reverse and _passed.get(rule) != rule.version)
 
 
 def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:

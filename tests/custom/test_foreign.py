@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -174,20 +175,40 @@ def test_a_pullback_lives_as_long_as_what_it_belongs_to(imported):
 
 def test_nothing_leaks(imported):
     squares = imported(sum_of_squares, squares_rule, returns=types.float64)
-    derivative = irad.grad(squares)
+
+    @njit
+    def f(a):
+        total = 0.0
+        for _ in range(3):
+            total += squares(a) * squares(a * total)
+        return total
+
+    derivative = irad.grad(f)
     derivative(A)
-    with pytest.raises(LookupError):
-        derivative(np.array([200.0, 1.0]))
-    alive = len(closures._alive)
+    gc.collect()
+    alive, references = len(closures._alive), sys.getrefcount(A)
     with allocations() as count:
-        for first in (1.0, 200.0, -1.0):
-            try:
-                derivative(np.array([first, 1.0]))
-            except (LookupError, ValueError):
-                pass
+        for _ in range(3):
+            derivative(A)
+            value, pullback = irad.vjp(f, A)
+            pullback(1.0)
+        del value, pullback
         allocated, freed = count()
-    assert allocated == freed
-    assert len(closures._alive) == alive == 0
+    assert allocated == freed > 0
+    assert len(closures._alive) == alive
+    assert sys.getrefcount(A) == references
+    assert closures._waiting == {}
+
+
+def test_what_the_function_raises_holds_nothing(imported):
+    squares = imported(sum_of_squares, squares_rule, returns=types.float64)
+    a = np.array([0.0, 1.0])
+    references = sys.getrefcount(a)
+    for _ in range(3):
+        with pytest.raises(KeyError):
+            squares(a)
+    gc.collect()
+    assert sys.getrefcount(a) == references
 
 
 # ------------------------------------------------------------------------------------------------ wrong rules

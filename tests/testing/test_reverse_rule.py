@@ -17,7 +17,7 @@ import irad
 from irad import rules
 from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
-from irad.testing import Property, RuleFault, check_rule, test_reverse
+from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
 
 A, B = np.array([0.7, -1.2]), np.array([1.3, 0.4])
 
@@ -94,7 +94,11 @@ def pair_reverse(config, cotangent, tape, z, both):
 
 def test_a_right_rule_passes_every_check():
     with ruled(inner, inner_augmented, inner_reverse):
+        assert "inner" in unchecked_rules()
         check_rule(inner, A, B, single=False)
+        assert "inner" not in unchecked_rules()
+        rules.reverse(inner)(inner_reverse)
+        assert "inner" in unchecked_rules()
 
 
 def test_a_right_rule_passes_in_single_precision():

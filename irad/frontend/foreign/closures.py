@@ -5,11 +5,13 @@ Output  the value, a *handle* for the pullback, cotangents; all of the types tha
 Method  compiled code calls the methods of `Foreign` in object mode. A pullback lives as long as its handle: an array of
         one number, whose memory is an object that holds the pullback. Compiled code counts references to that memory
         and puts it on the tape, so the pullback goes when the tape goes, whatever happened in between.
+        What closures raise waits until compiled code holds no references: it does not drop them when it is left.
 """
 
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -23,12 +25,44 @@ _numbers = itertools.count(1)
 _alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictionary()
 
 
+_waiting: Final[dict[int, Any]] = {}
+_raised: Final = threading.local()
+
+
 class _Kept(bytearray):
     """The memory of a handle, and the pullback that lives as long."""
 
     __slots__ = ("__weakref__", "pullback")
 
     pullback: Any
+
+
+def finish(number: int) -> tuple[Any, Any]:
+    """What `Foreign.begin` computed: the value, and a handle for the pullback."""
+    value, pullback = _waiting.pop(number)
+    kept = _Kept(8)
+    kept.pullback = pullback
+    _alive[number] = kept
+    handle = np.frombuffer(kept, np.int64)
+    handle[0] = number
+    return value, handle
+
+
+def value_of(number: int) -> Any:
+    """What `Foreign.call` computed."""
+    return _waiting.pop(number)
+
+
+def reraise() -> None:
+    """Raises what a closure raised in this thread."""
+    error, _raised.error = _raised.error, None
+    raise error
+
+
+def _wait(result: Any) -> int:
+    number = next(_numbers)
+    _waiting[number] = result
+    return number
 
 
 class Foreign:
@@ -43,22 +77,35 @@ class Foreign:
     def __init__(self, target: Any, rule: Callable[..., Any]) -> None:
         self.name, self.rule = name_of(target), rule
 
-    def forward(self, wanted: Any, *arguments: Any) -> tuple[Any, Any]:
-        """The value, as `conform` makes it, and a handle."""
-        answer = self.rule(*map(_own, arguments))
-        if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
-            raise self._misfit("value", "a pair (value, pullback)", _describe(answer))
-        value, pullback = answer
-        kept = _Kept(8)
-        kept.pullback = pullback
-        number = next(_numbers)
-        _alive[number] = kept
-        handle = np.frombuffer(kept, np.int64)
-        handle[0] = number
-        return self.conform(value, wanted, "value"), handle
+    def begin(self, wanted: Any, *arguments: Any) -> int:
+        """Runs the rule; a number with which `finish` gives the value and a handle, 0 if it raised."""
+        try:
+            answer = self.rule(*map(_own, arguments))
+            if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
+                raise self._misfit("value", "a pair (value, pullback)", _describe(answer))
+            value, pullback = answer
+            return _wait((self.conform(value, wanted, "value"), pullback))
+        except BaseException as error:  # `reraise` carries it on
+            _raised.error = error
+            return 0
+
+    def call(self, wanted: Any, *arguments: Any) -> int:
+        """The same for a function instead of a rule."""
+        try:
+            return _wait(self.conform(self.rule(*map(_own, arguments)), wanted, "value"))
+        except BaseException as error:
+            _raised.error = error
+            return 0
 
     def backward(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
-        """The cotangents of the arguments, those for which something is wanted."""
+        """The cotangents of the arguments for which something is wanted, and whether the pullback raised."""
+        try:
+            return *self._pulled(number, wanted, cotangent), False
+        except BaseException as error:
+            _raised.error = error
+            return *(_zero(like) for like in wanted if like is not None), True
+
+    def _pulled(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
         found = _alive[number].pullback(_own(cotangent))
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
             expected = f"a tuple of {len(wanted)} cotangents, one for each argument"

@@ -16,14 +16,15 @@ from typing import Any, Final
 import numpy as np
 from numba import njit, objmode
 from numba.core import sigutils
-from numba.extending import overload
+from numba.core.datamodel.models import OpaqueModel
+from numba.extending import intrinsic, overload, register_model
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import RuleError, SignatureError
 from irad.frontend.abi import tuple_type
 from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.custom.catalogue import name_of, place_of
-from irad.frontend.foreign.closures import Elements, Foreign, Number
+from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, reraise, value_of
 from irad.frontend.numba_untyped import cpu_target, types
 
 Declared = Callable[[tuple[Any, ...]], Any]
@@ -33,30 +34,36 @@ _HANDLE: Final = types.Array(types.int64, 1, "C")
 def make_rule(target: Any, foreign: Foreign) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The augmented primal and the reverse of a function with a rule in Python."""
 
-    def run_forward(arguments):  # type: ignore[no-untyped-def]
+    def begin(arguments):  # type: ignore[no-untyped-def]
         raise NotImplementedError
 
     def run_backward(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
         raise NotImplementedError
 
-    @overload(run_forward)
-    def _forward_typed(arguments):  # type: ignore[no-untyped-def]
+    @overload(begin)
+    def _begin_typed(arguments):  # type: ignore[no-untyped-def]
         given = [_value_type(each) for each in arguments.types]
         _check_arguments(target, foreign, given)
-        return _forward(foreign, _owned(_result_of(target, tuple(given))), len(given))
+        return _begin(foreign.begin, _owned(_result_of(target, tuple(given))), len(given), ".value")
 
     @overload(run_backward)
     def _backward_typed(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
         return _backward(foreign, cotangent, arguments.types)
 
     def augmented(config, *arguments):  # type: ignore[no-untyped-def]
-        primal, tape = run_forward(arguments)
+        number, promised = begin(arguments)
+        if number == 0:
+            _carry_on()
+        primal, tape = finish_rule(number, promised)
         if config.needs_shadow:
             return AugmentedReturn(primal, shadow_of(primal), tape)
         return AugmentedReturn(primal, None, tape)
 
     def reverse(config, cotangent, tape, *arguments):  # type: ignore[no-untyped-def]
-        return run_backward(cotangent, tape, arguments)
+        result, has_raised = run_backward(cotangent, tape, arguments)
+        if has_raised:
+            _carry_on()
+        return result
 
     return augmented, reverse
 
@@ -66,17 +73,22 @@ def make_callable(function: Any, returns: Any, parameters: tuple[str, ...]) -> A
     declared = _declaration(function, returns)
     foreign = Foreign(function, function)
 
-    def run(arguments):  # type: ignore[no-untyped-def]
+    def begin(arguments):  # type: ignore[no-untyped-def]
         raise NotImplementedError
 
-    @overload(run)
-    def _run_typed(arguments):  # type: ignore[no-untyped-def]
-        wanted = _owned(declared(tuple(arguments.types)))
-        return _call(foreign, wanted, len(arguments.types))
+    @overload(begin)
+    def _begin_typed(arguments):  # type: ignore[no-untyped-def]
+        return _begin(foreign.call, _owned(declared(tuple(arguments.types))), len(arguments.types), "")
 
     listing = ", ".join(parameters)
-    source = f"def call({listing}):\n    return run(({listing}{',' * bool(parameters)}))\n"
-    made = _function("call", source, {"run": run})
+    source = (
+        f"def call({listing}):\n"
+        f"    number, promised = begin(({listing}{',' * bool(parameters)}))\n"
+        f"    if number == 0:\n"
+        f"        carry_on()\n"
+        f"    return finish(number, promised)\n"
+    )
+    made = _function("call", source, {"begin": begin, "carry_on": _carry_on, "finish": finish_call})
     made.__name__ = made.__qualname__ = getattr(function, "__name__", type(function).__name__)
     made.__doc__ = getattr(function, "__doc__", None)
     return njit(made)
@@ -108,42 +120,74 @@ def _unclear(function: Any) -> SignatureError:
 # ------------------------------------------------------------------------------------------------ code for types
 
 
-def _forward(foreign: Foreign, result: Any, count: int) -> Callable[..., Any]:
+class _Promise(types.Opaque):
+    """A value of no content that carries a type: that of what is waiting in Python."""
+
+    def __init__(self, carried: Any) -> None:
+        self.carried = carried
+        super().__init__(f"irad.promise({carried})")
+
+
+register_model(_Promise)(OpaqueModel)
+
+
+def _begin(method: Callable[..., int], result: Any, count: int, part: str) -> Callable[..., Any]:
+    """Code that calls Python with (parts of) arguments: the number under which the result waits, and its type."""
+
+    @intrinsic
+    def promise(context: Any) -> Any:
+        return _Promise(result)(), lambda context, builder, signature, values: context.get_dummy_value()
+
     names = [f"x{i}" for i in range(count)]
-    lines = [f"{name} = arguments[{i}].value" for i, name in enumerate(names)]
-    return _function(
-        "run",
-        "def run(arguments):\n"
-        + "".join(f"    {line}\n" for line in lines)
-        + "    with objmode(primal=result_type, handle=handle_type):\n"
-        + f"        primal, handle = forward({', '.join(['wanted', *names])})\n"
-        + "    return primal, handle\n",
-        {
-            "forward": foreign.forward,
-            "wanted": _expectation(result),
-            "result_type": result,
-            "handle_type": _HANDLE,
-            "objmode": objmode,
-        },
-    )
+    lines = [
+        *(f"{name} = arguments[{i}]{part}" for i, name in enumerate(names)),
+        "with objmode(number=number_type):",
+        f"    number = method({', '.join(['wanted', *names])})",
+        "return number, promise()",
+    ]
+    wanted = _expectation(result)
+    scope = {"method": method, "wanted": wanted, "number_type": types.int64, "objmode": objmode, "promise": promise}
+    return _function("run", "def run(arguments):\n" + "".join(f"    {line}\n" for line in lines), scope)
 
 
-def _call(foreign: Foreign, result: Any, count: int) -> Callable[..., Any]:
-    def in_python(*arguments: Any) -> Any:
-        return foreign.conform(foreign.rule(*arguments), expectation, "value")
+def finish_rule(number, promised):  # type: ignore[no-untyped-def]
+    """The value and the handle that a rule has made; in compiled code."""
+    raise NotImplementedError
 
-    expectation = _expectation(result)
-    names = [f"x{i}" for i in range(count)]
-    lines = [f"{name} = arguments[{i}]" for i, name in enumerate(names)]
-    return _function(
-        "run",
-        "def run(arguments):\n"
-        + "".join(f"    {line}\n" for line in lines)
-        + "    with objmode(value=result_type):\n"
-        + f"        value = in_python({', '.join(names)})\n"
-        + "    return value\n",
-        {"in_python": in_python, "result_type": result, "objmode": objmode},
-    )
+
+@overload(finish_rule)
+def _finish_rule_typed(number, promised):  # type: ignore[no-untyped-def]
+    result_type, handle_type = promised.carried, _HANDLE
+
+    def run(number, promised):  # type: ignore[no-untyped-def]
+        with objmode(primal=result_type, handle=handle_type):
+            primal, handle = finish(number)
+        return primal, handle
+
+    return run
+
+
+def finish_call(number, promised):  # type: ignore[no-untyped-def]
+    """The value that a function has returned; in compiled code."""
+    raise NotImplementedError
+
+
+@overload(finish_call)
+def _finish_call_typed(number, promised):  # type: ignore[no-untyped-def]
+    result_type = promised.carried
+
+    def run(number, promised):  # type: ignore[no-untyped-def]
+        with objmode(value=result_type):
+            value = value_of(number)
+        return value  # noqa: RET504  # a block in object mode cannot return
+
+    return run
+
+
+@njit
+def _carry_on():  # type: ignore[no-untyped-def]
+    with objmode():
+        reraise()
 
 
 def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
@@ -156,21 +200,20 @@ def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> C
     def backward(number: int, cotangent: Any, *shapes: tuple[int, ...]) -> Any:
         shape = dict(zip(arrays, shapes, strict=True))
         wanted = [_expectation(values[i], shape.get(i)) if i in values else None for i in range(len(arguments))]
-        found = foreign.backward(number, wanted, cotangent)
-        return found[0] if len(found) == 1 else found
+        return foreign.backward(number, wanted, cotangent)
 
-    declared = ", ".join(f"{name}={name}_type" for name in outs)
+    declared = "".join(f"{name}={name}_type, " for name in outs)
     shapes = [f"shape{i}" for i in arrays]
     returned = ["None" if i not in active or i in arrays else f"out{i}" for i in range(len(arguments))]
     lines = [
         "number = tape[0]",
         *(f"shape{i} = arguments[{i}].shadow.shape" for i in arrays),
-        f"with objmode({declared}):",
-        f"    {', '.join(outs)} = backward({', '.join(['number', 'cotangent', *shapes])})",
+        f"with objmode({declared}has_raised=flag_type):",
+        f"    {', '.join([*outs, 'has_raised'])} = backward({', '.join(['number', 'cotangent', *shapes])})",
         *(f"add(arguments[{i}].shadow, out{i})" for i in arrays),
-        f"return ({', '.join(returned)},)",
+        f"return ({', '.join(returned)},), has_raised",
     ]
-    scope = {f"{name}_type": numba_type for name, numba_type in outs.items()}
+    scope = {f"{name}_type": numba_type for name, numba_type in outs.items()} | {"flag_type": types.boolean}
     source = "def run(cotangent, tape, arguments):\n" + "".join(f"    {line}\n" for line in lines)
     return _function("run", source, {**scope, "backward": backward, "add": _add, "objmode": objmode})
 
@@ -247,7 +290,7 @@ def _declaration(function: Any, returns: Any) -> Declared:
     if callable(returns) and not isinstance(returns, types.Type):
         return lambda given: returns(*given)
     try:
-        declared = sigutils._parse_signature_string(returns) if isinstance(returns, str) else returns
+        declared = sigutils.normalize_signature(f"{returns}()")[1] if isinstance(returns, str) else returns
     except Exception as error:
         raise _undeclared(function, returns) from error
     if not isinstance(declared, types.Type):
