@@ -34,10 +34,10 @@ _HANDLE: Final = types.Array(types.int64, 1, "C")
 def make_rule(target: Any, foreign: Foreign) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The augmented primal and the reverse of a function with a rule in Python."""
 
-    def begin(arguments):  # type: ignore[no-untyped-def]
+    def begin(arguments: Any) -> Any:
         raise NotImplementedError
 
-    def run_backward(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
+    def run_backward(cotangent: Any, tape: Any, arguments: Any) -> Any:
         raise NotImplementedError
 
     @overload(begin)
@@ -73,7 +73,7 @@ def make_callable(function: Any, returns: Any, parameters: tuple[str, ...]) -> A
     declared = _declaration(function, returns)
     foreign = Foreign(function, function)
 
-    def begin(arguments):  # type: ignore[no-untyped-def]
+    def begin(arguments: Any) -> Any:
         raise NotImplementedError
 
     @overload(begin)
@@ -150,7 +150,7 @@ def _begin(method: Callable[..., int], result: Any, count: int, part: str) -> Ca
     return _function("run", "def run(arguments):\n" + "".join(f"    {line}\n" for line in lines), scope)
 
 
-def finish_rule(number, promised):  # type: ignore[no-untyped-def]
+def finish_rule(number: Any, promised: Any) -> Any:
     """The value and the handle that a rule has made; in compiled code."""
     raise NotImplementedError
 
@@ -167,7 +167,7 @@ def _finish_rule_typed(number, promised):  # type: ignore[no-untyped-def]
     return run
 
 
-def finish_call(number, promised):  # type: ignore[no-untyped-def]
+def finish_call(number: Any, promised: Any) -> Any:
     """The value that a function has returned; in compiled code."""
     raise NotImplementedError
 
@@ -224,7 +224,7 @@ def _add(shadow, amount):  # type: ignore[no-untyped-def]
         shadow[index] += amount[index]
 
 
-def shadow_of(primal):  # type: ignore[no-untyped-def]
+def shadow_of(primal: Any) -> Any:
     """Zeros for the arrays in a value, None for its numbers; in compiled code."""
     raise NotImplementedError
 
