@@ -25,6 +25,7 @@ _numbers = itertools.count(1)
 _alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictionary()
 
 
+_rules: Final[dict[int, Foreign]] = {}  # compiled code names them by number: Numba would copy what it refers to
 _waiting: Final[dict[int, Any]] = {}
 _raised: Final = threading.local()
 
@@ -35,6 +36,25 @@ class _Kept(bytearray):
     __slots__ = ("__weakref__", "pullback")
 
     pullback: Any
+
+
+def begin(rule: int, wanted: Any, *arguments: Any) -> int:
+    """`Foreign.begin` of a rule."""
+    return _rules[rule].begin(wanted, *arguments)
+
+
+def call(function: int, wanted: Any, *arguments: Any) -> int:
+    """`Foreign.call` of a function."""
+    return _rules[function].call(wanted, *arguments)
+
+
+def backward(
+    rule: int, wanted: Sequence[Any], number: int, cotangent: Any, *shapes: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """`Foreign.backward` of a rule; ``shapes`` are those of the arrays in ``wanted``."""
+    rest = iter(shapes)
+    shaped = [like.of_shape(next(rest)) if isinstance(like, Elements) else like for like in wanted]
+    return _rules[rule].backward(number, shaped, cotangent)
 
 
 def finish(number: int) -> tuple[Any, Any]:
@@ -75,7 +95,8 @@ class Foreign:
     """
 
     def __init__(self, target: Any, rule: Callable[..., Any]) -> None:
-        self.name, self.rule = name_of(target), rule
+        self.name, self.rule, self.number = name_of(target), rule, next(_numbers)
+        _rules[self.number] = self
 
     def begin(self, wanted: Any, *arguments: Any) -> int:
         """Runs the rule; a number with which `finish` gives the value and a handle, 0 if it raised."""
@@ -176,6 +197,10 @@ class Elements:
     def __str__(self) -> str:
         size = f"{self.ndim} dimensions" if self.shape is None else f"shape {self.shape}"
         return f"an array of {self.dtype} with {size}"
+
+    def of_shape(self, shape: tuple[int, ...]) -> Elements:
+        """The same, of a shape."""
+        return Elements(self.dtype, self.ndim, shape)
 
     def fits(self, array: Any) -> bool:
         """Whether an array has these dimensions, and nothing of its elements is lost."""

@@ -24,6 +24,7 @@ from irad.errors import RuleError, SignatureError
 from irad.frontend.abi import tuple_type
 from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, reraise, value_of
 from irad.frontend.numba_untyped import cpu_target, types
 
@@ -44,7 +45,7 @@ def make_rule(target: Any, foreign: Foreign) -> tuple[Callable[..., Any], Callab
     def _begin_typed(arguments):  # type: ignore[no-untyped-def]
         given = [_value_type(each) for each in arguments.types]
         _check_arguments(target, foreign, given)
-        return _begin(foreign.begin, _owned(_result_of(target, tuple(given))), len(given), ".value")
+        return _begin(closures.begin, foreign, _owned(_result_of(target, tuple(given))), len(given), ".value")
 
     @overload(run_backward)
     def _backward_typed(cotangent, tape, arguments):  # type: ignore[no-untyped-def]
@@ -78,7 +79,7 @@ def make_callable(function: Any, returns: Any, parameters: tuple[str, ...]) -> A
 
     @overload(begin)
     def _begin_typed(arguments):  # type: ignore[no-untyped-def]
-        return _begin(foreign.call, _owned(declared(tuple(arguments.types))), len(arguments.types), "")
+        return _begin(closures.call, foreign, _owned(declared(tuple(arguments.types))), len(arguments.types), "")
 
     listing = ", ".join(parameters)
     source = (
@@ -131,7 +132,7 @@ class _Promise(types.Opaque):
 register_model(_Promise)(OpaqueModel)
 
 
-def _begin(method: Callable[..., int], result: Any, count: int, part: str) -> Callable[..., Any]:
+def _begin(method: Callable[..., int], foreign: Foreign, result: Any, count: int, part: str) -> Callable[..., Any]:
     """Code that calls Python with (parts of) arguments: the number under which the result waits, and its type."""
 
     @intrinsic
@@ -142,11 +143,12 @@ def _begin(method: Callable[..., int], result: Any, count: int, part: str) -> Ca
     lines = [
         *(f"{name} = arguments[{i}]{part}" for i, name in enumerate(names)),
         "with objmode(number=number_type):",
-        f"    number = method({', '.join(['wanted', *names])})",
+        f"    number = method({', '.join(['rule', 'wanted', *names])})",
         "return number, promise()",
     ]
     wanted = _expectation(result)
-    scope = {"method": method, "wanted": wanted, "number_type": types.int64, "objmode": objmode, "promise": promise}
+    scope = {"method": method, "rule": foreign.number, "wanted": wanted, "number_type": types.int64}
+    scope |= {"objmode": objmode, "promise": promise}
     return _function("run", "def run(arguments):\n" + "".join(f"    {line}\n" for line in lines), scope)
 
 
@@ -197,25 +199,33 @@ def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> C
     outs = {f"out{i}": _owned(values[i]) for i in active}
     arrays = [i for i in active if isinstance(values[i], types.Array)]
 
-    def backward(number: int, cotangent: Any, *shapes: tuple[int, ...]) -> Any:
-        shape = dict(zip(arrays, shapes, strict=True))
-        wanted = [_expectation(values[i], shape.get(i)) if i in values else None for i in range(len(arguments))]
-        return foreign.backward(number, wanted, cotangent)
-
+    wanted = [_expectation(values[i]) if i in values else None for i in range(len(arguments))]
     declared = "".join(f"{name}={name}_type, " for name in outs)
     shapes = [f"shape{i}" for i in arrays]
+    given = ["rule", "wanted", "number", "cotangent", *shapes]
     returned = ["None" if i not in active or i in arrays else f"out{i}" for i in range(len(arguments))]
     lines = [
         "number = tape[0]",
         *(f"shape{i} = arguments[{i}].shadow.shape" for i in arrays),
         f"with objmode({declared}has_raised=flag_type):",
-        f"    {', '.join([*outs, 'has_raised'])} = backward({', '.join(['number', 'cotangent', *shapes])})",
+        f"    {', '.join([*outs, 'has_raised'])} = backward({', '.join(given)})",
         *(f"add(arguments[{i}].shadow, out{i})" for i in arrays),
         f"return ({', '.join(returned)},), has_raised",
     ]
     scope = {f"{name}_type": numba_type for name, numba_type in outs.items()} | {"flag_type": types.boolean}
     source = "def run(cotangent, tape, arguments):\n" + "".join(f"    {line}\n" for line in lines)
-    return _function("run", source, {**scope, "backward": backward, "add": _add, "objmode": objmode})
+    return _function(
+        "run",
+        source,
+        {
+            **scope,
+            "backward": closures.backward,
+            "rule": foreign.number,
+            "wanted": wanted,
+            "add": _add,
+            "objmode": objmode,
+        },
+    )
 
 
 @njit
@@ -261,11 +271,11 @@ def _owned(numba_type: Any) -> Any:
     return numba_type
 
 
-def _expectation(numba_type: Any, shape: tuple[int, ...] | None = None) -> Any:
+def _expectation(numba_type: Any) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         return tuple(_expectation(item) for item in numba_type.types)
     if isinstance(numba_type, types.Array):
-        return Elements(as_dtype(numba_type.dtype), numba_type.ndim, shape)
+        return Elements(as_dtype(numba_type.dtype), numba_type.ndim)
     return Number(as_dtype(numba_type))
 
 
