@@ -66,8 +66,9 @@ def rule_of(f: Any) -> Callable[..., Any]:
 
 def _in_double_precision() -> Any:
     jax = import_module("jax")
-    switch = getattr(jax, "enable_x64", None) or import_module("jax.experimental").enable_x64
-    return switch(True)
+    if hasattr(jax, "enable_x64"):
+        return jax.enable_x64(True)
+    return import_module("jax.experimental").enable_x64(True)  # JAX before 0.8
 
 
 def _is_inexact(value: Any) -> bool:
