@@ -244,7 +244,7 @@ def test_what_does_not_fit_is_named(imported, rule, words):
 
 
 def test_what_is_missing_is_asked_for():
-    with pytest.raises(RuleError, match="no rule is given for .*wave"):
+    with pytest.raises(RuleError, match=r"no rule is given for .*wave"):
         rules.import_rule(new_wave())
     with pytest.raises(SignatureError, match="does not say which type sum_of_squares returns"):
         rules.import_rule(sum_of_squares, squares_rule, returns="float63")
