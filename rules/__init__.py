@@ -39,7 +39,11 @@ if TYPE_CHECKING:
     from irad.api.rules import (
         AugmentedReturn,
         RuleConfig,
+        StatefulRule,
+        Workspace,
         augmented_primal,
+        build_rule,
+        close,
         easy_rule,
         forward,
         ignore_derivatives,
@@ -53,13 +57,18 @@ if TYPE_CHECKING:
         reverse,
         stop_gradient,
         within_autodiff,
+        workspace,
     )
 
 __all__ = [
     "ALL",
     "AugmentedReturn",
     "RuleConfig",
+    "StatefulRule",
+    "Workspace",
     "augmented_primal",
+    "build_rule",
+    "close",
     "easy_rule",
     "forward",
     "ignore_derivatives",
@@ -74,6 +83,7 @@ __all__ = [
     "reverse",
     "stop_gradient",
     "within_autodiff",
+    "workspace",
 ]
 
 ALL: Final[tuple[Rule, ...]] = (

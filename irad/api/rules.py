@@ -14,11 +14,14 @@ import numpy as np
 from numba.np.numpy_support import from_dtype
 
 from irad.api.jit import jit
+from irad.api.stateful import build_rule, close, workspace
 from irad.errors import RuleError
 from irad.frontend import layouts
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
+from irad.frontend.custom.pools import Workspace
+from irad.frontend.custom.stateful import StatefulRule
 from irad.frontend.custom.stop import stop_gradient, within_autodiff
 from irad.frontend.custom.symbols import target_of
 from irad.frontend.numba_untyped import types
@@ -26,7 +29,11 @@ from irad.frontend.numba_untyped import types
 __all__ = [
     "AugmentedReturn",
     "RuleConfig",
+    "StatefulRule",
+    "Workspace",
     "augmented_primal",
+    "build_rule",
+    "close",
     "easy_rule",
     "forward",
     "ignore_derivatives",
@@ -40,6 +47,7 @@ __all__ = [
     "reverse",
     "stop_gradient",
     "within_autodiff",
+    "workspace",
 ]
 
 ignore_derivatives = stop_gradient

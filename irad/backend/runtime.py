@@ -1,9 +1,10 @@
 """Run-time support of derivatives: LLVM text that is linked into each of them, and what it needs of the process.
 
 The text is in ``runtime_arena`` (life of an arena, and how arenas work), ``runtime_allocate`` (allocation, deferred
-decrefs), ``runtime_stack`` (room for recursion), ``runtime_pointers`` (calls through pointers), ``runtime_lanes`` and
-``runtime_partials`` (parallel loops), ``runtime_kernels`` (loops over shadow memory) and ``runtime_containers``
-(shadows of lists and dictionaries). All of it is ``linkonce_odr``: modules that were linked with it link together.
+decrefs), ``runtime_slots`` (workspace of rules), ``runtime_stack`` (room for recursion), ``runtime_pointers`` (calls
+through pointers), ``runtime_lanes`` and ``runtime_partials`` (parallel loops), ``runtime_kernels`` (loops over shadow
+memory) and ``runtime_containers`` (shadows of lists and dictionaries). All of it is ``linkonce_odr``: modules that were
+linked with it link together.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from irad.backend.runtime_kernels import kernels_text
 from irad.backend.runtime_lanes import LANES
 from irad.backend.runtime_partials import PARTIAL_TYPES, partials_text
 from irad.backend.runtime_pointers import POINTERS
+from irad.backend.runtime_slots import SLOTS
 from irad.backend.runtime_stack import STACK
 from irad.errors import BackendError
 
@@ -30,8 +32,8 @@ from irad.errors import BackendError
 TOP: Final = 0
 END: Final = 8
 FAILED: Final = 16  # i32
-PENDING: Final = 192  # ptr
-PENDING_CODE: Final = 200  # i32
+PENDING: Final = 200  # ptr
+PENDING_CODE: Final = 208  # i32
 RULE_RAISED: Final = 3  # reason in FAILED: the reverse of a rule raised what is pending
 
 # What `irad.rules.stop_gradient` calls in a program to be differentiated.
@@ -60,6 +62,7 @@ def runtime_text() -> str:
         ptr  irad.arena_alloc(ptr, i64)         bytes; null and the flag when out of memory
         ptr  irad.arena_alloc_product(ptr, i64, i64)
         void irad.arena_defer(ptr, ptr)         decref at the close
+        irad.slot_*, irad.pool_close            workspace of rules: see ``runtime_slots``
         i1   irad.arena_failed(ptr)             whether an allocation failed since the open
         i1   irad.stack_full(ptr)               whether little stack is left; sets the flag as well
         ptr  irad.pointer_pair(ptr, ptr table, ptr)    the pair of a function by its address; null and the flag
@@ -75,7 +78,7 @@ def runtime_text() -> str:
         double irad.stop.f64(double)            the number itself; also .f32
         irad.list_*, irad.dict_*                shadows of typed containers: see ``runtime_containers``
     """
-    sweeps = (TYPES, PARTIAL_TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, POINTERS, LANES)
+    sweeps = (TYPES, PARTIAL_TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, SLOTS, POINTERS, LANES)
     parts = (*sweeps, STOP, partials_text(), kernels_text(), containers_text())
     return "\n".join(parts)
 

@@ -13,6 +13,7 @@ first chunk; further chunks hang on the first as a list, in the order in which t
 * Lanes of parallel loops have arenas of their own (``runtime_lanes``), which hang on the innermost mark. When that is
   closed they become spares of the arena, unless they grew large.
 * A deferred decref is a node in the arena, in the list of the innermost mark; closing runs that list.
+* What is lent to the innermost mark (``runtime_slots``) is given back when that is closed, the newest first.
 * The outermost close gives memory back: spares that the last 64 calls did not take, and all beyond 64 MiB. A tape of
   a gigabyte is freed when its call ends.
 * One arena belongs to each thread; it is found through ``pthread_getspecific`` (LLVM's ``thread_local`` aborts under
@@ -34,8 +35,8 @@ TYPES: Final = """\
 ; leave free, spare arenas for lanes, next spare one after this, exception that the reverse of a rule raised, its status
 %irad.arena = type { ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64, ptr, ptr, ptr, i32 }
 ; previous mark, then the arena's top, chunk, bytes in chunks, then first and last deferred decref, then failed before,
-; then the lanes opened last
-%irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32, ptr }
+; then the lanes opened last, then what was lent last
+%irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32, ptr, ptr }
 ; next, end of its bytes (a multiple of 64), size with this head, number of outermost closes when last taken
 %irad.chunk = type { ptr, ptr, i64, i64 }
 ; next, meminfo
@@ -184,7 +185,7 @@ entry:
   %chunk = load ptr, ptr %chunk.slot
   %used = load i64, ptr %used.slot
   %previous = load ptr, ptr %mark.slot
-  %mark = call ptr @irad.arena_alloc(ptr %arena, i64 64)
+  %mark = call ptr @irad.arena_alloc(ptr %arena, i64 72)
   %full = icmp eq ptr %mark, null
   br i1 %full, label %undo, label %fill
 undo:
@@ -206,6 +207,8 @@ fill:
   store i32 %failed, ptr %m.failed
   %m.lanes = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 7
   store ptr null, ptr %m.lanes
+  %m.lent = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 8
+  store ptr null, ptr %m.lent
   store ptr %mark, ptr %mark.slot
   store i32 0, ptr %failed.slot
   ret i1 true
@@ -221,6 +224,7 @@ run:
   %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4
   %mark = load ptr, ptr %mark.slot
   call void @irad.run_deferred(ptr %mark)
+  call void @irad.give_back(ptr %mark)
   call void @irad.lanes_close(ptr %arena, ptr %mark)
   %m.top = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 1
   %m.chunk = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 2
@@ -322,6 +326,7 @@ entry:
 run:
   %root = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 8
   call void @irad.run_deferred(ptr %root)
+  call void @irad.give_back(ptr %root)
   call void @irad.lanes_close(ptr %arena, ptr %root)
   call void @irad.arena_release(ptr %arena)
   br label %done

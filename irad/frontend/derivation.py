@@ -19,6 +19,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.custom import catalogue, entry, packs
+from irad.frontend.custom.pools import Pool
 from irad.frontend.custom.resolve import complete, memory_of, registry_of
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
@@ -162,6 +163,15 @@ def derivation_of(
             return_type,
             compiled,
         )
+
+
+def pools_in(dispatcher: Any) -> set[Pool]:
+    """The workspace of the rules that the derivatives of a function call."""
+    with compiler_lock():
+        tables = [each.__dict__.get(_MEMO, {}) for each in (dispatcher, entry.caller_of(dispatcher))]
+        libraries = [each for table in tables for compiled in table.values() for each in compiled.library.libraries]
+        slots = [getattr(library, "slots", None) for library in libraries]
+    return {each.pool for each in slots if each is not None}
 
 
 def _differentiated(return_type: Any, task: Task) -> Any:

@@ -18,7 +18,7 @@ from irad.frontend import seeding
 from irad.frontend.annotations import Task
 from irad.frontend.custom import catalogue
 from irad.frontend.definition import Definition
-from irad.frontend.derivation import derivation_of
+from irad.frontend.derivation import derivation_of, pools_in
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
@@ -92,6 +92,11 @@ class DerivativeDispatcher(CPUDispatcher):
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
         self.py_func.__globals__["irad_call"] = self._irad_called.renewed()
         self._reset_overloads()
+
+    def close(self) -> None:
+        """Releases the workspace that rules keep for derivatives of this function; they can be called afterwards."""
+        for pool in pools_in(self.primal):
+            pool.close()
 
     def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises a SignatureError if the call itself is at fault for Numba's TypeError."""

@@ -30,7 +30,7 @@ class CustomRule:
 
     Attributes:
         target: the function; for a C function its symbol.
-        parts: the functions of the rule, by their kind: "augmented_primal", "reverse", "forward".
+        parts: the functions of the rule, by their kind: "augmented_primal", "reverse", "forward"; or "build_rule".
         inactive: why no derivative flows through it, or None.
         inactive_arguments: positions of arguments through which none flows.
         noinline: no rule of its own: it only stays a call.
@@ -52,7 +52,7 @@ class CustomRule:
     @property
     def is_for_reverse(self) -> bool:
         """Whether the function is not to be differentiated in reverse mode, but the rule to be called."""
-        return not self.parts.keys().isdisjoint(("augmented_primal", "reverse"))
+        return not self.parts.keys().isdisjoint(("augmented_primal", "reverse", "build_rule"))
 
     def part(self, kind: str) -> Callable[..., Any]:
         """A function of the rule.

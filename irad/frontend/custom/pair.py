@@ -37,7 +37,9 @@ from irad.frontend.custom.signature import (
     pointer_index,
     result_of,
 )
+from irad.frontend.custom.slots import TAKING
 from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.custom.stateful import Slots, built
 from irad.frontend.definition import Definition
 from irad.frontend.linkable import resident
 from irad.frontend.numba_untyped import cpu_target, types
@@ -46,7 +48,10 @@ from irad.passes.unit import Variant, augmented_type, reverse_type
 
 @dataclass(frozen=True)
 class CompiledPair:
-    """A pair made from a rule: ``text`` defines its symbols by functions of ``libraries``."""
+    """A pair made from a rule: ``text`` defines its symbols by functions of ``libraries``.
+
+    The first of these has an attribute ``slots``: those of a stateful rule, or None.
+    """
 
     text: str
     libraries: tuple[Any, ...]
@@ -62,6 +67,7 @@ class _Glue:
         arguments: of the primal.
         result: of the primal.
         config: what the rule is compiled for.
+        slots: of a stateful rule.
         held: type of the value in the frame; known when the augmented primal has been typed.
         tape_type: likewise.
         definitions: of the intrinsics that the functions call.
@@ -72,6 +78,7 @@ class _Glue:
     arguments: tuple[Annotated, ...]
     result: Result
     config: RuleConfig
+    slots: Slots | None = None
     held: Any = None
     tape_type: Any = None
     definitions: list[Definition] = field(default_factory=list)
@@ -97,6 +104,11 @@ class _Glue:
         """How many pointers the frame holds."""
         return len(self.shadowed) + 1
 
+    @property
+    def slot_types(self) -> list[Any]:
+        """The types of what the functions of a stateful rule are given besides."""
+        return [] if self.slots is None else [self.slots.type]
+
 
 def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> CompiledPair:
     """Compiles the pair that a derivative calls.
@@ -105,10 +117,12 @@ def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> Compile
         RuleError: the rule cannot be compiled, or returns something else than it must.
     """
     resident()
+    rule, slots = built(rule, signature)
     variant = wanted.variant
     arguments = arguments_of(rule, signature, variant, abi.FIRST_ARGUMENT_INDEX)
     result = result_of(rule, signature, variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW)
-    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant)), _numba_text)
+    config = _config(arguments, result, variant)
+    return _pair(wanted, _Glue(rule, variant, arguments, result, config, slots), _numba_text)
 
 
 def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
@@ -116,8 +130,9 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     resident()
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type)
+    rule, slots = built(rule, signature)
     arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
-    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant)), _c_text)
+    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), _c_text)
 
 
 def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> CompiledPair:
@@ -126,6 +141,7 @@ def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> Compil
     context = cpu_target.target_context
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     text = text_of(wanted, glue, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
+    augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
     return CompiledPair(text, (augmented.library, reverse.library))
 
 
@@ -208,22 +224,24 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
         returned = given[4]
         check_augmented(glue.rule, glue.result, returned, _can_convert)
         glue.tape_type = returned.types[2]
-        kept = [argument.type for argument in glue.arguments]
+        kept = [*(argument.type for argument in glue.arguments), *glue.slot_types]
         glue.held = types.Tuple([*kept, glue.result.cotangent_type, glue.tape_type])
         return types.none(*given), hand_on
 
     first = ["frame", "arena", "returned", "returned_shadow"]
-    listing = ", ".join(names)
+    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
     source = (
         f"def augmented({', '.join([*first, *names])}):\n"
-        f"    result = rule(config(), *annotate({listing}))\n"
-        f"    hand_on({', '.join([*first, 'result', *names])})\n"
+        f"{taking}"
+        f"    result = rule({', '.join(['config()', *slot])}, *annotate({', '.join(names)}))\n"
+        f"    hand_on({', '.join([*first, 'result', *names, *slot])})\n"
     )
     scope = {
+        **({} if glue.slots is None else glue.slots.scope(glue.define)),
         "rule": rule_dispatcher(glue.rule.part("augmented_primal")),
         "config": make_config(glue.config),
         "annotate": glue.define(names, define_annotate),
-        "hand_on": glue.define([*first, "result", *names], define_hand_on),
+        "hand_on": glue.define([*first, "result", *names, *slot], define_hand_on),
     }
     return _function("augmented", source, scope)
 
@@ -242,15 +260,16 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         (frame,) = values
         pointers, value = emit.kept(context, builder, frame, glue.held, glue.pointer_count)
         *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
+        arguments, slot = arguments[: len(glue.arguments)], arguments[len(glue.arguments) :]
         found = emit.cotangent(context, builder, glue.result, pointers[-1], shadow)
         context.nrt.incref(builder, glue.result.cotangent_type, found)
         context.nrt.incref(builder, glue.tape_type, tape)
         items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers))
-        return context.make_tuple(builder, signature.return_type, [found, tape, *items])
+        return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
     def define_restore(given: tuple[Any, ...]) -> Any:
         annotated = [argument.numba_type for argument in glue.arguments]
-        return types.Tuple([glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
+        return types.Tuple([*glue.slot_types, glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
 
     def clear(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
         emit.clear(context, builder, glue.result, values[0])

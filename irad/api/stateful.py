@@ -1,0 +1,72 @@
+"""Rules with workspace that lives from one call of a derivative to the next. See docs/custom_rules.md.
+
+Everything here is also a name of ``irad.rules``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any, TypeVar
+
+from numba.core.registry import CPUDispatcher
+
+from irad.api.functions import primal_of
+from irad.errors import RuleError
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.pools import Pool, Workspace, pools_for
+from irad.frontend.custom.symbols import target_of
+from irad.frontend.derivation import pools_in
+from irad.frontend.dispatcher import DerivativeDispatcher
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def build_rule(f: Any) -> Callable[[_Function], _Function]:
+    """Registers a function that builds the rule of a function, with workspace, for each signature.
+
+    The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns a `StatefulRule`, or
+    anything with such attributes. It runs in Python, once for each pair of augmented primal and reverse that is
+    compiled: for each derivative, and in it for each signature and each combination of arguments that take part.
+
+    Args:
+        f: as for `augmented_primal`.
+    """
+    target = target_of(f)
+
+    def register(function: _Function) -> _Function:
+        if not callable(function):
+            raise RuleError(f"{function!r} is no function", "decorate a function with irad.rules.build_rule(…)")
+        catalogue.register(target).parts["build_rule"] = function
+        return function
+
+    return register
+
+
+def close(f: Any) -> None:
+    """Releases the workspace of rules.
+
+    What is in use, by a pullback or in another thread, is released when that derivative has ended. All can be used
+    again afterwards, and then make new workspace.
+
+    Args:
+        f: a derivative, or the function that is differentiated: the workspace of all derivatives of that function; or a
+            function with a `build_rule`: that of its rule in all derivatives.
+    """
+    for pool in _pools(f):
+        pool.close()
+
+
+def workspace(f: Any) -> Workspace:
+    """How many slots of workspace there are, in use and spare; ``f`` is as for `close`."""
+    found = [pool.workspace for pool in _pools(f)]
+    return Workspace(sum(each.in_use for each in found), sum(each.spare for each in found))
+
+
+def _pools(f: Any) -> Iterator[Pool]:
+    if isinstance(f, DerivativeDispatcher):
+        f = f.primal
+    ruled = set(pools_for(f if isinstance(f, CPUDispatcher) else target_of(f)))
+    yield from ruled
+    if isinstance(f, CPUDispatcher | FunctionType):
+        yield from pools_in(primal_of(f)) - ruled

@@ -1,0 +1,189 @@
+"""Workspace that rules keep from one call of a derivative to the next, in LLVM text.
+
+A *pool* belongs to the pair of one rule. It holds the *slots* that no call uses, as a stack::
+
+    pool ──▶ spare slot ──▶ spare slot ──▶ …
+    mark ──▶ slot lent last ──▶ slot lent before ──▶ …
+
+* ``slot_take`` lends a slot to the innermost mark of an arena, so a slot belongs to one live call. When the mark is
+  closed, however the derivative ends, its slots go back to their pools, the newest first: the next derivative that
+  makes the same calls finds for each the slot that it had before.
+* A slot begins with this header; what the rule keeps follows. Whoever makes a slot allocates it.
+* Pools may be used by several threads at a time: a lock guards the few instructions that change the stack. They are
+  never freed, for code and live slots refer to them.
+* ``pool_close`` releases the spare slots, and has those in use released when they are given back. The pool can be used
+  afterwards.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SLOTS: Final = """\
+; locked or not, how often it was closed, first spare slot, number of spare slots, number of all slots
+%irad.pool = type { i32, i64, ptr, i64, i64 }
+; next spare slot or one lent before, pool, how often that was closed when the slot was made, releases the slot
+%irad.slot = type { ptr, ptr, i64, ptr }
+
+declare i32 @sched_yield()
+
+define linkonce_odr void @irad.pool_lock(ptr %pool) nounwind noinline {
+entry:
+  br label %try
+try:
+  %held = atomicrmw xchg ptr %pool, i32 1 acquire
+  %free = icmp eq i32 %held, 0
+  br i1 %free, label %done, label %wait
+wait:
+  %status = call i32 @sched_yield()
+  br label %try
+done:
+  ret void
+}
+
+define linkonce_odr void @irad.pool_unlock(ptr %pool) nounwind noinline {
+  store atomic i32 0, ptr %pool release, align 4
+  ret void
+}
+
+; A spare slot, lent to the innermost mark of %arena; null if there is none.
+define linkonce_odr ptr @irad.slot_take(ptr %pool, ptr %arena) nounwind noinline {
+entry:
+  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 2
+  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 3
+  call void @irad.pool_lock(ptr %pool)
+  %slot = load ptr, ptr %first.slot
+  %none = icmp eq ptr %slot, null
+  br i1 %none, label %fail, label %take
+take:
+  %next = load ptr, ptr %slot
+  %spare = load i64, ptr %spare.slot
+  %fewer = sub i64 %spare, 1
+  store ptr %next, ptr %first.slot
+  store i64 %fewer, ptr %spare.slot
+  call void @irad.pool_unlock(ptr %pool)
+  call void @irad.slot_lend(ptr %slot, ptr %arena)
+  ret ptr %slot
+fail:
+  call void @irad.pool_unlock(ptr %pool)
+  ret ptr null
+}
+
+; Makes a new slot one of a pool and lends it to the innermost mark of %arena.
+define linkonce_odr void @irad.slot_add(ptr %pool, ptr %arena, ptr %slot, ptr %release) nounwind noinline {
+  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 1
+  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 4
+  %s.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 1
+  %s.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 2
+  %s.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 3
+  call void @irad.pool_lock(ptr %pool)
+  %closed = load i64, ptr %closed.slot
+  %all = load i64, ptr %all.slot
+  %more = add i64 %all, 1
+  store i64 %more, ptr %all.slot
+  call void @irad.pool_unlock(ptr %pool)
+  store ptr %pool, ptr %s.pool
+  store i64 %closed, ptr %s.closed
+  store ptr %release, ptr %s.release
+  call void @irad.slot_lend(ptr %slot, ptr %arena)
+  ret void
+}
+
+define linkonce_odr void @irad.slot_lend(ptr %slot, ptr %arena) nounwind noinline {
+  %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4
+  %mark = load ptr, ptr %mark.slot
+  %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 8
+  %before = load ptr, ptr %lent.slot
+  store ptr %before, ptr %slot
+  store ptr %slot, ptr %lent.slot
+  ret void
+}
+
+; Gives the slots that were lent to a mark back to their pools.
+define linkonce_odr void @irad.give_back(ptr %mark) nounwind noinline {
+entry:
+  %lent.slot = getelementptr inbounds %irad.mark, ptr %mark, i32 0, i32 8
+  %last = load ptr, ptr %lent.slot
+  store ptr null, ptr %lent.slot
+  br label %loop
+loop:
+  %slot = phi ptr [ %last, %entry ], [ %next, %body ]
+  %end = icmp eq ptr %slot, null
+  br i1 %end, label %done, label %body
+body:
+  %next = load ptr, ptr %slot
+  call void @irad.slot_give(ptr %slot)
+  br label %loop
+done:
+  ret void
+}
+
+; A slot becomes a spare one, unless its pool was closed meanwhile: then it is released.
+define linkonce_odr void @irad.slot_give(ptr %slot) nounwind noinline {
+entry:
+  %s.pool = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 1
+  %s.closed = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 2
+  %s.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 3
+  %pool = load ptr, ptr %s.pool
+  %made = load i64, ptr %s.closed
+  %release = load ptr, ptr %s.release
+  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 1
+  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 2
+  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 3
+  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 4
+  call void @irad.pool_lock(ptr %pool)
+  %closed = load i64, ptr %closed.slot
+  %current = icmp eq i64 %made, %closed
+  br i1 %current, label %keep, label %drop
+keep:
+  %first = load ptr, ptr %first.slot
+  %spare = load i64, ptr %spare.slot
+  %more = add i64 %spare, 1
+  store ptr %first, ptr %slot
+  store ptr %slot, ptr %first.slot
+  store i64 %more, ptr %spare.slot
+  call void @irad.pool_unlock(ptr %pool)
+  ret void
+drop:
+  %all = load i64, ptr %all.slot
+  %fewer = sub i64 %all, 1
+  store i64 %fewer, ptr %all.slot
+  call void @irad.pool_unlock(ptr %pool)
+  call void %release(ptr %slot)
+  ret void
+}
+
+; Releases the spare slots of a pool; those in use are released when they are given back.
+define linkonce_odr void @irad.pool_close(ptr %pool) nounwind noinline {
+entry:
+  %closed.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 1
+  %first.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 2
+  %spare.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 3
+  %all.slot = getelementptr inbounds %irad.pool, ptr %pool, i32 0, i32 4
+  call void @irad.pool_lock(ptr %pool)
+  %closed = load i64, ptr %closed.slot
+  %again = add i64 %closed, 1
+  %first = load ptr, ptr %first.slot
+  %spare = load i64, ptr %spare.slot
+  %all = load i64, ptr %all.slot
+  %left = sub i64 %all, %spare
+  store i64 %again, ptr %closed.slot
+  store ptr null, ptr %first.slot
+  store i64 0, ptr %spare.slot
+  store i64 %left, ptr %all.slot
+  call void @irad.pool_unlock(ptr %pool)
+  br label %loop
+loop:
+  %slot = phi ptr [ %first, %entry ], [ %next, %body ]
+  %end = icmp eq ptr %slot, null
+  br i1 %end, label %done, label %body
+body:
+  %next = load ptr, ptr %slot
+  %s.release = getelementptr inbounds %irad.slot, ptr %slot, i32 0, i32 3
+  %release = load ptr, ptr %s.release
+  call void %release(ptr %slot)
+  br label %loop
+done:
+  ret void
+}
+"""

@@ -1,0 +1,173 @@
+"""Slots of workspace in the code of rules: their type, how a call gets one, how its state is read and replaced.
+
+A slot is memory of its own, outside of everything that Numba counts references to. It holds
+
+    header      of the run-time support (`irad.backend.runtime_slots`)
+    state       a value of any Numba type, the references in it owned by the slot
+
+A call has its slot from the augmented primal until its derivative has ended; no longer may the rule refer to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from llvmlite import ir
+from numba.core import cgutils, imputils
+from numba.core.datamodel.models import OpaqueModel
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    lower_getattr_generic,
+    lower_setattr_generic,
+    register_model,
+)
+
+from irad.frontend.numba_untyped import types
+
+NO_MEMORY: Final = ("no memory for the workspace of a rule",)
+STATE: Final = "state"
+
+_POINTER: Final = cgutils.voidptr_t
+_HEADER: Final = (_POINTER, _POINTER, cgutils.intp_t, _POINTER)
+
+
+class SlotType(types.Type):
+    """Numba's type of a slot.
+
+    Attributes:
+        state: the type of what it holds.
+        fields: where its attributes are in that: the whole, and the fields of a named tuple.
+    """
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+        self.fields: dict[str, tuple[int, ...]] = {}
+        if isinstance(state, types.BaseNamedTuple):
+            self.fields.update((name, (index,)) for index, name in enumerate(state.fields))
+        self.fields[STATE] = ()
+        super().__init__(f"irad.Slot({state})")
+
+    def type_of(self, name: str) -> Any:
+        """The type of an attribute."""
+        found = self.state
+        for index in self.fields[name]:
+            found = found.types[index]
+        return found
+
+
+register_model(SlotType)(OpaqueModel)
+
+
+@infer_getattr
+class _Attributes(AttributeTemplate):
+    key = SlotType
+
+    def generic_resolve(self, slot: Any, name: str) -> Any:
+        return slot.type_of(name) if name in slot.fields else None
+
+
+def _struct(context: Any, slot_type: SlotType) -> Any:
+    return ir.LiteralStructType([ir.LiteralStructType(_HEADER), context.get_value_type(slot_type.state)])
+
+
+def _place(context: Any, builder: Any, slot_type: SlotType, slot: Any, path: tuple[int, ...] = ()) -> Any:
+    pointer = builder.bitcast(slot, _struct(context, slot_type).as_pointer())
+    return cgutils.gep_inbounds(builder, pointer, 0, 1, *path)
+
+
+@lower_getattr_generic(SlotType)
+def _get(context: Any, builder: Any, slot_type: Any, slot: Any, name: str) -> Any:
+    value = builder.load(_place(context, builder, slot_type, slot, slot_type.fields[name]))
+    return imputils.impl_ret_borrowed(context, builder, slot_type.type_of(name), value)
+
+
+@lower_setattr_generic(SlotType)
+def _set(context: Any, builder: Any, signature: Any, values: Sequence[Any], name: str) -> None:
+    slot_type, value_type = signature.args
+    slot, value = values
+    field_type = slot_type.type_of(name)
+    place = _place(context, builder, slot_type, slot, slot_type.fields[name])
+    new = context.cast(builder, value, value_type, field_type)
+    context.nrt.incref(builder, field_type, new)
+    old = builder.load(place)
+    builder.store(new, place)
+    context.nrt.decref(builder, field_type, old)  # last: the old value may be the new one
+
+
+# ------------------------------------------------------------------------------------------------ how a call gets one
+
+
+Define = Callable[[Sequence[str], Callable[[tuple[Any, ...]], Any]], Callable[..., Any]]
+
+
+def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
+    """What the glue around a rule calls to get a slot.
+
+    Args:
+        slot_type: its type.
+        pool: the address of the pool.
+        define: makes an intrinsic from the names of its parameters and what types and lowers it.
+
+    Returns:
+        ``take(arena)``: a spare slot, or one that is ``missing(slot)``; then ``make(arena, state)`` makes one.
+    """
+
+    def take(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        function_type = ir.FunctionType(_POINTER, [_POINTER, _POINTER])
+        called = cgutils.get_or_insert_function(builder.module, function_type, "irad.slot_take")
+        return builder.call(called, [address(context, builder), values[0]])
+
+    def missing(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        return cgutils.is_null(builder, values[0])
+
+    def make(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        arena, state = values
+        slot = _allocate(context, builder, slot_type, state)
+        builder.store(state, _place(context, builder, slot_type, slot))
+        context.nrt.incref(builder, slot_type.state, state)
+        function_type = ir.FunctionType(ir.VoidType(), [_POINTER] * 4)
+        add = cgutils.get_or_insert_function(builder.module, function_type, "irad.slot_add")
+        release = builder.bitcast(_release(context, builder.module, slot_type), _POINTER)
+        builder.call(add, [address(context, builder), arena, slot, release])
+        return slot
+
+    def address(context: Any, builder: Any) -> Any:
+        # of this process: Numba does not put code with it into a cache on disk
+        return context.add_dynamic_addr(builder, pool, info="irad.pool")
+
+    return {
+        "take": define(["arena"], lambda given: (slot_type(types.voidptr), take)),
+        "missing": define(["slot"], lambda given: (types.boolean(slot_type), missing)),
+        "make": define(["arena", "state"], lambda given: (slot_type(types.voidptr, slot_type.state), make)),
+    }
+
+
+def _allocate(context: Any, builder: Any, slot_type: SlotType, state: Any) -> Any:
+    size = context.get_abi_sizeof(_struct(context, slot_type))
+    slot = context.nrt.allocate_unchecked(builder, cgutils.intp_t(size))
+    with cgutils.if_unlikely(builder, cgutils.is_null(builder, slot)):
+        context.nrt.decref(builder, slot_type.state, state)  # Numba drops it only after success
+        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
+    return slot
+
+
+def _release(context: Any, module: Any, slot_type: SlotType) -> Any:
+    """A function that drops what a slot refers to and frees it."""
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_POINTER]), "irad.slot_release")
+    function.linkage = "internal"
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    (slot,) = function.args
+    context.nrt.decref(builder, slot_type.state, builder.load(_place(context, builder, slot_type, slot)))
+    context.nrt.free(builder, slot)
+    builder.ret_void()
+    return function
+
+
+# Where the glue around an augmented primal takes a slot: `lending` and ``first`` are in its scope.
+TAKING: Final = """\
+    slot = take(arena)
+    if missing(slot):
+        slot = make(arena, first())
+"""

@@ -1,0 +1,125 @@
+"""Rules that own workspace: built for each pair that a derivative calls, with slots that outlive its calls.
+
+Input   a function ``build(signature)`` that a user registered; the signature of the primal.
+Output  `Built`: a rule of the common form, whose functions are also given a slot; where the slots come from.
+
+A rule is built when the pair is compiled: once for each derivative, signature and combination of what takes part.
+Calls in a derivative that agree in all that share the rule and its pool; at any time each of them has its own slot.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numba.core import errors as numba_errors
+
+from irad.errors import IradError, RuleError
+from irad.frontend.custom.catalogue import CustomRule, place_of
+from irad.frontend.custom.pools import Pool
+from irad.frontend.custom.slots import Define, SlotType, lending
+from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.numba_untyped import types
+
+_PARTS = ("augmented_primal", "reverse", "state")
+
+
+@dataclass(frozen=True)
+class StatefulRule:
+    """A rule with workspace, as a function registered by `irad.rules.build_rule` returns it.
+
+    Any object with these attributes will do.
+
+    Attributes:
+        augmented_primal: ``(config, slot, *arguments)`` → `AugmentedReturn`.
+        reverse: ``(config, slot, cotangent, tape, *arguments)`` → cotangents.
+        state: ``()`` → what a new slot holds: a value of any Numba type.
+    """
+
+    augmented_primal: Callable[..., Any]
+    reverse: Callable[..., Any]
+    state: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Slots:
+    """Where the calls of a pair get their slots.
+
+    Attributes:
+        pool: it.
+        type: of a slot.
+        first: a dispatcher: what a new slot holds.
+    """
+
+    pool: Pool
+    type: SlotType
+    first: Any
+
+    def scope(self, define: Define) -> dict[str, Any]:
+        """What the glue around the augmented primal calls; ``define`` makes intrinsics."""
+        return {"first": self.first, **lending(self.type, self.pool.address, define)}
+
+
+def built(rule: CustomRule, signature: Any) -> tuple[CustomRule, Slots | None]:
+    """The rule for a signature, and its slots if it is a stateful one.
+
+    Raises:
+        RuleError: what was registered contradicts itself, does not build a rule, or builds one that does not compile.
+    """
+    build = rule.parts.get("build_rule")
+    if build is None:
+        return rule, None
+    others = [kind for kind in rule.parts if kind != "build_rule"]
+    if others:
+        raise RuleError(
+            f"{rule.name} has a build_rule and a rule without state ({', '.join(others)})",
+            "irad.rules.remove(f), then register one of them",
+            location=place_of(build),
+        )
+    made = replace(rule, parts=_functions(rule, build, signature))
+    first = rule_dispatcher(made.parts.pop("state"))
+    return made, Slots(Pool(rule.target), SlotType(_state_type(rule, first)), first)
+
+
+def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> dict[str, Any]:
+    try:
+        found = build(signature)
+    except IradError:
+        raise
+    except Exception as error:
+        raise RuleError(
+            f"the build_rule of {rule.name} raised {type(error).__name__} for {signature}: {error}",
+            "let it return a rule for every signature that the function is called with",
+            location=place_of(build),
+        ) from error
+    functions = {kind: getattr(found, kind, None) for kind in _PARTS}
+    for kind, function in functions.items():
+        if not callable(function):
+            raise RuleError(
+                f"the build_rule of {rule.name} returned a {type(found).__name__} that has no function {kind}",
+                "return irad.rules.StatefulRule(augmented_primal, reverse, state)",
+                location=place_of(build),
+            )
+        if inspect.ismethod(function):
+            raise RuleError(
+                f"{kind} of the rule that the build_rule of {rule.name} returned is a method of an object",
+                "make it a function (@staticmethod): compiled code has no access to the object",
+                location=place_of(function.__func__),
+            )
+    return functions
+
+
+def _state_type(rule: CustomRule, first: Any) -> Any:
+    try:
+        first.compile(())
+    except numba_errors.NumbaError as error:
+        message = " ".join(str(getattr(error, "msg", error)).split())
+        raise RuleError(
+            f"Numba cannot compile the state of the rule of {rule.name}: {message}",
+            "write it so that numba.njit compiles it; it has no arguments",
+            location=place_of(first),
+        ) from error
+    found: Any = types.unliteral(first.overloads[()].signature.return_type)
+    return found

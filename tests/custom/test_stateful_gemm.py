@@ -1,0 +1,225 @@
+"""The example of a rule with workspace: the product of matrices that overwrites c, with both policies."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.core.runtime import rtsys
+
+import irad
+from irad import rules
+
+_nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
+_SOURCE = Path(__file__).parents[2] / "docs" / "examples" / "stateful_gemm.py"
+
+
+def _load() -> Any:
+    spec = importlib.util.spec_from_file_location("stateful_gemm", _SOURCE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_example = _load()
+POLICIES = {"leaving": _example.gemm, "restoring": _example.gemm_restoring}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _registered() -> Iterator[None]:
+    yield
+    for gemm in POLICIES.values():
+        rules.close(gemm)
+        rules.remove(gemm)
+
+
+def _plain(c: Any, a: Any, b: Any, alpha: Any, beta: Any) -> None:
+    """The same, as irad differentiates it without the rule."""
+    c[:] = alpha * np.dot(a, b) + beta * c
+
+
+def _once(gemm: Any) -> Any:
+    @njit(nogil=True)
+    def f(c, a, b, alpha, beta):
+        gemm(c, a, b, alpha, beta)
+        return (c * c).sum()
+
+    return f
+
+
+def _chain(gemm: Any) -> Any:
+    """The same c again and again, an operand that is overwritten, and a read of c between the products."""
+
+    @njit
+    def f(c, a, b, alpha, beta, n):
+        total = c.dtype.type(0.0)
+        for _ in range(n):
+            gemm(c, a, b, alpha, beta)
+            a[0, 0] += c[0, 0]
+            b *= alpha
+            total += c[-1, -1] * c[0, 0]
+        return total
+
+    return f
+
+
+def _recursive(gemm: Any) -> Any:
+    @njit
+    def f(c, a, alpha, beta, depth):
+        if depth == 0:
+            return c.sum()
+        gemm(c, a, a, alpha, beta)
+        a[0, 0] += c[0, 1]
+        return f(c, a, alpha, beta, depth - 1) + c[0, 0]
+
+    return f
+
+
+_FUNCTIONS: dict[tuple[Any, str], Any] = {}
+
+
+def function(make: Callable[[Any], Any], policy: str) -> Any:
+    """A function of `make`, one for all tests, of a policy or "plain"."""
+    found = _FUNCTIONS.get((make, policy))
+    if found is None:
+        gemm = POLICIES[policy] if policy in POLICIES else njit(_plain)
+        found = _FUNCTIONS[make, policy] = make(gemm)
+    return found
+
+
+def gradients_of_once(c: Any, a: Any, b: Any, alpha: float, beta: float) -> tuple[Any, ...]:
+    """By hand."""
+    product = a @ b
+    by_result = 2 * (alpha * product + beta * c)
+    by_a, by_b = alpha * by_result @ b.T, alpha * a.T @ by_result
+    return beta * by_result, by_a, by_b, (by_result * product).sum(), (by_result * c).sum()
+
+
+def matrices(m: int, k: int, n: int, dtype: Any = np.float64) -> list[Any]:
+    random = np.random.default_rng(m + 10 * k + 100 * n)
+    return [random.standard_normal(shape).astype(dtype) for shape in ((m, n), (m, k), (k, n))]
+
+
+@pytest.mark.parametrize(
+    ("policy", "dtype"), [("leaving", np.float64), ("restoring", np.float64), ("restoring", np.float32)]
+)
+def test_gradient_and_memory(policy, dtype):
+    derivative = irad.value_and_grad(function(_once, policy), argnums=(0, 1, 2, 3, 4))
+    tolerance = 1e-12 if dtype is np.float64 else 1e-4
+    for shape in ((4, 5, 3), (1, 1, 1), (7, 2, 9), (3, 0, 2), (0, 2, 2), (4, 5, 3)):
+        for alpha, beta in ((1.0, 0.0), (0.7, 0.0), (0.7, 0.5), (0.0, 1.0)):
+            c, a, b = matrices(*shape, dtype)
+            mine, result = c.copy(), alpha * a @ b + beta * c
+            value, gradients = derivative(mine, a, b, dtype(alpha), dtype(beta))
+            np.testing.assert_allclose(value, (result**2).sum(), tolerance, tolerance)
+            for found, right in zip(gradients, gradients_of_once(c, a, b, alpha, beta), strict=True):
+                np.testing.assert_allclose(found, right, tolerance, tolerance)
+                assert np.asarray(found).dtype == dtype
+            np.testing.assert_allclose(mine, c if policy == "restoring" else result, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_loop_over_the_same_matrix(policy):
+    derivative = irad.grad(function(_chain, policy), argnums=(0, 1, 2, 3, 4))
+    plain = irad.grad(function(_chain, "plain"), argnums=(0, 1, 2, 3, 4))
+    for count in (3, 5, 0, 1):
+        c, a, b = matrices(3, 4, 2)
+        mine, other = [each.copy() for each in (c, a, b)], [each.copy() for each in (c, a, b)]
+        found, wanted = derivative(*mine, 0.8, 0.5, count), plain(*other, 0.8, 0.5, count)
+        for left, right in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(left, right, 1e-10, 1e-12)
+        np.testing.assert_allclose(mine[0], c if policy == "restoring" else other[0], 1e-12)
+        np.testing.assert_allclose(mine[1], other[1], 1e-12)
+    assert rules.workspace(derivative) == rules.Workspace(0, 5)
+
+
+def test_recursion_with_one_matrix_as_both_operands():
+    derivative = irad.grad(function(_recursive, "restoring"), argnums=(0, 1, 2, 3))
+    plain = irad.grad(function(_recursive, "plain"), argnums=(0, 1, 2, 3))
+    for depth in (2, 4):
+        c, a, _ = matrices(3, 3, 3)
+        mine, other = (c.copy(), 0.3 * a), (c.copy(), 0.3 * a)
+        found, wanted = derivative(*mine, 0.9, 0.5, depth), plain(*other, 0.9, 0.5, depth)
+        for left, right in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(left, right, 1e-10)
+        np.testing.assert_allclose(mine[0], c, 1e-12)
+        np.testing.assert_allclose(mine[1], other[1], 1e-12)
+
+
+def test_an_overlap_with_the_result_is_refused():
+    f = function(_once, "restoring")
+    _, a, b = matrices(3, 3, 3)
+    before = rules.workspace(f).in_use
+    for c in (a, b):
+        with pytest.raises(ValueError, match="shares memory"):
+            f(c, a, b, 1.0, 0.0)
+        with pytest.raises(ValueError, match="shares memory"):
+            irad.value_and_grad(f, argnums=(0, 1, 2, 3, 4))(c, a, b, 1.0, 0.0)
+    assert rules.workspace(f).in_use == before
+
+
+def test_a_pullback_runs_again():
+    c, a, b = matrices(3, 4, 2)
+    mine, expected = c.copy(), gradients_of_once(c, a, b, 0.7, 0.5)
+    _, pullback = irad.vjp(function(_once, "restoring"), mine, a.copy(), b.copy(), 0.7, 0.5)
+    for scale in (1.0, -2.0):
+        mine[:] = 7.0  # the caller's business, until the pullback restores
+        for found, right in zip(pullback(scale), expected, strict=True):
+            np.testing.assert_allclose(found, scale * np.asarray(right), 1e-12)
+        np.testing.assert_array_equal(mine, c)
+
+
+def test_threads():
+    derivative = irad.value_and_grad(function(_once, "restoring"), argnums=(0, 1, 2, 3, 4))
+    derivative(*matrices(1, 1, 1), 0.7, 0.5)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        c, a, b = matrices(2 + number, 3, 4)
+        old, expected = c.copy(), gradients_of_once(c, a, b, 0.7, 0.5)
+        for _ in range(300):
+            _, found = derivative(c, a, b, 0.7, 0.5)
+            good = all(np.allclose(left, right) for left, right in zip(found, expected, strict=True))
+            if not (good and np.array_equal(c, old)):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_nothing_is_allocated_from_the_second_call_on():
+    f = function(_once, "restoring")
+    rules.close(f)
+    arguments = [irad.Duplicated(each, np.zeros_like(each)) for each in matrices(16, 32, 8)]
+
+    def gradient() -> Any:
+        for each in arguments:
+            each.shadow[:] = 0.0
+        return irad.autodiff(irad.Reverse, f, *arguments, irad.Active(0.7), irad.Active(0.5))
+
+    first = gradient()
+    rules.close(f)
+    _nrt_python.memsys_enable_stats()
+    try:
+        counts = []
+        for _ in range(4):
+            before = rtsys.get_allocation_stats().alloc
+            assert gradient()[3:] == first[3:]
+            counts.append(rtsys.get_allocation_stats().alloc - before)
+    finally:
+        _nrt_python.memsys_disable_stats()
+    others = 6 + 1  # headers that Numba gives to arrays from Python; c·c in the function itself
+    assert counts == [others + 1 + 4 + 2, others, others, others]  # the slot, its empty buffers, those that fit
