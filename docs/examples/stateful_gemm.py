@@ -53,12 +53,6 @@ def _gemm(c, a, b, alpha, beta, product):
 
 
 @njit
-def _fitted(buffer, size):
-    """A buffer of at least a size: the same one if it is large enough."""
-    return buffer if buffer.size >= size else np.empty(size, buffer.dtype)
-
-
-@njit
 def _copy(destination, source):
     for i in range(source.shape[0]):
         for j in range(source.shape[1]):
@@ -66,10 +60,9 @@ def _copy(destination, source):
 
 
 @njit
-def _restore(c, old):
-    flat = c.ravel()
-    for i in range(flat.size):
-        flat[i] = old[i]
+def _copy_flat(destination, source):
+    for i in range(source.size):
+        destination[i] = source[i]
 
 
 @njit
@@ -115,15 +108,19 @@ def in_place_gemm(restoring):
 
         def augmented_primal(config, slot, c, a, b, alpha, beta):
             m, k, n = a.value.shape[0], a.value.shape[1], b.value.shape[1]
-            slot.product = _fitted(slot.product, max(m * n, m * k, k * n))
+            if slot.product.size < max(m * n, m * k, k * n):
+                slot.product = np.empty(max(m * n, m * k, k * n), dtype)
             if restoring or is_active(beta):
-                slot.c = _fitted(slot.c, m * n)
-                _copy(slot.c, c.value)
+                if slot.c.size < m * n:
+                    slot.c = np.empty(m * n, dtype)
+                _copy_flat(slot.c, c.value.ravel())
             if config.overwritten[1]:
-                slot.a = _fitted(slot.a, m * k)
+                if slot.a.size < m * k:
+                    slot.a = np.empty(m * k, dtype)
                 _copy(slot.a, a.value)
             if config.overwritten[2]:
-                slot.b = _fitted(slot.b, k * n)
+                if slot.b.size < k * n:
+                    slot.b = np.empty(k * n, dtype)
                 _copy(slot.b, b.value)
             _gemm(c.value, a.value, b.value, alpha.value, beta.value, slot.product[: m * n].reshape(m, n))
             return AugmentedReturn(None, None, None)
@@ -149,7 +146,7 @@ def in_place_gemm(restoring):
                     by_beta = _inner(c.shadow, slot.c[: m * n].reshape(m, n))
                 _scale(c.shadow, beta.value)
             if restoring:
-                _restore(c.value, slot.c)
+                _copy_flat(c.value.ravel(), slot.c[: m * n])
             return None, None, None, by_alpha, by_beta
 
         return StatefulRule(augmented_primal, reverse, state)

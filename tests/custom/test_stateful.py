@@ -280,6 +280,30 @@ def test_growing_shapes_and_release(with_build, allocations):
     np.testing.assert_array_equal(out, gradient_of_repeated(np.full(60, 2.0), 3))
 
 
+def test_workspace_is_released_when_the_derivative_is_collected(with_build, allocations):
+    cubes(with_build)
+
+    def make() -> Any:
+        @njit
+        def f(a):
+            return sum_of_cubes(a)
+
+        return f
+
+    def use(f: Any) -> None:
+        np.testing.assert_array_equal(irad.grad(f)(np.ones(2)), [3.0, 3.0])
+        assert rules.workspace(f) == Workspace(0, 1)
+
+    use(make())
+    gc.collect()
+    before = rules.workspace(sum_of_cubes), allocations()
+    use(make())
+    gc.collect()
+    after = rules.workspace(sum_of_cubes), allocations()
+    assert after[0] == before[0] == Workspace(0, 0)
+    assert after[1][0] - before[1][0] == after[1][1] - before[1][1]
+
+
 @pytest.mark.parametrize("where", ["augmented", "between", "reverse"])
 def test_an_exception_gives_slots_back(with_build, allocations, where):
     @njit
