@@ -134,7 +134,15 @@ def analyse(program: Program, variant: Variant) -> Unit:
     stays = 0
     for number in sorted(variant.stays):
         stays |= points_to.mask(function.params[number])
-    effects = find_effects(cfg, points_to, registry, arguments_change=arguments_change, kept=kept, stays=stays)
+    effects = find_effects(
+        cfg,
+        points_to,
+        registry,
+        arguments_change=arguments_change,
+        kept=kept,
+        stays=stays,
+        restores=program.request.restores,
+    )
     shadowable = frozenset(
         p for p, kind in kinds.items() if kind is ParameterKind.SHADOW or (variant.is_entry and _has_floats(memory[p]))
     )

@@ -4,7 +4,8 @@ Input   a function, where its pointers point, what its caller does with the argu
 Output  `Effects`: for a pointer read at an instruction, whether that memory may have changed when the reverse sweep
         comes back.
 Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block,
-        or in a block that the load's block reaches; or when it does not outlive the forward sweep.
+        or in a block that the load's block reaches; or when it does not outlive the forward sweep. Where the reverse of
+        a callee may restore what that overwrote, it has changed when the reverse sweep runs for a second time.
 Limit   writes are told apart by object and position, not by address.
 """
 
@@ -15,9 +16,9 @@ from dataclasses import dataclass
 
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
-from irad.ir.module import Block
+from irad.ir.module import Block, Function
 from irad.ir.values import GlobalVariable, Value
-from irad.passes.callees import effects_of, resolve
+from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.ruleset.registry import Registry
 
@@ -64,7 +65,14 @@ class Effects:
 
 
 def find_effects(
-    cfg: ControlFlow, points_to: PointsTo, registry: Registry, *, arguments_change: bool, kept: int = 0, stays: int = 0
+    cfg: ControlFlow,
+    points_to: PointsTo,
+    registry: Registry,
+    *,
+    arguments_change: bool,
+    kept: int = 0,
+    stays: int = 0,
+    restores: bool = False,
 ) -> Effects:
     """Collects the writes of a function.
 
@@ -75,19 +83,23 @@ def find_effects(
         arguments_change: whether the caller may write argument memory between the sweeps.
         kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
         stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
+        restores: whether the reverse of a callee may put back what the callee overwrote.
     """
     writers: dict[int, list[Instruction]] = {}
     position: dict[Instruction, int] = {}
     writing_blocks: dict[int, int] = {}
     last_writes: dict[tuple[int, Block], int] = {}
+    lost = 0
     for block in cfg.order:
         for index, inst in enumerate(block.instructions):
             position[inst] = index
-            for item in points_to.members(written_by(inst, points_to, registry)):
+            written = written_by(inst, points_to, registry)
+            if restores and _has_pair(inst, registry):
+                lost |= written
+            for item in points_to.members(written):
                 writers.setdefault(item.index, []).append(inst)
                 writing_blocks[item.index] = writing_blocks.get(item.index, 0) | 1 << cfg.position[block]
                 last_writes[item.index, block] = index
-    lost = 0
     for item in points_to.objects:
         if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
@@ -143,6 +155,11 @@ def read_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
             return mask
         case _:
             return 0
+
+
+def _has_pair(inst: Instruction, registry: Registry) -> bool:
+    """Whether an instruction calls a function that has a reverse of its own."""
+    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Function | Pointer)
 
 
 def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:

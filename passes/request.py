@@ -58,6 +58,7 @@ class Request:
         kernels: symbol and arguments of the kernel of each parallel loop.
         unneeded: parameters whose memory's primal content the caller does not need afterwards.
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
+        restores: pairs from outside may put back, in the reverse, what their functions overwrote.
     """
 
     entry: str
@@ -70,3 +71,4 @@ class Request:
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = ()
     unneeded: frozenset[int] = frozenset()
     ruled: tuple[tuple[str, tuple[MemoryType | None, ...]], ...] = ()
+    restores: bool = False

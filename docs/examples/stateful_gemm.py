@@ -99,7 +99,7 @@ def in_place_gemm(restoring):
     def gemm(c, a, b, alpha, beta):
         _gemm(c, a, b, alpha, beta, c if beta == 0.0 else np.empty_like(c))
 
-    @irad.rules.build_rule(gemm)
+    @irad.rules.build_rule(gemm, restores=restoring)
     def build(signature):
         dtype = signature.args[0].dtype
 

@@ -70,7 +70,7 @@ def augmented_primal(f: Any) -> Callable[[_Function], _Function]:
     return _registering(f, "augmented_primal")
 
 
-def reverse(f: Any) -> Callable[[_Function], _Function]:
+def reverse(f: Any, *, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers the reverse of a function: what runs in the reverse sweep.
 
     The decorated function takes ``(config, cotangent, tape, *arguments)``: the cotangent of the value (of arrays in it,
@@ -80,8 +80,17 @@ def reverse(f: Any) -> Callable[[_Function], _Function]:
 
     Args:
         f: as for `augmented_primal`.
+        restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
+            the reverse sweep, which may run several times.
     """
-    return _registering(f, "reverse")
+    register = _registering(f, "reverse")
+
+    def register_reverse(function: _Function) -> _Function:
+        register(function)
+        catalogue.register(target_of(f)).restores = restores
+        return function
+
+    return register_reverse
 
 
 def forward(f: Any) -> Callable[[_Function], _Function]:

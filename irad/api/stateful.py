@@ -22,7 +22,7 @@ from irad.frontend.dispatcher import DerivativeDispatcher
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def build_rule(f: Any) -> Callable[[_Function], _Function]:
+def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers a function that builds the rule of a function, with workspace, for each signature.
 
     The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns a `StatefulRule`, or
@@ -31,13 +31,16 @@ def build_rule(f: Any) -> Callable[[_Function], _Function]:
 
     Args:
         f: as for `augmented_primal`.
+        restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
+            the reverse sweep, which may run several times.
     """
     target = target_of(f)
 
     def register(function: _Function) -> _Function:
         if not callable(function):
             raise RuleError(f"{function!r} is no function", "decorate a function with irad.rules.build_rule(…)")
-        catalogue.register(target).parts["build_rule"] = function
+        rule = catalogue.register(target)
+        rule.parts["build_rule"], rule.restores = function, restores
         return function
 
     return register

@@ -208,6 +208,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
             for leaf in argument.leaves
             if leaf.has_memory
         ),
+        restores=catalogue.any_restores(),
         ruled=memory_of(program.ruled),
     )
 

@@ -25,6 +25,7 @@ from irad.backend.optimise import canonical_loops
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import NoRuleError, UnsupportedError
 from irad.frontend import external
+from irad.frontend.custom import catalogue
 from irad.frontend.custom.resolve import complete, memory_of, registry_of
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba_cpu import load_callee
@@ -97,6 +98,7 @@ class _Table:
             strict=self.request.strict,
             callee=callee,
             ruled=memory_of(program.ruled),
+            restores=catalogue.any_restores(),
         )
         registry = registry_of(program.ruled, self.registry)
         derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)

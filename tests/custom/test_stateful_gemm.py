@@ -178,6 +178,41 @@ def test_a_pullback_runs_again():
         np.testing.assert_array_equal(mine, c)
 
 
+def test_a_pullback_runs_again_over_restored_memory():
+    """What the second run reads of c is not what the first run has put back there."""
+    gemm = POLICIES["restoring"]
+
+    @njit
+    def called(c, a, b, depth):
+        if depth > 0:
+            gemm(c, a, b, 1.0, 0.0)
+            called(c, a, b, depth - 1)
+
+    @njit
+    def f(a, b):
+        c, d, e = np.zeros_like(a), np.zeros_like(a), np.zeros_like(a)
+        gemm(c, a, b, 1.0, 0.0)
+        gemm(d, c, b, 1.0, 0.0)
+        called(e, d, a, 1)
+        return (c * d).sum() + (e * e * d).sum()
+
+    def plain(a, b):
+        c = a @ b
+        d = c @ b
+        e = d @ a
+        return (c * d).sum() + (e * e * d).sum()
+
+    _, a, b = matrices(3, 3, 3)
+    _, pullback = irad.vjp(f, a, b)
+    first, again = pullback(1.0), pullback(1.0)
+    step = 1e-6
+    for number, (found, same) in enumerate(zip(first, again, strict=True)):
+        np.testing.assert_array_equal(found, same)
+        moved = [[each + sign * step * (i == number) for i, each in enumerate((a, b))] for sign in (1, -1)]
+        difference = (plain(*moved[0]) - plain(*moved[1])) / (2 * step)
+        np.testing.assert_allclose(found.sum(), difference, 1e-6)
+
+
 def test_threads():
     derivative = irad.value_and_grad(function(_once, "restoring"), argnums=(0, 1, 2, 3, 4))
     derivative(*matrices(1, 1, 1), 0.7, 0.5)

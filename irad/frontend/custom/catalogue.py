@@ -33,6 +33,7 @@ class CustomRule:
         parts: the functions of the rule, by their kind: "augmented_primal", "reverse", "forward"; or "build_rule".
         inactive: why no derivative flows through it, or None.
         inactive_arguments: positions of arguments through which none flows.
+        restores: the reverse may put back what the function overwrote.
         noinline: no rule of its own: it only stays a call.
         version: changes with each registration.
     """
@@ -41,6 +42,7 @@ class CustomRule:
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     inactive: str | None = None
     inactive_arguments: frozenset[int] = frozenset()
+    restores: bool = False
     noinline: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 
@@ -136,6 +138,11 @@ def remove(target: Any) -> None:
     """Takes the rule of a function away, if it has one."""
     if _RULES.pop(target, None) is not None:
         changed(target)
+
+
+def any_restores() -> bool:
+    """Whether there is a rule that may put back, in the reverse, what its function overwrote."""
+    return any(rule.restores for rule in _RULES.values())
 
 
 def rules() -> tuple[CustomRule, ...]:
