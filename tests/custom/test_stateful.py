@@ -465,6 +465,37 @@ def test_a_fork_while_a_pool_is_locked(with_build):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+def test_a_rule_without_state_that_restores():
+    @njit
+    def square(a):
+        a[:] = a * a
+
+    @rules.augmented_primal(square)
+    def augmented(config, a):
+        old = a.value.copy()
+        a.value[:] = old * old
+        return AugmentedReturn(None, None, old)
+
+    @rules.reverse(square, restores=True)
+    def reverse(config, cotangent, tape, a):
+        a.shadow[:] *= 2 * tape
+        a.value[:] = tape
+
+    @njit
+    def f(x):
+        a = x.copy()
+        square(a)
+        return (a * a).sum()
+
+    try:
+        x = np.array([1.0, 2.0])
+        _, pullback = irad.vjp(f, x)
+        for _ in range(2):
+            np.testing.assert_array_equal(pullback(1.0)[0], 4 * x**3)
+    finally:
+        rules.remove(square)
+
+
 # ------------------------------------------------------------------------------------------------ errors
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,6 @@ def _registered() -> Iterator[None]:
     for gemm in POLICIES.values():
         rules.close(gemm)
         rules.remove(gemm)
-
-
-def _plain(c: Any, a: Any, b: Any, alpha: Any, beta: Any) -> None:
-    """The same, as irad differentiates it without the rule."""
-    c[:] = alpha * np.dot(a, b) + beta * c
 
 
 def _once(gemm: Any) -> Any:
@@ -84,16 +79,7 @@ def _recursive(gemm: Any) -> Any:
     return f
 
 
-_FUNCTIONS: dict[tuple[Any, str], Any] = {}
-
-
-def function(make: Callable[[Any], Any], policy: str) -> Any:
-    """A function of `make`, one for all tests, of a policy or "plain"."""
-    found = _FUNCTIONS.get((make, policy))
-    if found is None:
-        gemm = POLICIES[policy] if policy in POLICIES else njit(_plain)
-        found = _FUNCTIONS[make, policy] = make(gemm)
-    return found
+ONCE = {policy: _once(gemm) for policy, gemm in POLICIES.items()}
 
 
 def gradients_of_once(c: Any, a: Any, b: Any, alpha: float, beta: float) -> tuple[Any, ...]:
@@ -113,7 +99,7 @@ def matrices(m: int, k: int, n: int, dtype: Any = np.float64) -> list[Any]:
     ("policy", "dtype"), [("leaving", np.float64), ("restoring", np.float64), ("restoring", np.float32)]
 )
 def test_gradient_and_memory(policy, dtype):
-    derivative = irad.value_and_grad(function(_once, policy), argnums=(0, 1, 2, 3, 4))
+    derivative = irad.value_and_grad(ONCE[policy], argnums=(0, 1, 2, 3, 4))
     tolerance = 1e-12 if dtype is np.float64 else 1e-4
     for shape in ((4, 5, 3), (1, 1, 1), (7, 2, 9), (3, 0, 2), (0, 2, 2), (4, 5, 3)):
         for alpha, beta in ((1.0, 0.0), (0.7, 0.0), (0.7, 0.5), (0.0, 1.0)):
@@ -127,36 +113,54 @@ def test_gradient_and_memory(policy, dtype):
             np.testing.assert_allclose(mine, c if policy == "restoring" else result, tolerance, tolerance)
 
 
+def check(f: Any, arguments: tuple[Any, ...], rest: tuple[Any, ...], gradients: tuple[Any, ...]) -> list[Any]:
+    """Compares gradients with a central difference along a random direction.
+
+    Returns:
+        The arguments as the plain call leaves them.
+    """
+    random = np.random.default_rng(1)
+    along = [random.standard_normal(np.shape(each)) for each in arguments]
+
+    def moved(step: float) -> list[Any]:
+        return [each + step * direction for each, direction in zip(arguments, along, strict=True)]
+
+    step = 1e-6
+    difference = (f(*moved(step), *rest) - f(*moved(-step), *rest)) / (2 * step)
+    found = sum((gradient * direction).sum() for gradient, direction in zip(gradients, along, strict=True))
+    np.testing.assert_allclose(found, difference, 1e-7)
+    final = moved(0.0)
+    f(*final, *rest)
+    return final
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_loop_over_the_same_matrix(policy):
-    derivative = irad.grad(function(_chain, policy), argnums=(0, 1, 2, 3, 4))
-    plain = irad.grad(function(_chain, "plain"), argnums=(0, 1, 2, 3, 4))
+    f = _chain(POLICIES[policy])
+    derivative = irad.grad(f, argnums=(0, 1, 2, 3, 4))
     for count in (3, 5, 0, 1):
-        c, a, b = matrices(3, 4, 2)
-        mine, other = [each.copy() for each in (c, a, b)], [each.copy() for each in (c, a, b)]
-        found, wanted = derivative(*mine, 0.8, 0.5, count), plain(*other, 0.8, 0.5, count)
-        for left, right in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(left, right, 1e-10, 1e-12)
-        np.testing.assert_allclose(mine[0], c if policy == "restoring" else other[0], 1e-12)
-        np.testing.assert_allclose(mine[1], other[1], 1e-12)
+        arguments = (*matrices(3, 4, 2), np.float64(0.8), np.float64(0.5))
+        mine = [each.copy() for each in arguments]
+        final = check(f, arguments, (count,), derivative(*mine, count))
+        np.testing.assert_array_equal(mine[0], arguments[0] if policy == "restoring" else final[0])
+        np.testing.assert_array_equal(mine[1], final[1])
     assert rules.workspace(derivative) == rules.Workspace(0, 5)
 
 
 def test_recursion_with_one_matrix_as_both_operands():
-    derivative = irad.grad(function(_recursive, "restoring"), argnums=(0, 1, 2, 3))
-    plain = irad.grad(function(_recursive, "plain"), argnums=(0, 1, 2, 3))
+    f = _recursive(POLICIES["restoring"])
+    derivative = irad.grad(f, argnums=(0, 1, 2, 3))
     for depth in (2, 4):
         c, a, _ = matrices(3, 3, 3)
-        mine, other = (c.copy(), 0.3 * a), (c.copy(), 0.3 * a)
-        found, wanted = derivative(*mine, 0.9, 0.5, depth), plain(*other, 0.9, 0.5, depth)
-        for left, right in zip(found, wanted, strict=True):
-            np.testing.assert_allclose(left, right, 1e-10)
-        np.testing.assert_allclose(mine[0], c, 1e-12)
-        np.testing.assert_allclose(mine[1], other[1], 1e-12)
+        arguments = c, 0.3 * a, np.float64(0.9), np.float64(0.5)
+        mine = [each.copy() for each in arguments]
+        final = check(f, arguments, (depth,), derivative(*mine, depth))
+        np.testing.assert_array_equal(mine[0], c)
+        np.testing.assert_array_equal(mine[1], final[1])
 
 
 def test_an_overlap_with_the_result_is_refused():
-    f = function(_once, "restoring")
+    f = ONCE["restoring"]
     _, a, b = matrices(3, 3, 3)
     before = rules.workspace(f).in_use
     for c in (a, b):
@@ -170,7 +174,7 @@ def test_an_overlap_with_the_result_is_refused():
 def test_a_pullback_runs_again():
     c, a, b = matrices(3, 4, 2)
     mine, expected = c.copy(), gradients_of_once(c, a, b, 0.7, 0.5)
-    _, pullback = irad.vjp(function(_once, "restoring"), mine, a.copy(), b.copy(), 0.7, 0.5)
+    _, pullback = irad.vjp(ONCE["restoring"], mine, a.copy(), b.copy(), 0.7, 0.5)
     for scale in (1.0, -2.0):
         mine[:] = 7.0  # the caller's business, until the pullback restores
         for found, right in zip(pullback(scale), expected, strict=True):
@@ -214,7 +218,7 @@ def test_a_pullback_runs_again_over_restored_memory():
 
 
 def test_threads():
-    derivative = irad.value_and_grad(function(_once, "restoring"), argnums=(0, 1, 2, 3, 4))
+    derivative = irad.value_and_grad(ONCE["restoring"], argnums=(0, 1, 2, 3, 4))
     derivative(*matrices(1, 1, 1), 0.7, 0.5)
     wrong: list[int] = []
 
@@ -236,7 +240,7 @@ def test_threads():
 
 
 def test_nothing_is_allocated_from_the_second_call_on():
-    f = function(_once, "restoring")
+    f = ONCE["restoring"]
     rules.close(f)
     arguments = [irad.Duplicated(each, np.zeros_like(each)) for each in matrices(16, 32, 8)]
 
