@@ -20,7 +20,7 @@ from irad.frontend import layouts
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
-from irad.frontend.custom.pools import Workspace
+from irad.frontend.custom.pools import Workspace, pools_for
 from irad.frontend.custom.stateful import StatefulRule
 from irad.frontend.custom.stop import stop_gradient, within_autodiff
 from irad.frontend.custom.symbols import target_of
@@ -193,8 +193,11 @@ def noinline(f: _Function) -> _Function:
 
 
 def remove(f: Any) -> None:
-    """Takes back all that was registered for a function."""
-    catalogue.remove(target_of(f))
+    """Takes back all that was registered for a function, and releases the workspace of its rule."""
+    target = target_of(f)
+    catalogue.remove(target)
+    for pool in pools_for(target):
+        pool.close()
 
 
 def _arity(f: Any) -> int:

@@ -449,6 +449,15 @@ def test_code_with_a_workspace_is_not_cached_on_disk(with_build, tmp_path, monke
     assert any("dynamic globals" in str(each.message) for each in found)
 
 
+def test_removing_a_rule_releases_its_workspace(with_build):
+    cubes(with_build)
+    a = np.array([1.0, -2.0])
+    np.testing.assert_array_equal(irad.grad(repeated)(a.copy(), 1), gradient_of_repeated(a, 1))
+    assert rules.workspace(sum_of_cubes).spare == 1
+    rules.remove(sum_of_cubes)
+    assert rules.workspace(sum_of_cubes) == Workspace(0, 0)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_fork_while_a_pool_is_locked(with_build):
     cubes(with_build)
