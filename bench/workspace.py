@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 import irad
+from irad import rules
 from irad.rules import AugmentedReturn, is_active
 
 PRODUCTS = 20
@@ -29,11 +30,11 @@ def fresh_gemm(restoring: bool) -> Any:
     """The rule of the example without workspace."""
 
     @njit
-    def gemm(c: Any, a: Any, b: Any, alpha: float, beta: float) -> None:
+    def gemm(c, a, b, alpha, beta):
         _gemm(c, a, b, alpha, beta, c if beta == 0.0 else np.empty_like(c))
 
-    @irad.rules.augmented_primal(gemm)
-    def augmented(config: Any, c: Any, a: Any, b: Any, alpha: Any, beta: Any) -> Any:
+    @rules.augmented_primal(gemm)
+    def augmented(config, c, a, b, alpha, beta):
         old = c.value.copy()
         left = a.value.copy() if config.overwritten[1] else a.value
         right = b.value.copy() if config.overwritten[2] else b.value
@@ -41,8 +42,8 @@ def fresh_gemm(restoring: bool) -> Any:
         _gemm(c.value, a.value, b.value, alpha.value, beta.value, product)
         return AugmentedReturn(None, None, (old, left, right))
 
-    @irad.rules.reverse(gemm)
-    def reverse(config: Any, cotangent: Any, tape: Any, c: Any, a: Any, b: Any, alpha: Any, beta: Any) -> Any:
+    @rules.reverse(gemm)
+    def reverse(config, cotangent, tape, c, a, b, alpha, beta):
         old, left, right = tape
         by_alpha, by_beta = 0.0, 0.0
         if is_active(a) or is_active(alpha):
@@ -67,7 +68,7 @@ def timed(gemm: Any, beta: float) -> Callable[[int], float]:
     """Nanoseconds of CPU time for one product and its adjoint, from a number of calls."""
 
     @njit
-    def loss(c: Any, a: Any, b: Any) -> Any:
+    def loss(c, a, b):
         for _ in range(PRODUCTS):
             gemm(c, a, b, 0.1, beta)
         return c[0, 0] + c[-1, -1]
@@ -75,20 +76,21 @@ def timed(gemm: Any, beta: float) -> Callable[[int], float]:
     gradient = irad.value_and_grad_into(loss, argnums=(0, 1, 2))
 
     @njit
-    def repeat(out: Any, c: Any, a: Any, b: Any, count: int) -> float:
+    def repeat(out, c, a, b, count):
         total = 0.0
         for _ in range(count):
             total += gradient(out, c, a, b)
         return total
 
+    run: Any = repeat
     random = np.random.default_rng(0)
     matrices = [random.standard_normal(shape) for shape in ((16, 8), (16, 32), (32, 8))]
-    out = tuple(np.empty_like(each) for each in matrices)
-    repeat(out, *matrices, 1)
+    out: Any = tuple(np.empty_like(each) for each in matrices)
+    run(out, *matrices, 1)
 
     def sample(count: int) -> float:
         start = time.thread_time_ns()
-        repeat(out, *matrices, count)
+        run(out, *matrices, count)
         return (time.thread_time_ns() - start) / (count * PRODUCTS)
 
     return sample

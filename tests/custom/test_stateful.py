@@ -8,7 +8,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -352,7 +352,7 @@ def test_an_exception_gives_slots_back(with_build, allocations, where):
 
 
 class _Mixed(NamedTuple):
-    count: int
+    calls: int
     items: Any
     pair: tuple[float, Any]
 
@@ -367,14 +367,14 @@ def test_a_state_of_many_parts(with_build, allocations):
             return _Mixed(0, List([0.0]), (0.0, np.zeros(1)))
 
         def augmented_primal(config, slot, x, k):
-            slot.count += 1
+            slot.calls += 1
             slot.items.append(x.value)
-            slot.pair = (k.value, np.full(1, float(slot.count)))
+            slot.pair = (k.value, np.full(1, float(slot.calls)))
             return AugmentedReturn(slot.items[-1] * slot.pair[0], None, None)
 
         def reverse(config, slot, cotangent, tape, x, k):
             calls = slot.state.pair[1][0]
-            return cotangent * slot.state.pair[0] * calls, cotangent * slot.items[slot.count] * calls
+            return cotangent * slot.state.pair[0] * calls, cotangent * slot.items[slot.calls] * calls
 
         return StatefulRule(augmented_primal, reverse, state)
 
@@ -549,7 +549,7 @@ class _Bound:
     ("build", "message"),
     [
         (lambda signature: None, "returned a NoneType that has no function augmented_primal"),
-        (lambda signature: StatefulRule(_augmented, _reverse, 1.0), "has no function state"),
+        (lambda signature: StatefulRule(_augmented, _reverse, cast(Any, 1.0)), "has no function state"),
         (lambda signature: _Bound(), "reverse of the rule .* is a method of an object"),
         (lambda signature: StatefulRule(_augmented, _reverse, _unknown_state), "cannot compile the state"),
         (lambda signature: StatefulRule(_replaces, _reverse, _state), "cannot compile the augmented_primal"),
