@@ -21,11 +21,11 @@ from numba.extending import intrinsic, overload, register_model
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import RuleError, SignatureError
-from irad.frontend.abi import tuple_type
 from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, reraise, value_of
+from irad.frontend.layouts import tuple_type
 from irad.frontend.numba_untyped import cpu_target, types
 
 Declared = Callable[[tuple[Any, ...]], Any]
