@@ -504,6 +504,42 @@ def test_nothing_leaks(with_rule):
     assert after.alloc - before.alloc == after.free - before.free
 
 
+@pytest.mark.usefixtures("statistics")
+def test_a_reverse_that_raises_leaks_nothing(with_rule):
+    @njit
+    def scale(a, k):
+        return a * k
+
+    def augmented(config, a, k):
+        return AugmentedReturn(a.value * k.value, np.zeros_like(a.value), a.value + 1.0)
+
+    def reverse(config, cotangent, tape, a, k):
+        if tape[0] > 0.0:
+            raise ValueError("too large")
+        return None, 0.0
+
+    with_rule(scale, augmented, reverse)
+
+    @njit
+    def f(a, k):
+        return scale(a, k).sum()
+
+    derivative = irad.grad(f, argnums=(0, 1))
+
+    def run() -> None:
+        with pytest.raises(ValueError, match="too large"):
+            derivative(np.array([0.5, 2.0]), 3.0)
+
+    run()
+    gc.collect()
+    before = rtsys.get_allocation_stats()
+    for _ in range(10):
+        run()
+    gc.collect()
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free
+
+
 def test_what_a_rule_raises_is_raised(with_rule):
     @njit
     def root(x):

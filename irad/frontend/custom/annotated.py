@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 from numba.core.datamodel.models import OpaqueModel
-from numba.extending import intrinsic, overload, overload_attribute, register_model, typeof_impl
+from numba.extending import overload, overload_attribute, register_model, typeof_impl
 
 from irad.frontend.numba_untyped import types
 
@@ -127,18 +127,6 @@ def _attribute(name: str) -> Any:
 
 for _field in fields(RuleConfig):
     overload_attribute(ConfigType, _field.name)(_attribute(_field.name))
-
-
-def make_config(config: RuleConfig) -> Callable[[], Any]:
-    """An intrinsic that gives a configuration."""
-    config_type = ConfigType(config)
-
-    @intrinsic
-    def irad_config(context: Any) -> Any:
-        return config_type(), lambda context, builder, signature, values: context.get_dummy_value()
-
-    made: Callable[[], Any] = irad_config
-    return made
 
 
 def annotation_of(argument_type: Any) -> type | None:

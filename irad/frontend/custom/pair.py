@@ -24,7 +24,7 @@ from irad.driver import ParameterKind, RuledPair
 from irad.errors import RuleError, SourceLocation
 from irad.frontend import abi
 from irad.frontend.custom import emit
-from irad.frontend.custom.annotated import RuleConfig, make_config
+from irad.frontend.custom.annotated import ConfigType, RuleConfig
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.custom.signature import (
     Annotated,
@@ -71,6 +71,7 @@ class _Glue:
         held: type of the value in the frame; known when the augmented primal has been typed.
         tape_type: likewise.
         definitions: of the intrinsics that the functions call.
+        dispatchers: of the functions of the rule.
     """
 
     rule: CustomRule
@@ -82,6 +83,7 @@ class _Glue:
     held: Any = None
     tape_type: Any = None
     definitions: list[Definition] = field(default_factory=list)
+    dispatchers: list[Any] = field(default_factory=list)
 
     def define(self, names: Sequence[str], types_and_lowers: Callable[[tuple[Any, ...]], Any]) -> Callable[..., Any]:
         """An intrinsic that lives as long as this object."""
@@ -136,8 +138,9 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
 
 
 def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> CompiledPair:
-    augmented = _compile(glue.rule, "augmented_primal", _augmented(glue), _augmented_types(glue))
-    reverse = _compile(glue.rule, "reverse", _reverse(glue), (types.voidptr,) * (1 + glue.out_count))
+    forward, backward = (CPUDispatcher(f(glue), targetoptions={"nopython": True}) for f in (_augmented, _reverse))
+    augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
+    reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
     context = cpu_target.target_context
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     text = text_of(wanted, glue, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
@@ -159,9 +162,8 @@ def _is_memory(leaf: abi.Leaf) -> bool:
     return leaf.has_memory or leaf.type == types.voidptr
 
 
-def _compile(rule: CustomRule, kind: str, function: Callable[..., Any], argument_types: tuple[Any, ...]) -> Any:
+def _compile(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
     """Numba's compile result."""
-    dispatcher = CPUDispatcher(function, targetoptions={"nopython": True})
     try:
         dispatcher.compile(argument_types)
     except numba_errors.NumbaError as error:
@@ -233,13 +235,13 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
     source = (
         f"def augmented({', '.join([*first, *names])}):\n"
         f"{taking}"
-        f"    result = rule({', '.join(['config()', *slot])}, *annotate({', '.join(names)}))\n"
+        f"    given = annotate({', '.join(names)})\n"
+        f"    result = call({', '.join(['given', *slot, *names])})\n"
         f"    hand_on({', '.join([*first, 'result', *names, *slot])})\n"
     )
     scope = {
         **({} if glue.slots is None else glue.slots.scope(glue.define)),
-        "rule": rule_dispatcher(glue.rule.part("augmented_primal")),
-        "config": make_config(glue.config),
+        "call": glue.define(["given", *slot, *names], _calling(glue, "augmented_primal", len(slot))),
         "annotate": glue.define(names, define_annotate),
         "hand_on": glue.define([*first, "result", *names, *slot], define_hand_on),
     }
@@ -290,18 +292,46 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
     source = (
         f"def reverse({', '.join(['frame', *outs])}):\n"
         f"    kept = restore(frame)\n"
-        f"    result = rule(config(), *kept)\n"
-        f"    clear(kept[0])\n"
+        f"    result = call(kept)\n"
+        f"    clear(kept[{len(glue.slot_types)}])\n"
         f"    deliver({', '.join(['result', *outs])})\n"
     )
     scope = {
-        "rule": rule_dispatcher(glue.rule.part("reverse")),
-        "config": make_config(glue.config),
+        "call": glue.define(["kept"], _calling(glue, "reverse", 0)),
         "restore": glue.define(["frame"], define_restore),
         "clear": glue.define(["shadow"], define_clear),
         "deliver": glue.define(["result", *outs], define_deliver),
     }
     return _function("reverse", source, scope)
+
+
+def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], Any]:
+    """A call of a function of the rule with the items of a tuple, behind configuration and slot.
+
+    When it raises, the references that Numba's code holds at this place are dropped: those in the tuple, and those of
+    the values that the call is given only for this.
+    """
+
+    def define(given: tuple[Any, ...]) -> Any:
+        rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *given[0].types)
+        dispatcher = rule_dispatcher(glue.rule.part(kind))
+        glue.dispatchers.append(dispatcher)
+        compiled = _compile(glue.rule, kind, dispatcher, rule_types)
+
+        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            items = cgutils.unpack_tuple(builder, values[0], len(given[0].types))
+            arguments = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
+            context.active_code_library.add_linking_library(compiled.library)
+            status, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, arguments)
+            with cgutils.if_unlikely(builder, status.is_error):
+                for numba_type, value in zip(given, values, strict=True):
+                    context.nrt.decref(builder, numba_type, value)
+                context.call_conv.return_status_propagate(builder, status)
+            return result
+
+        return compiled.signature.return_type(*given), lower
+
+    return define
 
 
 def _can_convert(found: Any, wanted: Any) -> bool:
