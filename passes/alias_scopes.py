@@ -90,7 +90,8 @@ class AliasScopes:
 
     def _new_group(self, kind: str, mask: int) -> Metadata:
         if kind == "tape":
-            own, near = [_TAPE], {_TAPE}
+            own: list[tuple[str, int]] = [_TAPE]
+            near: set[tuple[str, int]] = {_TAPE}
         else:
             members = list(self.points_to.members(mask))
             if not members or any(o.kind is ObjectKind.UNKNOWN for o in members):

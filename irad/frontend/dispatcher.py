@@ -22,6 +22,7 @@ from irad.frontend.derivation import derivation_of, pools_in
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
+from irad.frontend.numba_code import forget_overloads
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
@@ -91,7 +92,7 @@ class DerivativeDispatcher(CPUDispatcher):
     def forget(self) -> None:
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
         self.py_func.__globals__["irad_call"] = self._irad_called.renewed()
-        self._reset_overloads()
+        forget_overloads(self)
 
     def close(self) -> None:
         """Releases the workspace that rules keep for derivatives of this function; they can be called afterwards."""

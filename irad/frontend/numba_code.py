@@ -140,6 +140,11 @@ def compile_result(
     )
 
 
+def forget_overloads(derivative: Any) -> None:
+    """Drops what a dispatcher has compiled."""
+    derivative._reset_overloads()
+
+
 def is_generator(numba_type: Any) -> bool:
     """Whether values of a type are generators."""
     return isinstance(numba_type, types.Generator)

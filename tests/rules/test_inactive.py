@@ -41,11 +41,13 @@ def test_what_can_hand_on_a_float_is_not_declared_inactive():
 def test_every_entry_says_why(rule: Inactive):
     assert rule.why
     assert all(rule.symbols)
+    assert rule.effects is not None
     assert not rule.effects.captures
 
 
 @pytest.mark.parametrize("rule", inactive_callees.RULES, ids=lambda rule: rule.symbols[0])
 def test_what_is_written_holds_no_floats(rule: Inactive):
+    assert rule.effects is not None
     assert rule.effects.writes_no_floats or not rule.effects.writes
 
 

@@ -273,7 +273,8 @@ def test_pairs_of_complex_eigenvalues_of_real_matrices(kind: str, later: bool, j
     a = fortran(kind, 4, 4) * DTYPE[kind](0.3) + np.diag(np.array([1, 3, 6, 2], DTYPE[kind]))
     a[1, 2], a[2, 1] = 4, -3  # components of one size would leave it to rounding which of them is real
     assert np.count_nonzero(np.linalg.eigvals(a).imag) == 2
-    oriented = lapack.get_lapack_funcs("geev", [a])(a)[3]  # rounding decides the sign
+    geev: Any = lapack.get_lapack_funcs("geev", [a])
+    oriented = geev(a)[3]  # rounding decides the sign
 
     def primal(a: np.ndarray, wr: np.ndarray, wi: np.ndarray, vr: np.ndarray) -> Arrays:
         real, imag, _, vectors, _ = lapack.dgeev(a, compute_vl=0)
@@ -372,7 +373,7 @@ def test_columns_that_need_no_reflector(kind: str):
 
     def primal(a: np.ndarray) -> Arrays:
         q, r = np.linalg.qr(a)
-        signs = np.sign(np.diag(r).real) * [1, -1, 1]
+        signs = np.sign(np.real(np.diag(r))) * [1, -1, 1]
         return q * signs, r * signs[:, None]
 
     seeds = [random_array(kind, 4, 3, seed=1), np.triu(random_array(kind, 3, 3, seed=2))]

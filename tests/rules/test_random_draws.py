@@ -19,6 +19,7 @@ from irad.ir.printer import print_module
 from irad.ir.values import Value
 from irad.ir.verifier import verify
 from irad.rules import random_draws
+from irad.ruleset.interface import CallRule
 
 DOUBLE = types.DOUBLE
 
@@ -42,8 +43,9 @@ def compiled(name: str, arity: int, emit: Callable[[Builder, Sequence[Value]], V
 
 @cache
 def partials(distribution: str) -> tuple[Callable[..., float], ...]:
-    rule = next(r for r in random_draws.RULES if r.symbols == (f"irad.drawn.{distribution}",))
-    emitters = rule.reverse.args[0]
+    found = (r for r in random_draws.RULES if isinstance(r, CallRule) and f"irad.drawn.{distribution}" in r.symbols)
+    reverse: Any = next(found).reverse
+    emitters = reverse.args[0]
     return tuple(compiled(f"{distribution}{i}", len(emitters) + 1, e) for i, e in enumerate(emitters))
 
 
