@@ -28,12 +28,12 @@ from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
-from irad.passes.objects import find_objects
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
 from irad.passes.parallel.launch import build_launchers, launch_loops
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan import Plan, Recipes
+from irad.passes.points_to import find_objects
 from irad.passes.program import Pair, Program
 from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
