@@ -39,6 +39,7 @@ from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
+from irad.passes.signatures import match_signatures
 from irad.passes.summary import summarise
 from irad.passes.unit import PointerVariant, Unit, Variant
 from irad.ruleset.registry import Registry
@@ -72,7 +73,7 @@ def generate(module: Module, request: Request, registry: Registry) -> Generated:
     """Adds the derivatives of the requested entry and of all callees it needs to the module."""
     _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
-    program = Program(module, registry, request, loops)
+    program = Program(module, registry, request, loops, match_signatures(module, request.signatures))
     entry = module.functions[request.entry]
     if request.callee is None:
         variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
@@ -119,10 +120,10 @@ def analyse(program: Program, variant: Variant) -> Unit:
     function, registry = variant.function, program.registry
     kinds = dict(zip(function.params, variant.kinds, strict=True))
     memory = dict(zip(function.params, variant.memory, strict=True))
-    points_to = find_objects(function, memory, registry, variant.apart)
+    points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds)
     memory_types = find_memory_types(function, points_to, memory, registry)
     if retype_copies(function, memory_types):
-        points_to = find_objects(function, memory, registry, variant.apart)
+        points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds)
         memory_types = find_memory_types(function, points_to, memory, registry)
     cfg = control_flow(function)
     tree = dominators(cfg)
@@ -155,6 +156,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         everything=False,
         strict=program.request.strict,
         unneeded=frozenset(function.params[i] for i in program.request.unneeded) if variant.is_entry else frozenset(),
+        signatures=program.signatures,
     )
     check_unit(unit)
     if program.saves_all:

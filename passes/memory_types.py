@@ -193,14 +193,19 @@ class _Collector:
                 layout = memory.get(item.value)
                 self.layouts[item.index] = layout
                 self.floats[item.index] |= {_BY_TEXT[t] for _, t in layout.floats()} if layout else set()
-            elif item.kind is ObjectKind.REACHABLE and isinstance(item.value, Parameter):
-                header = memory.get(item.value)
-                if header is not None and header.data is not None:
-                    self.prefixes[item.index] = header.data.integer_prefix
+            elif item.holds is not None:
+                self.seed_stated(item, item.holds)
             elif item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
                 effects = effects_of(resolve(item.value, self.registry))
                 if effects is not None and effects.integer_prefix:
                     self.prefixes[item.index] = effects.integer_prefix
+
+    def seed_stated(self, item: MemoryObject, holds: MemoryType) -> None:
+        """What signatures state; of numbers that a callee makes the types only, for there may be several patterns."""
+        self.note_stated(item.index, holds)
+        self.prefixes[item.index] = holds.integer_prefix
+        if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
+            self.layouts[item.index] = holds
 
     def visit(self, inst: Instruction) -> None:
         """Notes what one instruction tells."""
@@ -217,6 +222,10 @@ class _Collector:
     def visit_call(self, call: CallSite) -> None:
         """Raw copies tie objects together; other callees may hold anything where they read and write."""
         effects = effects_of(resolve(call, self.registry))
+        if call in self.points_to.handed:
+            for holds, mask in self.points_to.handed[call].items():
+                self.hand(mask, holds)
+            return
         if effects is None:
             self.opaque |= reached_by(call, self.points_to)
             return
@@ -229,6 +238,25 @@ class _Collector:
             self.opaque |= filled_by(call, effects, self.points_to)
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])
+
+    def hand(self, mask: int, holds: MemoryType | None) -> None:
+        """Memory in which a callee reads and writes what its signature says."""
+        if holds is None:
+            self.opaque |= mask
+            return
+        for item in self.points_to.members(mask):
+            if item.holds is None:
+                self.note_stated(item.index, holds)
+
+    def note_stated(self, index: int, holds: MemoryType) -> None:
+        """Notes where memory is said to hold numbers; its pattern may begin behind integers."""
+        for offset, text in holds.floats():
+            kind = _BY_TEXT[text]
+            start = (holds.integer_prefix + offset) % holds.stride
+            place = Position(start, holds.stride)
+            self.floats[index].add(kind)
+            self.numbers.setdefault(index, []).append(FloatAccess(place, kind, kind.bits // 8))
+            self.places.setdefault(index, set()).add((place, kind))
 
     def note_access(self, pointer: Value, accessed: Type, align: int | None) -> None:
         """Notes each scalar of an accessed type, at its offset if that is constant."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Value
 from irad.ruleset.interface import Effects, Place
+from irad.ruleset.memory_type import MemoryType
 
 
 class ObjectKind(enum.Enum):
@@ -29,11 +30,17 @@ class ObjectKind(enum.Enum):
 
 @dataclass(eq=False, slots=True)
 class MemoryObject:
-    """One abstract piece of memory; ``value`` is the parameter, alloca, call or global it belongs to."""
+    """One abstract piece of memory.
+
+    Attributes:
+        value: the parameter, alloca, call or global it belongs to.
+        holds: what callers state of a parameter's memory, and signatures of the memory that a callee makes.
+    """
 
     kind: ObjectKind
     index: int
     value: Value | None = None
+    holds: MemoryType | None = None
 
     def __str__(self) -> str:
         name = f" {self.value.name}" if self.value is not None and self.value.name else ""
@@ -45,7 +52,8 @@ class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
     ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
-    ``parts`` the same by the byte offset where they are stored.
+    ``parts`` the same by the byte offset where they are stored. ``handed`` are, for calls of functions with a body, the
+    objects that the callee is given or makes, by what they hold.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -55,6 +63,7 @@ class PointsTo:
     overlaps: tuple[int, ...]
     bases: frozenset[Value]
     parts: tuple[Mapping[int | None, int], ...] = ()
+    handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""

@@ -15,8 +15,9 @@ Limit   an element of an array is as good as any other, and there is one object 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -51,10 +52,13 @@ from irad.ir.values import (
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, union
-from irad.passes.request import MemoryType
+from irad.passes.request import MemoryType, ParameterKind
+from irad.passes.signatures import BOOKKEEPING, Kind, Signatures, kind_of, kinds_behind
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
 
+_NO_SIGNATURES: Signatures = MappingProxyType({})
+_NO_KINDS: Mapping[Parameter, ParameterKind] = MappingProxyType({})
 _SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 
 
@@ -63,10 +67,21 @@ def find_objects(
     memory: Mapping[Parameter, MemoryType | None],
     registry: Registry,
     apart: frozenset[tuple[int, int]] = frozenset(),
+    signatures: Signatures = _NO_SIGNATURES,
+    kinds: Mapping[Parameter, ParameterKind] = _NO_KINDS,
 ) -> PointsTo:
-    """Solves the points-to problem of one function; ``apart`` are pairs of parameters that are known not to overlap."""
+    """Solves the points-to problem of one function.
+
+    Args:
+        function: in normal form.
+        memory: what its parameters point to.
+        registry: the rules.
+        apart: pairs of parameters that are known not to overlap.
+        signatures: of callees.
+        kinds: how the parameters take part; what lies behind those of different kinds is told apart.
+    """
     numbers = {param: number for number, param in enumerate(function.params)}
-    solver = _Solver(function, memory, registry, apart, numbers)
+    solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers)
     solver.solve()
     return solver.result()
 
@@ -77,6 +92,8 @@ class _Solver:
     memory: Mapping[Parameter, MemoryType | None]
     registry: Registry
     apart: frozenset[tuple[int, int]]
+    signatures: Signatures
+    kinds: Mapping[Parameter, ParameterKind]
     numbers: Mapping[Parameter, int]
     objects: list[MemoryObject] = field(default_factory=list)
     contents: list[dict[int | None, int]] = field(default_factory=list)
@@ -86,12 +103,14 @@ class _Solver:
     globals: dict[Value, int] = field(default_factory=dict)
     made: dict[CallSite, list[int]] = field(default_factory=dict)
     filled: dict[CallSite, int] = field(default_factory=dict)
+    own: dict[CallSite, dict[MemoryType | None, int]] = field(default_factory=dict)
+    behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
     unknown: int = 0
     headers: int = 0  # objects that hold the address of data and no other pointer
     changed: bool = True
 
-    def new_object(self, kind: ObjectKind, value: Value | None) -> int:
-        item = MemoryObject(kind, len(self.objects), value)
+    def new_object(self, kind: ObjectKind, value: Value | None, holds: MemoryType | None = None) -> int:
+        item = MemoryObject(kind, len(self.objects), value, holds)
         self.objects.append(item)
         self.contents.append({})
         return 1 << item.index
@@ -133,16 +152,30 @@ class _Solver:
                 self.grow(inst, self.unknown)
 
     def add_parameter(self, param: Parameter) -> None:
-        mask = self.new_object(ObjectKind.ARGUMENT, param)
-        self.pointees[param] = mask
         holds = self.memory.get(param)
-        if holds is not None and holds.data is not None:
-            self.set_content(mask, self.new_object(ObjectKind.REACHABLE, param), holds.data.pointer)
+        mask = self.pointees[param] = self.new_object(ObjectKind.ARGUMENT, param, holds)
+        self.add_contents(param, mask, holds)
+
+    def add_contents(self, param: Parameter, mask: int, holds: MemoryType | None) -> None:
+        """What lies behind pointers in a parameter's memory."""
+        if holds is None or holds.holds_unknown_pointers():
+            self.set_content(mask, self.add_behind(param, None))
+            return
+        if holds.is_header:
             self.headers |= mask
-        elif holds is None or any(text == "ptr" for _, text in holds.fields):
-            beyond = self.new_object(ObjectKind.REACHABLE, param)
-            self.set_content(beyond, beyond)
-            self.set_content(mask, beyond)
+        for offset, inner in holds.behind:
+            self.grow_content(mask, self.add_behind(param, inner), offset)
+
+    def add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
+        """Memory behind a parameter. What may lie behind several they share: one may store it, another load it."""
+        key = (holds, param if holds is None else self.kinds.get(param))
+        if key not in self.behind:
+            mask = self.behind[key] = self.new_object(ObjectKind.REACHABLE, param, holds)
+            if holds is None:
+                self.set_content(mask, mask)
+            else:
+                self.add_contents(param, mask, holds)
+        return self.behind[key]
 
     def may_matter(self, inst: Instruction) -> bool:
         """Whether an instruction can carry or move a pointer (or its bits)."""
@@ -163,9 +196,7 @@ class _Solver:
         callee = resolve(call, self.registry)
         effects = effects_of(callee)
         if isinstance(callee, Function | Pointer) and effects is None:
-            mask = self.new_object(ObjectKind.ALLOCATION, call)
-            self.set_content(mask, mask)
-            self.pointees[call] = mask if isinstance(call.type, PointerType) else 0
+            self.seed_body_call(call)
         elif effects is not None and effects.result is Origin.FRESH and isinstance(call.type, PointerType):
             self.bases.add(call)
             self.pointees[call] = self.new_object(ObjectKind.ALLOCATION, call)
@@ -179,6 +210,27 @@ class _Solver:
             self.set_content(mask, mask)
         if effects is not None and effects.makes:
             self.made[call] = [self.new_container(call, parts) for _, parts in effects.makes]
+
+    def seed_body_call(self, call: CallSite) -> None:
+        """New memory that a callee may hand back, one object for each kind."""
+        memory = self.signature(call)
+        own = self.own[call] = {}
+        for kind, holds in kinds_behind(memory):
+            if kind is not None:
+                is_header = holds is not None and holds.is_header
+                own[holds] = self.new_object(ObjectKind.HEADER if is_header else ObjectKind.ALLOCATION, call, holds)
+                self.headers |= own[holds] if is_header else 0
+        types_say_all = all(kind_of(holds) is not None for holds in memory) and not _may_hold_pointer(call.type)
+        if not types_say_all or None in (kind for kind, _ in kinds_behind(memory)):
+            own[None] = self.new_object(ObjectKind.ALLOCATION, call)
+            self.set_content(own[None], own[None])
+
+    def signature(self, call: CallSite) -> tuple[MemoryType | None, ...]:
+        """What the arguments of a call that are or may be pointers lead to."""
+        stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+        if stated is None:
+            return tuple(None for a in call.arguments if _may_hold_pointer(a.type))
+        return tuple(holds for holds, a in zip(stated, call.arguments, strict=True) if isinstance(a.type, PointerType))
 
     def new_container(self, call: CallSite, parts: Iterable[int]) -> int:
         """An object that a callee makes, with the memory its parts point to."""
@@ -278,12 +330,46 @@ class _Solver:
         self.visit_effects(call, effects)
 
     def visit_body_call(self, call: CallSite) -> None:
-        """A callee with a body may store any pointer it can reach, or makes, into anything it can reach."""
-        own = 1 << next(o.index for o in self.objects if o.value is call)
-        reached = self.reached(own | union(self.mask(a) for a in call.arguments))
-        self.grow_content(reached, reached)
+        """A callee with a body may store any pointer it can reach, or makes, wherever its signature lets it."""
+        by_kind: dict[Kind, int] = {}
+        for holds, mask in self.handed(call).items():
+            kind = kind_of(holds)
+            by_kind[kind] = by_kind.get(kind, 0) | mask
+        anything = union(by_kind.values())
+        unclear = by_kind.pop(None, 0)
+        self.grow_content(unclear, anything)
+        for kind, mask in by_kind.items():
+            for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
+                fitting = kind_of(inner)
+                stored = anything if fitting is None else by_kind[fitting] | unclear
+                self.grow_content(mask, stored, offset)
         if _may_hold_pointer(call.type):
-            self.grow(call, reached)
+            self.grow(call, anything)
+
+    def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
+        """The objects that a callee with a body is given or makes, by what its signature says that they hold.
+
+        Where types are known, integers are no addresses.
+        """
+        found: dict[MemoryType | None, int] = dict(self.own[call])
+        stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+        for number, argument in enumerate(call.arguments):
+            if stated is None:
+                self.hand(found, self.mask(argument), None)
+            elif isinstance(argument.type, PointerType):
+                self.hand(found, self.mask(argument), stated[number])
+        if None in found:
+            found[None] = self.reached(found[None])
+        return found
+
+    def hand(self, found: dict[MemoryType | None, int], mask: int, holds: MemoryType | None) -> None:
+        """Adds memory that a callee is given, and what its signature says lies behind."""
+        if not mask:
+            return
+        holds = None if kind_of(holds) is None else holds
+        found[holds] = found.get(holds, 0) | mask
+        for offset, inner in holds.behind if holds is not None else ():
+            self.hand(found, self.content(mask, offset), inner)
 
     def reached(self, mask: int) -> int:
         """A set closed under following stored pointers."""
@@ -336,28 +422,40 @@ class _Solver:
         parts = tuple(self.contents)
         contents = tuple(union(iter(places.values())) for places in parts)
         objects = tuple(self.objects)
-        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, self.all_bases(), parts)
+        handed = {call: self.handed(call) for call in self.own}
+        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, self.all_bases(), parts, handed)
 
     def all_bases(self) -> frozenset[Value]:
-        """Results of allocations, and the data pointers read from their headers."""
-        found = set(self.bases)
+        """Results of allocations, pointers to headers (none lead into them), and data pointers read there."""
+        loads = [i for i in self.function.instructions() if isinstance(i, Load) and isinstance(i.type, PointerType)]
+        found = self.bases | {load for load in loads if self.is_header_pointer(load)}
+        found |= {load for load in loads if self.is_data_pointer(load, found)}
         for inst in self.function.instructions():
-            if isinstance(inst, Load) and self.is_data_pointer(inst):
-                found.add(inst)
-            elif isinstance(inst, CallSite):
+            if isinstance(inst, CallSite):
                 effects = effects_of(resolve(inst, self.registry))
                 if effects is not None and effects.result is Origin.ARGUMENT and effects.header is not None:
                     found.add(inst)
         return frozenset(found)
 
-    def is_data_pointer(self, load: Load) -> bool:
+    def is_header_pointer(self, load: Load) -> bool:
+        """Whether a load reads the address of an allocation's header."""
+        owned = self.mask(load)
+        return bool(owned) and all(
+            self.headers >> index & 1 or kind_of(self.objects[index].holds) == BOOKKEEPING for index in indices(owned)
+        )
+
+    def is_data_pointer(self, load: Load, bases: Container[Value]) -> bool:
         """Whether a load reads the address of an allocation's data from its header."""
         pointer = load.operands[0]
-        owners = [self.objects[i] for i in indices(self.mask(pointer))]
-        if not owners or self.mask(pointer) & ~self.headers:
+        owners = self.with_pointers(pointer)
+        if not owners or owners & ~self.headers:
             return False
-        offset = self.offset(pointer)
-        return offset is not None and all(self.contents[item.index].keys() == {offset} for item in owners)
+        offset = offset_modulo(pointer, None, bases)
+        return offset is not None and all(self.contents[index].keys() == {offset} for index in indices(owners))
+
+    def with_pointers(self, pointer: Value) -> int:
+        """The objects behind a pointer from which other pointers can be loaded."""
+        return union(1 << index for index in indices(self.mask(pointer)) if self.contents[index])
 
     def overlaps_of(self, item: MemoryObject) -> int:
         return union(1 << other.index for other in self.objects if self.may_share(item, other))

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
 from irad.ir.module import Function
-from irad.ir.types import FloatType, Type
+from irad.ir.types import FloatType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
+from irad.passes.addresses import offset_modulo
 from irad.passes.bits import lost_bits
 from irad.passes.callees import PARALLEL, Unknown, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
+from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Effects, Elementwise
 from irad.ruleset.python_names import python_name
@@ -54,9 +56,27 @@ def _errors(unit: Unit) -> Iterator[IradError]:
         if block not in unit.live:
             continue
         for inst in block.instructions:
-            error = _error(unit, inst)
+            error = _view_error(unit, inst) or _error(unit, inst)
             if error is not None:
                 yield _at(error, inst)
+
+
+def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
+    """Numbers that a function hands back as numbers of another type: its caller tells memory apart by types."""
+    if not isinstance(inst, Store) or not isinstance(inst.operands[0].type, PointerType):
+        return None
+    value, pointer = inst.operands
+    offset = offset_modulo(pointer, None, unit.points_to.bases)
+    for target in unit.points_to.of(pointer):
+        stated = dict(target.holds.behind).get(offset) if target.holds is not None else None
+        for item in unit.points_to.of(value) if stated is not None else ():
+            kinds = {kind_of(stated), kind_of(item.holds)} - {BOOKKEEPING, None}
+            if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
+                return UnsupportedError(
+                    "a function that is not inlined returns an array seen as numbers of another type",
+                    "convert the numbers, as x.astype(…) does, where x.view(…) takes their bits for others",
+                )
+    return None
 
 
 def _at(error: IradError, inst: Instruction) -> IradError:
@@ -102,7 +122,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
 
 def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
     """Whether an object is an argument's memory of which the caller says where it holds numbers."""
-    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
     memory = unit.variant.memory[unit.function.params.index(item.value)]
     return memory is not None and bool(memory.floats())

@@ -60,8 +60,10 @@ def _kinds(
 ) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
     """How the parameters of a callee take part, and what their memory holds."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
+    signature = unit.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+    stated = signature or (None,) * len(call.arguments)
     memory = tuple(
-        _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None
+        stated[number] or _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None
         for number, a in enumerate(call.arguments)
     )
     return kinds, memory

@@ -23,7 +23,6 @@ from numba.core.datamodel.packer import ArgPacker
 from irad.driver import MemoryType
 from irad.frontend.numba_records import OwnedRecord
 from irad.frontend.numba_untyped import cpu_target, types
-from irad.ruleset.memory_type import Data
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
@@ -258,10 +257,15 @@ BOOKKEEPING: Final = MemoryType(8, ())
 def memory_of_parameter(leaf: Leaf, offset: int) -> MemoryType | None:
     """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
     if leaf.kind is LeafKind.LIST and isinstance(leaf.type, types.List) and offset == 0:
-        return MemoryType(HEADER_SIZE, (), Data(HEADER_DATA, bytes_before_items(leaf.type)))
+        return header_of(MemoryType(size_of_element(leaf.type.dtype), (), integer_prefix=bytes_before_items(leaf.type)))
     if not leaf.has_memory:
         return None
     return memory_of_element(leaf.element) if leaf.index + offset == leaf.data_index else BOOKKEEPING
+
+
+def header_of(data: MemoryType | None) -> MemoryType:
+    """What Numba's runtime keeps beside an allocation, of which code reads the address of the data."""
+    return MemoryType(HEADER_SIZE, (), behind=((HEADER_DATA, data),), is_header=True)
 
 
 def bytes_before_items(list_type: Any) -> int:
@@ -310,6 +314,19 @@ def memory_of_return(return_type: Any) -> MemoryType:
     """The layout of the memory behind the pointer for the return value."""
     llvm_type = return_llvm_type(return_type)
     return MemoryType(int(_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
+
+
+def value_type(numba_type: Any) -> Any:
+    """The LLVM type of a value."""
+    return _context().get_value_type(numba_type)
+
+
+def offset_of_element(llvm_type: Any, index: int) -> int:
+    """Where a part of a struct or array lies in it."""
+    target = _context().target_data
+    if isinstance(llvm_type, ir.ArrayType):
+        return index * int(llvm_type.element.get_abi_size(target))
+    return int(llvm_type.get_element_offset(target, index))
 
 
 def return_llvm_type(return_type: Any) -> Any:

@@ -184,6 +184,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
             if leaf.has_memory
         ),
         ruled=memory_of(program.ruled),
+        signatures=program.signatures,
     )
 
 

@@ -6,31 +6,32 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """What the header of an allocation leads to: memory of numbers, without pointers.
-
-    ``pointer`` is the byte of the header where its address stands; its first ``integer_prefix`` bytes hold integers.
-    """
-
-    pointer: int
-    integer_prefix: int
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryType:
     """A pattern of ``stride`` bytes that repeats.
 
     ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes
-    that no field covers are padding. ``data``: the memory is a header, and holds no other pointer.
+    that no field covers are padding.
+
+    Attributes:
+        behind: for each byte offset where a pointer is stored what it leads to, None where that is not known; offset
+            None is anywhere. Without any, pointers among the fields may lead anywhere.
+        integer_prefix: so many bytes in front of the pattern hold integers.
+        is_header: the memory is the header of an allocation; the one pointer in it leads to the start of the data.
     """
 
     stride: int
     fields: tuple[tuple[int, str], ...]
-    data: Data | None = None
+    behind: tuple[tuple[int | None, MemoryType | None], ...] = ()
+    integer_prefix: int = 0
+    is_header: bool = False
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""
         return tuple((offset, text) for offset, text in self.fields if text in ("float", "double"))
+
+    def holds_unknown_pointers(self) -> bool:
+        """Whether it has pointers of which nothing is known."""
+        return not self.behind and any(text == "ptr" for _, text in self.fields)
 
     def lone_float(self) -> str | None:
         """The float type when the memory holds nothing else, without gaps."""
