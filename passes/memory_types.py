@@ -178,6 +178,7 @@ class _Collector:
     numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
     places: dict[int, set[tuple[Position, FloatType]]] = field(default_factory=dict)
+    noted: set[tuple[int, Position, Position, Type, int | None]] = field(default_factory=set)
     opaque: int = 0
     skewed: int = 0
 
@@ -260,8 +261,12 @@ class _Collector:
 
     def note_access(self, pointer: Value, accessed: Type, align: int | None) -> None:
         """Notes each scalar of an accessed type, at its offset if that is constant."""
+        mask = self.points_to.mask(pointer)
         place, record = position(pointer, self.points_to.bases), position(pointer, EVERYTHING)
-        items = self.points_to.of(pointer)
+        if (mask, place, record, accessed, align) in self.noted:
+            return  # hundreds of accesses may go to the same hundreds of objects
+        self.noted.add((mask, place, record, accessed, align))
+        items = self.points_to.members(mask)
         for inner, scalar in scalars(accessed):
             for item in items:
                 if scalar in (types.FLOAT, types.DOUBLE) and isinstance(scalar, FloatType):

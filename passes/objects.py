@@ -64,6 +64,8 @@ class PointsTo:
     bases: frozenset[Value]
     parts: tuple[Mapping[int | None, int], ...] = ()
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
+    _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
+    _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
@@ -72,7 +74,7 @@ class PointsTo:
 
     def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
         """The same as objects."""
-        return tuple(self.members(self.mask(pointer)))
+        return self.members(self.mask(pointer))
 
     def place(self, call: CallSite, place: Place) -> int:
         """The objects that a place of a callee may be."""
@@ -82,18 +84,18 @@ class PointsTo:
         """The objects reached from a pointer by following those stored at the offsets of a path."""
         return follow(self.parts, self.mask(pointer), path)
 
-    def members(self, mask: int) -> Iterator[MemoryObject]:
+    def members(self, mask: int) -> tuple[MemoryObject, ...]:
         """The objects of a set, in order."""
-        while mask:
-            low = mask & -mask
-            yield self.objects[low.bit_length() - 1]
-            mask ^= low
+        found = self._members.get(mask)
+        if found is None:
+            found = self._members[mask] = tuple(self.objects[index] for index in indices(mask))
+        return found
 
     def overlapping(self, mask: int) -> int:
         """All objects that may share bytes with one of the set."""
-        result = mask
-        for item in self.members(mask):
-            result |= self.overlaps[item.index]
+        result = self._overlapping.get(mask)
+        if result is None:
+            result = self._overlapping[mask] = union(self.overlaps[index] for index in indices(mask)) | mask
         return result
 
     def may_overlap(self, a: int, b: int) -> bool:
@@ -169,7 +171,4 @@ def reached_by(call: CallSite, points_to: PointsTo) -> int:
     mask = 0
     for argument in call.arguments:
         mask |= points_to.mask(argument)
-    for item in points_to.objects:
-        if item.value is call:
-            mask |= 1 << item.index
-    return points_to.reachable(mask)
+    return points_to.reachable(mask | union(points_to.handed.get(call, {}).values()))

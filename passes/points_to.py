@@ -15,7 +15,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -418,7 +418,9 @@ class _Solver:
     # -------------------------------------------------------------------------------------------- result
 
     def result(self) -> PointsTo:
-        overlaps = tuple(self.overlaps_of(item) for item in self.objects)
+        apart = union(1 << item.index for item in self.objects if item.kind in _SEPARATE)
+        others = [item for item in self.objects if item.kind not in _SEPARATE]
+        overlaps = tuple(self.overlaps_of(item, apart, others) for item in self.objects)
         parts = tuple(self.contents)
         contents = tuple(union(iter(places.values())) for places in parts)
         objects = tuple(self.objects)
@@ -428,8 +430,11 @@ class _Solver:
     def all_bases(self) -> frozenset[Value]:
         """Results of allocations, pointers to headers (none lead into them), and data pointers read there."""
         loads = [i for i in self.function.instructions() if isinstance(i, Load) and isinstance(i.type, PointerType)]
-        found = self.bases | {load for load in loads if self.is_header_pointer(load)}
-        found |= {load for load in loads if self.is_data_pointer(load, found)}
+        items = self.objects
+        bookkeeping = union(1 << item.index for item in items if kind_of(item.holds) == BOOKKEEPING)
+        sources = union(1 << item.index for item in items if self.contents[item.index])
+        found = self.bases | {load for load in loads if self.is_header_pointer(load, bookkeeping)}
+        found |= {load for load in loads if self.is_data_pointer(load, found, sources)}
         for inst in self.function.instructions():
             if isinstance(inst, CallSite):
                 effects = effects_of(resolve(inst, self.registry))
@@ -437,35 +442,31 @@ class _Solver:
                     found.add(inst)
         return frozenset(found)
 
-    def is_header_pointer(self, load: Load) -> bool:
+    def is_header_pointer(self, load: Load, bookkeeping: int) -> bool:
         """Whether a load reads the address of an allocation's header."""
         owned = self.mask(load)
-        return bool(owned) and all(
-            self.headers >> index & 1 or kind_of(self.objects[index].holds) == BOOKKEEPING for index in indices(owned)
-        )
+        return owned != 0 and not owned & ~(self.headers | bookkeeping)
 
-    def is_data_pointer(self, load: Load, bases: Container[Value]) -> bool:
-        """Whether a load reads the address of an allocation's data from its header."""
+    def is_data_pointer(self, load: Load, bases: Container[Value], sources: int) -> bool:
+        """Whether a load reads the address of an allocation's data from its header; ``sources`` hold pointers."""
         pointer = load.operands[0]
-        owners = self.with_pointers(pointer)
+        owners = self.mask(pointer) & sources
         if not owners or owners & ~self.headers:
             return False
         offset = offset_modulo(pointer, None, bases)
         return offset is not None and all(self.contents[index].keys() == {offset} for index in indices(owners))
 
-    def with_pointers(self, pointer: Value) -> int:
-        """The objects behind a pointer from which other pointers can be loaded."""
-        return union(1 << index for index in indices(self.mask(pointer)) if self.contents[index])
-
-    def overlaps_of(self, item: MemoryObject) -> int:
-        return union(1 << other.index for other in self.objects if self.may_share(item, other))
+    def overlaps_of(self, item: MemoryObject, apart: int, others: Sequence[MemoryObject]) -> int:
+        """What an object may share bytes with; ``apart`` are those apart from all but memory of unknown origin."""
+        if apart >> item.index & 1:
+            return 1 << item.index | self.unknown
+        shared = union(1 << other.index for other in others if self.may_share(item, other))
+        return shared | apart if item.kind is ObjectKind.UNKNOWN else shared
 
     def may_share(self, a: MemoryObject, b: MemoryObject) -> bool:
         if a is b:
             return True
         kinds = (a.kind, b.kind)
-        if any(kind in _SEPARATE for kind in kinds):
-            return ObjectKind.UNKNOWN in kinds
         if any(_is_exclusive(item) for item in (a, b)):
             return False
         if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and self.are_apart(a.value, b.value):

@@ -227,11 +227,11 @@ def written_parameters(entry: Unit) -> Iterator[int]:
 
     Writes through a pointer of unknown origin may be writes to any of them.
     """
-    points_to, writers = entry.points_to, entry.effects.writers
-    unknown = any(item.kind is ObjectKind.UNKNOWN and item.index in writers for item in points_to.objects)
+    points_to, written = entry.points_to, entry.effects.written
+    unknown = any(item.kind is ObjectKind.UNKNOWN and written >> item.index & 1 for item in points_to.objects)
     for item in points_to.objects:
         match item.value:
-            case Parameter() if item.kind in _OF_ARGUMENTS and (unknown or item.index in writers):
+            case Parameter() if item.kind in _OF_ARGUMENTS and (unknown or written >> item.index & 1):
                 yield entry.function.params.index(item.value)
             case _:
                 pass
