@@ -10,6 +10,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("split_aggregates", "Splits phis and selects of array descriptors, so that each pointer in them is told apart."),
     ("invariant_choices", "Frees loops from carrying what every iteration chooses alike, as broadcasting does."),
     ("parallel.flatten", "Turns parallel loops into calls of their bodies, with plain parameters."),
+    ("signatures", "Matches what callers know of the types of functions with what LLVM left of their parameters."),
     ("points_to", "Finds the memory objects and which of them each pointer may point to."),
     ("memory_types", "Finds what the bytes of each object hold."),
     ("retype", "Gives floats and pointers that are moved as integers their type back."),

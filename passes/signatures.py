@@ -39,7 +39,7 @@ def kind_of(holds: MemoryType | None) -> Kind:
     """The kind of memory: containers by all that is known, numbers by the types of floats among them; None: any."""
     if holds is None or holds.holds_unknown_pointers():
         return None
-    if holds.behind:
+    if holds.behind or holds.integer_prefix:
         return holds
     if not holds.fields:
         return BOOKKEEPING
