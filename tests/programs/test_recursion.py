@@ -6,7 +6,8 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from numba import njit, types
+from numba import carray, njit, types
+from numba.extending import intrinsic
 from numba.typed import List
 
 import irad
@@ -15,6 +16,7 @@ from irad.testing.catalogue import Case, Catalogue, floats
 from irad.testing.check_gradient import check_gradient
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 VECTOR = types.float64[::1]
 RECORD = np.dtype([("x", np.float64), ("n", np.int64), ("y", np.float32)], align=True)
 Params = namedtuple("Params", "q m k")
@@ -90,7 +92,7 @@ def merge_sort(a):
     return out
 
 
-@PROGRAMS.at(floats(9))
+@MORE.at(floats(9))
 @njit
 def merged(a):
     s = merge_sort(a)
@@ -131,7 +133,7 @@ def strassen(a, b):
     return c
 
 
-@PROGRAMS.at(floats(2, 2), floats(2, 2, seed=1), plans=("default",))
+@MORE.at(floats(2, 2), floats(2, 2, seed=1), plans=("default",))
 @njit
 def product_by_strassen(a, b):
     c = strassen(a, b)
@@ -172,7 +174,7 @@ def quadrature(p, low, high, depth):
     return quadrature(p, low, middle, depth + 1) + quadrature(p, middle, high, depth + 1)
 
 
-@PROGRAMS.at(np.array([2.0, 1.1, 3.0]))
+@MORE.at(np.array([2.0, 1.1, 3.0]))
 @njit
 def integral(p):
     return quadrature(p, 0.0, p[2], 0)
@@ -185,7 +187,7 @@ def in_single_precision(a, d):
     return in_single_precision(b, d - 1) if d else b
 
 
-@PROGRAMS.at(floats(5).astype(np.float32))
+@MORE.at(floats(5).astype(np.float32))
 @njit
 def single_precision(a):
     return in_single_precision(a, 2).sum() * a[0]
@@ -217,7 +219,7 @@ def change_column(x, d):
         change_column(x, d - 1)
 
 
-@PROGRAMS.at(records(4))
+@MORE.at(records(4))
 @njit
 def one_field_of_records(r):
     q = r.copy()
@@ -235,7 +237,7 @@ def double(x, d):
     return double(y, d - 1) if d else y
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def parts_of_complex_numbers(a):
     z = a + 1j * a * a
@@ -252,7 +254,7 @@ def pass_params(p, d):
     return Params(q, p.m.copy(), p.k)
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def named_tuple(a):
     p = pass_params(Params(a * 1.1, np.outer(a, a), a[0]), 2)
@@ -375,7 +377,7 @@ def of_both(a, b, out, d):
         of_both(a * a[0], b + np.float32(1), out, d - 1)
 
 
-@PROGRAMS.at(floats(3), floats(3).astype(np.float32))
+@MORE.at(floats(3), floats(3).astype(np.float32))
 @njit
 def list_of_tuples_of_arrays(a, b):
     out = [(a, b, 3)]
@@ -393,7 +395,7 @@ def arrays_of(a, depth):
     return items
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def typed_list_returned(a):
     items = arrays_of(a, 2)
@@ -436,6 +438,12 @@ def dictionary_of_arrays(a):
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
+    case.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MORE, ids=str)
+def test_gradient_of_more(case: Case):
     case.check()
 
 
@@ -482,11 +490,33 @@ def read_as_halves(a):
     return halves(a * 2.0, 1)
 
 
+@intrinsic
+def to_pointer(context, address):
+    def emit(target, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], target.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(address), emit
+
+
+@njit
+def at_address(address, size, d):
+    x = carray(to_pointer(address), (size,))
+    s = x[d] * x[0]
+    return s + at_address(address, size, d - 1) * at_address(address, size, d - 2) if d > 0 else s
+
+
+@njit
+def address_passed(a):
+    b = a * 2.0
+    return at_address(b.ctypes.data, b.size, a.size - 1)
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
         (list_of_lists, "bits of an active number"),
         (overwritten_through_integers, "returns an array seen as numbers of another type"),
+        (address_passed, "address of active memory is passed to a function as an integer"),
         (read_as_halves, "is accessed as float, of which it holds none"),
     ],
 )

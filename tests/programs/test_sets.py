@@ -14,6 +14,7 @@ from irad.testing.catalogue import Case, Catalogue, floats
 Set = getattr(numba.typed, "Set", None)  # since Numba 0.68
 
 PROGRAMS = Catalogue()
+MORE = Catalogue()  # run with the slow tests
 
 
 @PROGRAMS.at(floats(4))
@@ -43,7 +44,7 @@ def popped(a):
     return total
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def algebra(a):
     one, two = {a[0] * 2, a[1]}, {a[1], a[2] * 3}
@@ -77,7 +78,7 @@ def moved_as_it_grows(a):
     return total
 
 
-@PROGRAMS.at(floats(3))
+@MORE.at(floats(3))
 @njit
 def pairs_and_order(a):
     total = 0.0
@@ -87,7 +88,7 @@ def pairs_and_order(a):
     return total + ordered[0] * ordered[1] + ordered[2]
 
 
-@PROGRAMS.at(floats(3).astype(np.float32))
+@MORE.at(floats(3).astype(np.float32))
 @njit
 def in_single_precision(a):
     total = np.float32(0)
@@ -125,6 +126,12 @@ def recursion(a):
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
+    case.check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MORE, ids=str)
+def test_gradient_of_more(case: Case):
     case.check()
 
 
