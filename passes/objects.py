@@ -9,8 +9,10 @@ import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.ir.types import PointerType, Type
 from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Value
 from irad.ruleset.interface import Effects, Place
 from irad.ruleset.memory_type import MemoryType
@@ -172,3 +174,18 @@ def reached_by(call: CallSite, points_to: PointsTo) -> int:
     for argument in call.arguments:
         mask |= points_to.mask(argument)
     return points_to.reachable(mask | union(points_to.handed.get(call, {}).values()))
+
+
+def may_hold_pointer(type_: Type) -> bool:
+    """Whether values of a type are pointers, aggregates of them, or integers wide enough to carry their bits."""
+    match type_:
+        case PointerType():
+            return True
+        case types.IntType(bits=bits):
+            return bits == 64
+        case types.StructType() | types.NamedStructType() | types.ArrayType():
+            return any(may_hold_pointer(t) for t in types.element_types(type_))
+        case types.VectorType(element=element):
+            return may_hold_pointer(element)
+        case _:
+            return False

@@ -39,7 +39,7 @@ from irad.ir.instructions import (
     Store,
 )
 from irad.ir.module import Function
-from irad.ir.types import PointerType, Type
+from irad.ir.types import PointerType
 from irad.ir.values import (
     Constant,
     ConstantAggregate,
@@ -51,7 +51,7 @@ from irad.ir.values import (
 )
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import Pointer, effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, union
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, may_hold_pointer, union
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.signatures import BOOKKEEPING, Kind, Signatures, kind_of, kinds_behind
 from irad.ruleset.interface import Effects, Origin, Place
@@ -181,7 +181,7 @@ class _Solver:
         """Whether an instruction can carry or move a pointer (or its bits)."""
         if isinstance(inst, Store | CallSite | Ret):
             return True
-        return _may_hold_pointer(inst.type)
+        return may_hold_pointer(inst.type)
 
     def seed(self, inst: Instruction) -> None:
         match inst:
@@ -220,7 +220,7 @@ class _Solver:
                 is_header = holds is not None and holds.is_header
                 own[holds] = self.new_object(ObjectKind.HEADER if is_header else ObjectKind.ALLOCATION, call, holds)
                 self.headers |= own[holds] if is_header else 0
-        types_say_all = all(kind_of(holds) is not None for holds in memory) and not _may_hold_pointer(call.type)
+        types_say_all = all(kind_of(holds) is not None for holds in memory) and not may_hold_pointer(call.type)
         if not types_say_all or None in (kind for kind, _ in kinds_behind(memory)):
             own[None] = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(own[None], own[None])
@@ -229,7 +229,7 @@ class _Solver:
         """What the arguments of a call that are or may be pointers lead to."""
         stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
         if stated is None:
-            return tuple(None for a in call.arguments if _may_hold_pointer(a.type))
+            return tuple(None for a in call.arguments if may_hold_pointer(a.type))
         return tuple(holds for holds, a in zip(stated, call.arguments, strict=True) if isinstance(a.type, PointerType))
 
     def new_container(self, call: CallSite, parts: Iterable[int]) -> int:
@@ -325,7 +325,7 @@ class _Solver:
             return
         if effects is None:
             self.grow_content(self.reached(union(self.mask(a) for a in call.arguments)), self.unknown)
-            self.grow(call, self.unknown if _may_hold_pointer(call.type) else 0)
+            self.grow(call, self.unknown if may_hold_pointer(call.type) else 0)
             return
         self.visit_effects(call, effects)
 
@@ -343,7 +343,7 @@ class _Solver:
                 fitting = kind_of(inner)
                 stored = anything if fitting is None else by_kind[fitting] | unclear
                 self.grow_content(mask, stored, offset)
-        if _may_hold_pointer(call.type):
+        if may_hold_pointer(call.type):
             self.grow(call, anything)
 
     def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
@@ -396,7 +396,7 @@ class _Solver:
             self.grow_content(self.mask(arguments[i]), self.place(call, place), self.offset(arguments[i]))
         for target, origin in effects.moves:
             self.grow_content(self.place(call, target), follow(self.contents, self.place(call, origin), (None,)))
-        if not _may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
+        if not may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
             return
         match effects.result:
             case Origin.ARGUMENT:
@@ -485,18 +485,3 @@ class _Solver:
 def _is_exclusive(item: MemoryObject) -> bool:
     value = item.value
     return item.kind is ObjectKind.ARGUMENT and isinstance(value, Parameter) and "noalias" in value.attributes
-
-
-def _may_hold_pointer(type_: Type) -> bool:
-    """Pointers, aggregates of them, and integers wide enough to carry their bits."""
-    match type_:
-        case PointerType():
-            return True
-        case types.IntType(bits=bits):
-            return bits == 64
-        case types.StructType() | types.NamedStructType() | types.ArrayType():
-            return any(_may_hold_pointer(t) for t in types.element_types(type_))
-        case types.VectorType(element=element):
-            return _may_hold_pointer(element)
-        case _:
-            return False
