@@ -27,7 +27,7 @@ class Effects:
     """Answers whether memory read at one place is still the same in the reverse sweep."""
 
     points_to: PointsTo
-    writers: Mapping[int, tuple[Instruction, ...]]
+    written: int  # the objects that are written at all
     lost: int
     kept: int
     reach: Mapping[Block, int]
@@ -48,10 +48,9 @@ class Effects:
         if not mask:
             return "it points to no known object"
         touched = self.points_to.overlapping(mask)
-        for item in self.points_to.members(mask):
-            if self.lost >> item.index & 1:
-                return f"{item} does not stay as it is until the reverse sweep"
-        for item in self.points_to.members(touched):
+        if mask & self.lost:
+            return f"{self.points_to.members(mask & self.lost)[0]} does not stay as it is until the reverse sweep"
+        for item in self.points_to.members(touched & self.written):
             if self._is_written_after(item, at):
                 return f"{item} is written later"
         return None
@@ -76,24 +75,27 @@ def find_effects(
         kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
         stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
     """
-    writers: dict[int, list[Instruction]] = {}
+    written = 0
     position: dict[Instruction, int] = {}
     writing_blocks: dict[int, int] = {}
     last_writes: dict[tuple[int, Block], int] = {}
     for block in cfg.order:
+        last: dict[int, int] = {}  # by set of objects: many writes go to the same
         for index, inst in enumerate(block.instructions):
             position[inst] = index
-            for item in points_to.members(written_by(inst, points_to, registry)):
-                writers.setdefault(item.index, []).append(inst)
+            last[written_by(inst, points_to, registry)] = index
+        for mask, index in last.items():
+            written |= mask
+            for item in points_to.members(mask):
                 writing_blocks[item.index] = writing_blocks.get(item.index, 0) | 1 << cfg.position[block]
-                last_writes[item.index, block] = index
+                last_writes[item.index, block] = max(index, last_writes.get((item.index, block), -1))
     lost = 0
     for item in points_to.objects:
         if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
     return Effects(
         points_to,
-        {k: tuple(v) for k, v in writers.items()},
+        written,
         lost,
         kept,
         _reach(cfg),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irad.ir.types import FunctionType
 from irad.ruleset.memory_type import MemoryType
 
-__all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request"]
+__all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request", "Signature"]
 
 
 class ParameterKind(enum.Enum):
@@ -26,6 +26,14 @@ class CalleeRequest:
     function_type: FunctionType
     result_active: bool
     result_has_shadow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the pointer parameters of a function lead to, as its types say; those not named may lead anywhere."""
+
+    symbol: str
+    memory: tuple[tuple[str, MemoryType], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class Request:
         kernels: symbol and arguments of the kernel of each parallel loop.
         unneeded: parameters whose memory's primal content the caller does not need afterwards.
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
+        signatures: those of functions that the entry may call.
     """
 
     entry: str
@@ -70,3 +79,4 @@ class Request:
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = ()
     unneeded: frozenset[int] = frozenset()
     ruled: tuple[tuple[str, tuple[MemoryType | None, ...]], ...] = ()
+    signatures: tuple[Signature, ...] = ()

@@ -97,6 +97,7 @@ class _Table:
             strict=self.request.strict,
             callee=callee,
             ruled=memory_of(program.ruled),
+            signatures=program.signatures,
         )
         registry = registry_of(program.ruled, self.registry)
         derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)
