@@ -108,6 +108,7 @@ class _Solver:
     behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
     stated: dict[int, MemoryType] = field(default_factory=dict)
     unknown: int = 0
+    twins: dict[MemoryType, int] = field(default_factory=dict)  # containers of one layout: callers may pass one for two
     headers: int = 0  # objects that hold the address of data and no other pointer
     changed: bool = True
 
@@ -169,8 +170,10 @@ class _Solver:
             return
         if holds.is_header:
             self.headers |= mask
+        if holds.behind:
+            self.twins[holds] = self.twins.get(holds, 0) | mask
         for offset, inner in holds.behind:
-            self.grow_content(mask, self.add_behind(param, inner), offset)
+            self.hold(mask, self.add_behind(param, inner), offset)
 
     def add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
         """Memory behind a parameter. Containers that may lie behind several they share: one may store, another load."""
@@ -186,11 +189,13 @@ class _Solver:
     def add_stated(self, mask: int, holds: MemoryType, param: Parameter) -> None:
         """Objects for what the request says a parameter's memory leads to."""
         self.stated[mask.bit_length() - 1] = holds
+        if holds.pointees:
+            self.twins[holds] = self.twins.get(holds, 0) | mask
         if holds.single and not holds.fields and len(holds.pointees) == 1:
             self.headers |= mask
         for offset, inner in holds.pointees:
             found = self.new_object(ObjectKind.REACHABLE, param)
-            self.grow_content(mask, found, offset if holds.single else None)
+            self.hold(mask, found, offset if holds.single else None)
             self.add_stated(found, inner, param)
 
     def may_matter(self, inst: Instruction) -> bool:
@@ -205,8 +210,6 @@ class _Solver:
                 self.pointees[inst] = self.new_object(ObjectKind.LOCAL, inst)
             case CallSite():
                 self.seed_call(inst)
-            case _:
-                pass
 
     def seed_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
@@ -255,8 +258,6 @@ class _Solver:
             self.set_content(container, self.new_object(ObjectKind.ALLOCATION, call), offset)
         return container
 
-    # -------------------------------------------------------------------------------------------- reading
-
     def mask(self, value: Value) -> int:
         found = self.pointees.get(value)
         if found is not None:
@@ -291,8 +292,6 @@ class _Solver:
         """The objects that a place of a callee may be."""
         return follow(self.contents, self.mask(call.arguments[place[0]]), place[1:])
 
-    # -------------------------------------------------------------------------------------------- transfer
-
     def grow(self, value: Value, mask: int) -> None:
         old = self.pointees.get(value, 0)
         if mask & ~old:
@@ -300,6 +299,11 @@ class _Solver:
             self.changed = True
 
     def grow_content(self, into: int, mask: int, offset: int | None = None) -> None:
+        """Pointers are stored. What a parameter holds at first is its own; what is stored then, its twins hold, too."""
+        into |= union(group for group in self.twins.values() if group & into)
+        self.hold(into, mask, offset)
+
+    def hold(self, into: int, mask: int, offset: int | None) -> None:
         for index in indices(into):
             old = self.contents[index].get(offset, 0)
             if mask & ~old:
@@ -308,7 +312,7 @@ class _Solver:
 
     def visit(self, inst: Instruction) -> None:
         match inst:
-            case Alloca():
+            case Alloca() | Ret():
                 pass
             case GetElementPtr(operands=[base, *_]) if not isinstance(base, Constant):
                 self.grow(inst, self.mask(base))  # indices are numbers
@@ -327,8 +331,6 @@ class _Solver:
                 self.grow(inst, self.unknown)
             case CallSite():
                 self.visit_call(inst)
-            case Ret():
-                pass
             case _:
                 if isinstance(inst.type, PointerType):
                     self.grow(inst, self.unknown)
@@ -431,8 +433,6 @@ class _Solver:
                 moved = None if place is None or start is None or target is None else place - start + target
                 self.grow_content(self.mask(into), stored, moved)
 
-    # -------------------------------------------------------------------------------------------- result
-
     def result(self) -> PointsTo:
         apart = union(1 << item.index for item in self.objects if item.kind in _SEPARATE)
         others = [item for item in self.objects if item.kind not in _SEPARATE]
@@ -488,8 +488,7 @@ class _Solver:
             return False
         if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and self.are_apart(a.value, b.value):
             return False
-        both_global = kinds == (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
-        return not both_global
+        return kinds != (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
 
     def are_apart(self, a: Value | None, b: Value | None) -> bool:
         """Whether the caller knows that two parameters' memory does not overlap."""

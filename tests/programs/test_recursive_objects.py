@@ -106,3 +106,20 @@ def test_fields_of_an_instance_written_and_replaced():
     gradient = irad.grad(f)(Box(np.array([1.5, 2.0]), 0.75))  # 2 k x + 8 k² x
     np.testing.assert_allclose(gradient.x, [2 * 0.75 + 8 * 0.75**2, 0.0])
     np.testing.assert_allclose(gradient.k, 2 * 1.5 + 16 * 0.75 * 1.5)
+
+
+@pytest.mark.parametrize("make", [list, List])
+def test_an_array_stored_in_a_list_is_found_by_another_name_of_the_list(make):
+    @njit
+    def f(a, b):
+        stored = a[0] * 2.0
+        a[0] = stored
+        found = b[0]
+        result = found[0] * found[1]
+        stored[0] = 5.0  # what the product was computed from must be kept
+        stored[1] = 7.0
+        return result
+
+    values = make([np.array([1.5, 2.0])])
+    for gradient in irad.grad(f, (0, 1))(values, values):
+        np.testing.assert_array_equal(gradient[0], [8.0, 6.0])
