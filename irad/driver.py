@@ -22,7 +22,7 @@ from irad.passes.derivative import GeneratedPair, generate
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.prepare import prepare
 from irad.passes.program import Pair
-from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request
+from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
 from irad.passes.unit import PointerVariant, Variant
 from irad.ruleset.registry import Registry
 
@@ -36,6 +36,7 @@ __all__ = [
     "PointerVariant",
     "Request",
     "RuledPair",
+    "Signature",
     "derive",
 ]
 

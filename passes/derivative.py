@@ -28,17 +28,18 @@ from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
-from irad.passes.objects import find_objects
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
 from irad.passes.parallel.launch import build_launchers, launch_loops
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan import Plan, Recipes
+from irad.passes.points_to import find_objects
 from irad.passes.program import Pair, Program
 from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
+from irad.passes.signatures import match_signatures
 from irad.passes.summary import summarise
 from irad.passes.unit import PointerVariant, Unit, Variant
 from irad.ruleset.registry import Registry
@@ -72,7 +73,7 @@ def generate(module: Module, request: Request, registry: Registry) -> Generated:
     """Adds the derivatives of the requested entry and of all callees it needs to the module."""
     _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
-    program = Program(module, registry, request, loops)
+    program = Program(module, registry, request, loops, match_signatures(module, request.signatures))
     entry = module.functions[request.entry]
     if request.callee is None:
         variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
@@ -119,10 +120,10 @@ def analyse(program: Program, variant: Variant) -> Unit:
     function, registry = variant.function, program.registry
     kinds = dict(zip(function.params, variant.kinds, strict=True))
     memory = dict(zip(function.params, variant.memory, strict=True))
-    points_to = find_objects(function, memory, registry, variant.apart)
+    points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds)
     memory_types = find_memory_types(function, points_to, memory, registry)
     if retype_copies(function, memory_types):
-        points_to = find_objects(function, memory, registry, variant.apart)
+        points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds)
         memory_types = find_memory_types(function, points_to, memory, registry)
     cfg = control_flow(function)
     tree = dominators(cfg)
@@ -163,6 +164,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         everything=False,
         strict=program.request.strict,
         unneeded=frozenset(function.params[i] for i in program.request.unneeded) if variant.is_entry else frozenset(),
+        signatures=program.signatures,
     )
     check_unit(unit)
     if program.saves_all:

@@ -28,7 +28,7 @@ class Effects:
     """Answers whether memory read at one place is still the same in the reverse sweep."""
 
     points_to: PointsTo
-    writers: Mapping[int, tuple[Instruction, ...]]
+    written: int  # the objects that are written at all
     lost: int
     kept: int
     reach: Mapping[Block, int]
@@ -49,10 +49,9 @@ class Effects:
         if not mask:
             return "it points to no known object"
         touched = self.points_to.overlapping(mask)
-        for item in self.points_to.members(mask):
-            if self.lost >> item.index & 1:
-                return f"{item} does not stay as it is until the reverse sweep"
-        for item in self.points_to.members(touched):
+        if mask & self.lost:
+            return f"{self.points_to.members(mask & self.lost)[0]} does not stay as it is until the reverse sweep"
+        for item in self.points_to.members(touched & self.written):
             if self._is_written_after(item, at):
                 return f"{item} is written later"
         return None
@@ -85,27 +84,30 @@ def find_effects(
         stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
         restores: whether the reverse of a callee may put back what the callee overwrote.
     """
-    writers: dict[int, list[Instruction]] = {}
+    written = 0
     position: dict[Instruction, int] = {}
     writing_blocks: dict[int, int] = {}
     last_writes: dict[tuple[int, Block], int] = {}
     lost = 0
     for block in cfg.order:
+        last: dict[int, int] = {}  # by set of objects: many writes go to the same
         for index, inst in enumerate(block.instructions):
             position[inst] = index
-            written = written_by(inst, points_to, registry)
+            mask = written_by(inst, points_to, registry)
+            last[mask] = index
             if restores and _has_pair(inst, registry):
-                lost |= written
-            for item in points_to.members(written):
-                writers.setdefault(item.index, []).append(inst)
+                lost |= mask
+        for mask, index in last.items():
+            written |= mask
+            for item in points_to.members(mask):
                 writing_blocks[item.index] = writing_blocks.get(item.index, 0) | 1 << cfg.position[block]
-                last_writes[item.index, block] = index
+                last_writes[item.index, block] = max(index, last_writes.get((item.index, block), -1))
     for item in points_to.objects:
         if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
     return Effects(
         points_to,
-        {k: tuple(v) for k, v in writers.items()},
+        written,
         lost,
         kept,
         _reach(cfg),

@@ -13,7 +13,7 @@ Output  `Forward`: the augmented primal without its saves yet, and the maps from
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from irad.errors import InternalError, IradError, UnsupportedError
 from irad.ir import types
@@ -49,15 +49,14 @@ from irad.ir.values import (
     zero,
 )
 from irad.passes.alias_scopes import AliasScopes, rank_objects
-from irad.passes.callees import Pointer, constant_parameters, effects_of, is_from_outside, resolve
-from irad.passes.effects import read_by
-from irad.passes.parallel.flatten import Loop
+from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import Pair, Program
-from irad.passes.request import MemoryType, ParameterKind
+from irad.passes.request import MemoryType
 from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function
 from irad.passes.tape import FrameLayout
-from irad.passes.unit import PointerVariant, Unit, Variant, augmented_type
+from irad.passes.unit import PointerVariant, Unit, augmented_type
+from irad.passes.variants import callee_variant, pointer_variant, takes_part
 from irad.ruleset.interface import CallRule, Inactive
 
 _NULL = ConstantNull(types.PTR)
@@ -443,110 +442,3 @@ def clear(build: Builder, pointer: Value, size: Value) -> None:
         "llvm.memset.p0.i64", types.function_type(types.VOID, [types.PTR, types.I8, types.I64, types.I1])
     )
     build.call(memset, [pointer, const_int(types.I8, 0), size, const_int(types.I1, 0)])
-
-
-def takes_part(unit: Unit, call: CallSite) -> bool:
-    """Whether any argument or the result of a call is active."""
-    return unit.activity.takes_part(call)
-
-
-def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | None = None) -> Variant | None:
-    """The variant of a callee with a body that a call needs; None when nothing about the call is active.
-
-    Of the function of a parallel loop (``loop``) more is known: what its arrays hold, and what becomes of them.
-    """
-    if not takes_part(unit, call):
-        return None
-    kinds, memory = _kinds(unit, call, loop)
-    for number in constant_parameters(callee, unit.registry):
-        kinds = (*kinds[:number], ParameterKind.CONST, *kinds[number + 1 :])
-    variant = Variant(callee, kinds, memory, *_result_kinds(unit, call))
-    if is_from_outside(callee, unit.registry):
-        return replace(
-            variant,
-            overwritten=_overwritten(unit, call),
-            result_is_read=_result_is_read(call),
-            unneeded=_unneeded(unit, call),
-        )
-    if loop is None or unit.everything:
-        return variant
-    return replace(variant, stays=_staying(unit, call), apart=_apart(unit, call))
-
-
-def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVariant | None:
-    """The same for a callee that is known only when the call runs."""
-    if not takes_part(unit, call):
-        return None
-    by_value = unit.activity.passes_by_value(call)
-    return PointerVariant(callee.function_type, *_kinds(unit, call), *_result_kinds(unit, call), by_value)
-
-
-def _kinds(
-    unit: Unit, call: CallSite, loop: Loop | None = None
-) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
-    """How the parameters of a callee take part, and what their memory holds."""
-    kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
-    memory = tuple(
-        _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None
-        for number, a in enumerate(call.arguments)
-    )
-    return kinds, memory
-
-
-def _result_kinds(unit: Unit, call: CallSite) -> tuple[bool, bool]:
-    """Whether the result is active, and whether it is a pointer with a shadow."""
-    has_shadow = isinstance(call.type, PointerType) and unit.activity.has_shadow(call)
-    return call in unit.activity.active, has_shadow
-
-
-def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
-    """The arguments whose memory may change, or end, between the call and its reverse."""
-    pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
-    return frozenset(i for i, p in pointers if unit.everything or unit.effects.is_overwritten(p, call))
-
-
-def _result_is_read(call: CallSite) -> bool:
-    """Whether anything is done with memory that the call's first argument, where Numba returns a value, points to."""
-    place = call.arguments[0] if call.arguments else None
-    return not isinstance(place, Alloca) or any(user is not call for user in place.users)
-
-
-def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:
-    """The arguments that the caller of the entry does not need afterwards, and that nothing else here reads."""
-    wanted = [i for i, argument in enumerate(call.arguments) if argument in unit.unneeded]
-    return frozenset(i for i in wanted if not _is_read_elsewhere(unit, call, unit.points_to.mask(call.arguments[i])))
-
-
-def _is_read_elsewhere(unit: Unit, call: CallSite, mask: int) -> bool:
-    others = (inst for inst in unit.function.instructions() if inst is not call)
-    return any(read_by(inst, unit.points_to, unit.registry) & unit.points_to.overlapping(mask) for inst in others)
-
-
-def _staying(unit: Unit, call: CallSite) -> frozenset[int]:
-    """The arguments of a loop function whose memory is the same when it is reversed, but for what it writes itself."""
-    pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
-    return frozenset(i for i, pointer in pointers if not unit.effects.is_overwritten(pointer, call))
-
-
-def _apart(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
-    """The pairs of its pointers that lead to memory that does not overlap."""
-    points_to = unit.points_to
-    masks = [(i, points_to.mask(a)) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
-    known = [(i, mask) for i, mask in masks if mask]
-    return frozenset((i, j) for i, a in known for j, b in known if i < j and not points_to.may_overlap(a, b))
-
-
-def _memory_of(unit: Unit, loop: Loop | None, number: int, argument: Value) -> MemoryType | None:
-    """What an argument points to: as the front end knows of the arrays of a parallel loop, or as the accesses tell."""
-    array = loop.array_of(number) if loop is not None else None
-    if array is not None and array.memory is not None:
-        return array.memory
-    return unit.memory_types.common_layout(unit.points_to.mask(argument))
-
-
-def _argument_kind(unit: Unit, argument: Value) -> ParameterKind:
-    if argument in unit.activity.active:
-        return ParameterKind.ACTIVE
-    if isinstance(argument.type, PointerType) and unit.activity.has_shadow(argument):
-        return ParameterKind.SHADOW
-    return ParameterKind.CONST

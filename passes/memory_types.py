@@ -187,6 +187,7 @@ class _Collector:
     numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
     places: dict[int, set[tuple[Position, FloatType]]] = field(default_factory=dict)
+    noted: set[tuple[int, Position, Position, Type, int | None]] = field(default_factory=set)
     opaque: int = 0
     skewed: int = 0
 
@@ -202,10 +203,8 @@ class _Collector:
                 self.seed_layout(item.index, memory.get(item.value))
             elif item.index in self.points_to.stated:
                 self.seed_layout(item.index, self.points_to.stated[item.index])
-            elif item.kind is ObjectKind.REACHABLE and isinstance(item.value, Parameter):
-                header = memory.get(item.value)
-                if header is not None and header.data is not None:
-                    self.prefixes[item.index] = header.data.integer_prefix
+            elif item.holds is not None:
+                self.seed_stated(item, item.holds)
             elif item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
                 effects = effects_of(resolve(item.value, self.registry))
                 if effects is not None and effects.integer_prefix:
@@ -219,6 +218,13 @@ class _Collector:
         if holds.integer_prefix:
             self.prefixes[index] = holds.integer_prefix
         self.floats[index] |= {_BY_TEXT[text] for _, text in holds.floats()}
+
+    def seed_stated(self, item: MemoryObject, holds: MemoryType) -> None:
+        """What signatures state; of numbers that a callee makes the types only, for there may be several patterns."""
+        self.note_stated(item.index, holds)
+        self.prefixes[item.index] = holds.integer_prefix
+        if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
+            self.layouts[item.index] = holds
 
     def visit(self, inst: Instruction) -> None:
         """Notes what one instruction tells."""
@@ -235,6 +241,10 @@ class _Collector:
     def visit_call(self, call: CallSite) -> None:
         """Raw copies tie objects together; other callees may hold anything where they read and write."""
         effects = effects_of(resolve(call, self.registry))
+        if call in self.points_to.handed:
+            for holds, mask in self.points_to.handed[call].items():
+                self.hand(mask, holds)
+            return
         if effects is None:
             self.opaque |= reached_by(call, self.points_to)
             return
@@ -248,10 +258,33 @@ class _Collector:
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])
 
+    def hand(self, mask: int, holds: MemoryType | None) -> None:
+        """Memory in which a callee reads and writes what its signature says."""
+        if holds is None:
+            self.opaque |= mask
+            return
+        for item in self.points_to.members(mask):
+            if item.holds is None:
+                self.note_stated(item.index, holds)
+
+    def note_stated(self, index: int, holds: MemoryType) -> None:
+        """Notes where memory is said to hold numbers; its pattern may begin behind integers."""
+        for offset, text in holds.floats():
+            kind = _BY_TEXT[text]
+            start = (holds.integer_prefix + offset) % holds.stride
+            place = Position(start, holds.stride)
+            self.floats[index].add(kind)
+            self.numbers.setdefault(index, []).append(FloatAccess(place, kind, kind.bits // 8))
+            self.places.setdefault(index, set()).add((place, kind))
+
     def note_access(self, pointer: Value, accessed: Type, align: int | None) -> None:
         """Notes each scalar of an accessed type, at its offset if that is constant."""
+        mask = self.points_to.mask(pointer)
         place, record = position(pointer, self.points_to.bases), position(pointer, EVERYTHING)
-        items = self.points_to.of(pointer)
+        if (mask, place, record, accessed, align) in self.noted:
+            return  # hundreds of accesses may go to the same hundreds of objects
+        self.noted.add((mask, place, record, accessed, align))
+        items = self.points_to.members(mask)
         for inner, scalar in scalars(accessed):
             for item in items:
                 if scalar in (types.FLOAT, types.DOUBLE) and isinstance(scalar, FloatType):

@@ -1,16 +1,6 @@
-"""Memory objects, and which of them a pointer may point to.
+"""Memory objects, and which of them each pointer may point to: what `points_to` finds and all other passes ask.
 
-Input   a function in normal form, what its parameters' memory holds, the rules (for callees without body).
-Output  `PointsTo`. The function is not changed.
-Method  inclusion-based and flow-insensitive: every pointer has a set of objects, every object a set of objects that the
-        pointers stored in it may refer to; rules are applied until nothing grows.
-        Pointers in memory are told apart by byte offset where that is constant: an array's descriptor in a local
-        variable.
-Limit   an element of an array is as good as any other, and there is one object for all allocations of a site.
-
-    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)      m → {header m}; at byte 24: {allocation m}
-    %d = load ptr, ptr (m + 24)                                   d → {allocation m}
-    %p = select i1 %c, ptr %d, ptr %arg                           p → {allocation m, argument arg}
+Sets of objects are bit masks. Pointers in memory are told apart by byte offset where that is constant.
 """
 
 from __future__ import annotations
@@ -20,41 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irad.ir import types
-from irad.ir.instructions import (
-    Alloca,
-    AtomicRMW,
-    Binary,
-    CallSite,
-    Cast,
-    CmpXchg,
-    ExtractValue,
-    Freeze,
-    GetElementPtr,
-    InsertValue,
-    Instruction,
-    Load,
-    Phi,
-    Ret,
-    Select,
-    Store,
-)
+from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
-from irad.ir.values import (
-    Constant,
-    ConstantAggregate,
-    ConstantExpression,
-    GlobalAlias,
-    GlobalVariable,
-    Parameter,
-    Value,
-)
-from irad.passes.addresses import offset_modulo
-from irad.passes.callees import Pointer, effects_of, resolve
-from irad.passes.request import MemoryType
-from irad.passes.stated import stated_starts
-from irad.ruleset.interface import Effects, Origin, Place
-from irad.ruleset.registry import Registry
+from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Parameter, Value
+from irad.ruleset.interface import Effects, Place
+from irad.ruleset.memory_type import MemoryType
 
 
 class ObjectKind(enum.Enum):
@@ -71,18 +32,27 @@ class ObjectKind(enum.Enum):
 
 @dataclass(eq=False, slots=True)
 class MemoryObject:
-    """One abstract piece of memory; ``value`` is the parameter, alloca, call or global it belongs to."""
+    """One abstract piece of memory.
+
+    Attributes:
+        value: the parameter, alloca, call or global it belongs to.
+        holds: what callers state of a parameter's memory, and signatures of the memory that a callee makes.
+    """
 
     kind: ObjectKind
     index: int
     value: Value | None = None
+    holds: MemoryType | None = None
 
     def __str__(self) -> str:
         name = f" {self.value.name}" if self.value is not None and self.value.name else ""
         return f"{self.kind.value}{name}"
 
-
-_SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether the caller promises that it is reached through this parameter only."""
+        value = self.value
+        return self.kind is ObjectKind.ARGUMENT and isinstance(value, Parameter) and "noalias" in value.attributes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +60,8 @@ class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
     ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
-    ``parts`` the same by the byte offset where they are stored. ``stated``: what the request says of memory that an
+    ``parts`` the same by the byte offset where they are stored. ``handed`` are, for calls of functions with a body, the
+    objects that the callee is given or makes, by what they hold. ``stated``: what the request says of memory that an
     argument leads to.
     """
 
@@ -101,7 +72,10 @@ class PointsTo:
     overlaps: tuple[int, ...]
     bases: frozenset[Value]
     parts: tuple[Mapping[int | None, int], ...] = ()
+    handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
     stated: Mapping[int, MemoryType] = field(default_factory=dict)
+    _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
+    _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
@@ -110,7 +84,7 @@ class PointsTo:
 
     def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
         """The same as objects."""
-        return tuple(self.members(self.mask(pointer)))
+        return self.members(self.mask(pointer))
 
     def place(self, call: CallSite, place: Place) -> int:
         """The objects that a place of a callee may be."""
@@ -118,20 +92,20 @@ class PointsTo:
 
     def behind(self, pointer: Value, path: Iterable[int]) -> int:
         """The objects reached from a pointer by following those stored at the offsets of a path."""
-        return _follow(self.parts, self.mask(pointer), path)
+        return follow(self.parts, self.mask(pointer), path)
 
-    def members(self, mask: int) -> Iterator[MemoryObject]:
+    def members(self, mask: int) -> tuple[MemoryObject, ...]:
         """The objects of a set, in order."""
-        while mask:
-            low = mask & -mask
-            yield self.objects[low.bit_length() - 1]
-            mask ^= low
+        found = self._members.get(mask)
+        if found is None:
+            found = self._members[mask] = tuple(self.objects[index] for index in indices(mask))
+        return found
 
     def overlapping(self, mask: int) -> int:
         """All objects that may share bytes with one of the set."""
-        result = mask
-        for item in self.members(mask):
-            result |= self.overlaps[item.index]
+        result = self._overlapping.get(mask)
+        if result is None:
+            result = self._overlapping[mask] = union(self.overlaps[index] for index in indices(mask)) | mask
         return result
 
     def may_overlap(self, a: int, b: int) -> bool:
@@ -155,401 +129,44 @@ class PointsTo:
         return f"may point to {names}" if names else "points to no object (null or undefined)"
 
 
-def find_objects(
-    function: Function,
-    memory: Mapping[Parameter, MemoryType | None],
-    registry: Registry,
-    apart: frozenset[tuple[int, int]] = frozenset(),
-) -> PointsTo:
-    """Solves the points-to problem of one function; ``apart`` are pairs of parameters that are known not to overlap."""
-    numbers = {param: number for number, param in enumerate(function.params)}
-    solver = _Solver(function, memory, registry, apart, numbers)
-    solver.solve()
-    return solver.result()
-
-
 def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
     match value:
         case ConstantExpression(operands=operands):
-            return _union(_constant_mask(v, known) for v in operands)
+            return union(_constant_mask(v, known) for v in operands)
         case ConstantAggregate(elements=elements):
-            return _union(_constant_mask(v, known) for v in elements)
+            return union(_constant_mask(v, known) for v in elements)
         case GlobalVariable() | GlobalAlias() | Function():
             return known.get(value, 0)
         case _:
             return 0
 
 
-def _follow(parts: Sequence[Mapping[int | None, int]], mask: int, path: Iterable[int | None]) -> int:
+def follow(parts: Sequence[Mapping[int | None, int]], mask: int, path: Iterable[int | None]) -> int:
     """What pointers stored in a set of objects may point to, step by step; offset None is anywhere."""
     for offset in path:
-        mask = _union(
+        mask = union(
             stored
-            for index in _indices(mask)
+            for index in indices(mask)
             for place, stored in parts[index].items()
             if place is None or offset is None or place == offset
         )
     return mask
 
 
-def _union(masks: Iterator[int]) -> int:
+def union(masks: Iterable[int]) -> int:
+    """All objects of some sets."""
     result = 0
     for mask in masks:
         result |= mask
     return result
 
 
-@dataclass(eq=False, slots=True)
-class _Solver:
-    function: Function
-    memory: Mapping[Parameter, MemoryType | None]
-    registry: Registry
-    apart: frozenset[tuple[int, int]]
-    numbers: Mapping[Parameter, int]
-    objects: list[MemoryObject] = field(default_factory=list)
-    contents: list[dict[int | None, int]] = field(default_factory=list)
-    bases: set[Value] = field(default_factory=set)
-    offsets: dict[Value, int | None] = field(default_factory=dict)
-    pointees: dict[Value, int] = field(default_factory=dict)
-    globals: dict[Value, int] = field(default_factory=dict)
-    made: dict[CallSite, list[int]] = field(default_factory=dict)
-    filled: dict[CallSite, int] = field(default_factory=dict)
-    unknown: int = 0
-    headers: int = 0  # objects that hold the address of data and no other pointer
-    stated: dict[int, MemoryType] = field(default_factory=dict)
-    changed: bool = True
-
-    def new_object(self, kind: ObjectKind, value: Value | None) -> int:
-        item = MemoryObject(kind, len(self.objects), value)
-        self.objects.append(item)
-        self.contents.append({})
-        return 1 << item.index
-
-    def set_content(self, mask: int, content: int, offset: int | None = None) -> None:
-        """What a new object holds."""
-        self.contents[mask.bit_length() - 1][offset] = content
-
-    def offset(self, pointer: Value) -> int | None:
-        """Constant offset of a pointer in its object."""
-        if pointer not in self.offsets:
-            self.offsets[pointer] = offset_modulo(pointer, None, self.bases)
-        return self.offsets[pointer]
-
-    def solve(self) -> None:
-        self.unknown = self.new_object(ObjectKind.UNKNOWN, None)
-        self.set_content(self.unknown, self.unknown)
-        for param in self.function.params:
-            if isinstance(param.type, PointerType):
-                self.add_parameter(param)
-        self.bases |= stated_starts(self.function, self.memory)
-        for inst in self.function.instructions():
-            for operand in inst.operands:
-                if isinstance(operand, GlobalVariable | GlobalAlias | ConstantExpression):
-                    self.mask(operand)  # so that every global in use is an object, loads of floats from it included
-        instructions = [i for i in self.function.instructions() if self.may_matter(i)]
-        for inst in instructions:
-            self.seed(inst)
-        while self.changed:
-            self.changed = False
-            for inst in instructions:
-                self.visit(inst)
-            if not self.changed:
-                self.visit_made_up(instructions)
-
-    def visit_made_up(self, instructions: Iterable[Instruction]) -> None:
-        """Addresses that were computed from no pointer lead anywhere; known only when all pointers are."""
-        for inst in instructions:
-            if isinstance(inst, Cast) and inst.opcode == "inttoptr" and not self.mask(inst.operands[0]):
-                self.grow(inst, self.unknown)
-
-    def add_parameter(self, param: Parameter) -> None:
-        mask = self.new_object(ObjectKind.ARGUMENT, param)
-        self.pointees[param] = mask
-        holds = self.memory.get(param)
-        if holds is not None and holds.data is not None:
-            self.set_content(mask, self.new_object(ObjectKind.REACHABLE, param), holds.data.pointer)
-            self.headers |= mask
-        elif holds is not None and holds.pointees:
-            self.add_pointees(mask, holds, param)
-        elif holds is None or any(text == "ptr" for _, text in holds.fields):
-            beyond = self.new_object(ObjectKind.REACHABLE, param)
-            self.set_content(beyond, beyond)
-            self.set_content(mask, beyond)
-
-    def add_pointees(self, mask: int, holds: MemoryType, param: Parameter) -> None:
-        """Objects for what the request says a parameter's memory leads to."""
-        self.stated[mask.bit_length() - 1] = holds
-        if holds.single and not holds.fields and len(holds.pointees) == 1:
-            self.headers |= mask
-        for offset, behind in holds.pointees:
-            found = self.new_object(ObjectKind.REACHABLE, param)
-            self.grow_content(mask, found, offset if holds.single else None)
-            self.add_pointees(found, behind, param)
-
-    def may_matter(self, inst: Instruction) -> bool:
-        """Whether an instruction can carry or move a pointer (or its bits)."""
-        if isinstance(inst, Store | CallSite | Ret):
-            return True
-        return _may_hold_pointer(inst.type)
-
-    def seed(self, inst: Instruction) -> None:
-        match inst:
-            case Alloca():
-                self.pointees[inst] = self.new_object(ObjectKind.LOCAL, inst)
-            case CallSite():
-                self.seed_call(inst)
-            case _:
-                pass
-
-    def seed_call(self, call: CallSite) -> None:
-        callee = resolve(call, self.registry)
-        effects = effects_of(callee)
-        if isinstance(callee, Function | Pointer) and effects is None:
-            mask = self.new_object(ObjectKind.ALLOCATION, call)
-            self.set_content(mask, mask)
-            self.pointees[call] = mask if isinstance(call.type, PointerType) else 0
-        elif effects is not None and effects.result is Origin.FRESH and isinstance(call.type, PointerType):
-            self.bases.add(call)
-            self.pointees[call] = self.new_object(ObjectKind.ALLOCATION, call)
-            if effects.header is not None:
-                data = self.pointees[call]
-                self.pointees[call] = self.new_object(ObjectKind.HEADER, call)
-                self.headers |= self.pointees[call]
-                self.set_content(self.pointees[call], data, effects.header)
-        if effects is not None and effects.fills:
-            mask = self.filled[call] = self.new_object(ObjectKind.ALLOCATION, call)
-            self.set_content(mask, mask)
-        if effects is not None and effects.makes:
-            self.made[call] = [self.new_container(call, parts) for _, parts in effects.makes]
-
-    def new_container(self, call: CallSite, parts: Iterable[int]) -> int:
-        """An object that a callee makes, with the memory its parts point to."""
-        container = self.new_object(ObjectKind.HEADER, call)
-        for offset in parts:
-            self.set_content(container, self.new_object(ObjectKind.ALLOCATION, call), offset)
-        return container
-
-    # -------------------------------------------------------------------------------------------- reading
-
-    def mask(self, value: Value) -> int:
-        found = self.pointees.get(value)
-        if found is not None:
-            return found
-        if isinstance(value, GlobalVariable | GlobalAlias | Function):
-            return self.global_mask(value)
-        if isinstance(value, ConstantExpression):
-            return _union(self.mask(v) for v in value.operands)
-        if isinstance(value, ConstantAggregate):
-            return _union(self.mask(v) for v in value.elements)
-        return 0
-
-    def global_mask(self, value: Value) -> int:
-        found = self.globals.get(value)
-        if found is not None:
-            return found
-        mask = self.new_object(ObjectKind.GLOBAL, value)
-        self.globals[value] = mask
-        if isinstance(value, GlobalVariable):
-            inside = self.mask(value.initializer) if value.initializer is not None else 0
-            written = not value.constant
-            self.set_content(mask, inside | (self.unknown if written else 0))
-        elif isinstance(value, GlobalAlias):
-            self.set_content(mask, self.unknown)
-        return mask
-
-    def content(self, mask: int, offset: int | None = None) -> int:
-        """What pointers stored in a set of objects may point to: at an offset, or anywhere."""
-        return _follow(self.contents, mask, (offset,))
-
-    def place(self, call: CallSite, place: Place) -> int:
-        """The objects that a place of a callee may be."""
-        return _follow(self.contents, self.mask(call.arguments[place[0]]), place[1:])
-
-    # -------------------------------------------------------------------------------------------- transfer
-
-    def grow(self, value: Value, mask: int) -> None:
-        old = self.pointees.get(value, 0)
-        if mask & ~old:
-            self.pointees[value] = old | mask
-            self.changed = True
-
-    def grow_content(self, into: int, mask: int, offset: int | None = None) -> None:
-        for index in _indices(into):
-            old = self.contents[index].get(offset, 0)
-            if mask & ~old:
-                self.contents[index][offset] = old | mask
-                self.changed = True
-
-    def visit(self, inst: Instruction) -> None:
-        match inst:
-            case Alloca():
-                pass
-            case GetElementPtr(operands=[base, *_]) if not isinstance(base, Constant):
-                self.grow(inst, self.mask(base))  # indices are numbers
-            case Phi() | Select() | Freeze() | GetElementPtr() | Binary() | ExtractValue() | InsertValue():
-                self.grow(inst, _union(self.mask(v) for v in inst.operands))
-            case Cast():
-                self.grow(inst, self.mask(inst.operands[0]))
-            case Load():
-                pointer = inst.operands[0]
-                self.grow(inst, self.content(self.mask(pointer), self.offset(pointer)))
-            case Store(operands=[value, pointer]):
-                mask = self.mask(value)
-                if mask:
-                    self.grow_content(self.mask(pointer), mask, self.offset(pointer))
-            case AtomicRMW() | CmpXchg():
-                self.grow(inst, self.unknown)
-            case CallSite():
-                self.visit_call(inst)
-            case Ret():
-                pass
-            case _:
-                if isinstance(inst.type, PointerType):
-                    self.grow(inst, self.unknown)
-
-    def visit_call(self, call: CallSite) -> None:
-        callee = resolve(call, self.registry)
-        effects = effects_of(callee)
-        if isinstance(callee, Function | Pointer) and effects is None:
-            self.visit_body_call(call)
-            return
-        if effects is None:
-            self.grow_content(self.reached(_union(self.mask(a) for a in call.arguments)), self.unknown)
-            self.grow(call, self.unknown if _may_hold_pointer(call.type) else 0)
-            return
-        self.visit_effects(call, effects)
-
-    def visit_body_call(self, call: CallSite) -> None:
-        """A callee with a body may store any pointer it can reach, or makes, into anything it can reach."""
-        own = 1 << next(o.index for o in self.objects if o.value is call)
-        reached = self.reached(own | _union(self.mask(a) for a in call.arguments))
-        self.grow_content(reached, reached)
-        if _may_hold_pointer(call.type):
-            self.grow(call, reached)
-
-    def reached(self, mask: int) -> int:
-        """A set closed under following stored pointers."""
-        previous = 0
-        while mask != previous:
-            previous = mask
-            mask |= self.content(mask)
-        return mask
-
-    def visit_effects(self, call: CallSite, effects: Effects) -> None:
-        arguments = call.arguments
-        captured = _union(
-            self.mask(arguments[i]) | self.content(self.mask(arguments[i])) for i in sorted(effects.captures)
-        )
-        for i in sorted(effects.captures_into):
-            self.grow_content(self.mask(arguments[i]), captured)
-        for i in sorted(effects.fills):
-            self.grow_content(self.mask(arguments[i]), self.filled[call])
-        for into, source in effects.copies:
-            self.copy_content(arguments[into], arguments[source])
-        for (i, _), made in zip(effects.makes, self.made.get(call, ()), strict=True):
-            self.grow_content(self.mask(arguments[i]), made, self.offset(arguments[i]))
-        for i, place in effects.links:
-            self.grow_content(self.mask(arguments[i]), self.place(call, place), self.offset(arguments[i]))
-        for target, origin in effects.moves:
-            self.grow_content(self.place(call, target), _follow(self.contents, self.place(call, origin), (None,)))
-        if not _may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
-            return
-        match effects.result:
-            case Origin.ARGUMENT:
-                mask = self.mask(arguments[effects.result_argument])
-                self.grow(call, mask if effects.header is None else self.content(mask, effects.header))
-            case Origin.UNKNOWN:
-                self.grow(call, self.unknown if isinstance(call.type, PointerType) else 0)
-            case Origin.FRESH:
-                pass
-
-    def copy_content(self, into: Value, source: Value) -> None:
-        """Bytes move: what they point to moves along, to the corresponding place if both places are known."""
-        start, target = self.offset(source), self.offset(into)
-        for index in _indices(self.mask(source)):
-            for place, stored in list(self.contents[index].items()):
-                moved = None if place is None or start is None or target is None else place - start + target
-                self.grow_content(self.mask(into), stored, moved)
-
-    # -------------------------------------------------------------------------------------------- result
-
-    def result(self) -> PointsTo:
-        overlaps = tuple(self.overlaps_of(item) for item in self.objects)
-        parts = tuple(self.contents)
-        contents = tuple(_union(iter(places.values())) for places in parts)
-        objects = tuple(self.objects)
-        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, self.all_bases(), parts, self.stated)
-
-    def all_bases(self) -> frozenset[Value]:
-        """Results of allocations, and the data pointers read from their headers."""
-        found = set(self.bases)
-        for inst in self.function.instructions():
-            if isinstance(inst, Load) and self.is_data_pointer(inst):
-                found.add(inst)
-            elif isinstance(inst, CallSite):
-                effects = effects_of(resolve(inst, self.registry))
-                if effects is not None and effects.result is Origin.ARGUMENT and effects.header is not None:
-                    found.add(inst)
-        return frozenset(found)
-
-    def is_data_pointer(self, load: Load) -> bool:
-        """Whether a load reads the address of an allocation's data from its header."""
-        pointer = load.operands[0]
-        owners = [self.objects[i] for i in _indices(self.mask(pointer))]
-        if not owners or self.mask(pointer) & ~self.headers:
-            return False
-        offset = self.offset(pointer)
-        return offset is not None and all(self.contents[item.index].keys() == {offset} for item in owners)
-
-    def overlaps_of(self, item: MemoryObject) -> int:
-        return _union(1 << other.index for other in self.objects if self.may_share(item, other))
-
-    def may_share(self, a: MemoryObject, b: MemoryObject) -> bool:
-        if a is b:
-            return True
-        kinds = (a.kind, b.kind)
-        if any(kind in _SEPARATE for kind in kinds):
-            return ObjectKind.UNKNOWN in kinds
-        if any(_is_exclusive(item) for item in (a, b)):
-            return False
-        if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and self.are_apart(a.value, b.value):
-            return False
-        both_global = kinds == (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
-        return not both_global
-
-    def are_apart(self, a: Value | None, b: Value | None) -> bool:
-        """Whether the caller knows that two parameters' memory does not overlap."""
-        if not isinstance(a, Parameter) or not isinstance(b, Parameter):
-            return False
-        first, second = sorted((self.numbers[a], self.numbers[b]))
-        return (first, second) in self.apart
-
-
-def _indices(mask: int) -> Iterator[int]:
+def indices(mask: int) -> Iterator[int]:
+    """The numbers of the objects of a set."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
-
-
-def _is_exclusive(item: MemoryObject) -> bool:
-    value = item.value
-    return item.kind is ObjectKind.ARGUMENT and isinstance(value, Parameter) and "noalias" in value.attributes
-
-
-def _may_hold_pointer(type_: Type) -> bool:
-    """Pointers, aggregates of them, and integers wide enough to carry their bits."""
-    match type_:
-        case PointerType():
-            return True
-        case types.IntType(bits=bits):
-            return bits == 64
-        case types.StructType() | types.NamedStructType() | types.ArrayType():
-            return any(_may_hold_pointer(t) for t in types.element_types(type_))
-        case types.VectorType(element=element):
-            return _may_hold_pointer(element)
-        case _:
-            return False
 
 
 def filled_by(call: CallSite, effects: Effects, points_to: PointsTo) -> int:
@@ -564,7 +181,19 @@ def reached_by(call: CallSite, points_to: PointsTo) -> int:
     mask = 0
     for argument in call.arguments:
         mask |= points_to.mask(argument)
-    for item in points_to.objects:
-        if item.value is call:
-            mask |= 1 << item.index
-    return points_to.reachable(mask)
+    return points_to.reachable(mask | union(points_to.handed.get(call, {}).values()))
+
+
+def may_hold_pointer(type_: Type) -> bool:
+    """Whether values of a type are pointers, aggregates of them, or integers wide enough to carry their bits."""
+    match type_:
+        case PointerType():
+            return True
+        case types.IntType(bits=bits):
+            return bits == 64
+        case types.StructType() | types.NamedStructType() | types.ArrayType():
+            return any(may_hold_pointer(t) for t in types.element_types(type_))
+        case types.VectorType(element=element):
+            return may_hold_pointer(element)
+        case _:
+            return False

@@ -11,6 +11,7 @@ from irad.ir.values import GlobalVariable, zero
 from irad.passes.callees import is_from_outside
 from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
+from irad.passes.signatures import Signatures
 from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
 
@@ -41,6 +42,7 @@ class Program:
 
     Attributes:
         loops: the bodies of its parallel loops.
+        signatures: what the parameters of its functions point to.
         pending: pairs that are declared and not yet generated. ruled: those that come from outside.
     """
 
@@ -48,6 +50,7 @@ class Program:
     registry: Registry
     request: Request
     loops: Loops = field(default_factory=dict)
+    signatures: Signatures = field(default_factory=dict)
     pairs: dict[Variant, Pair] = field(default_factory=dict)
     pending: list[Pair] = field(default_factory=list)
     ruled: list[Pair] = field(default_factory=list)

@@ -7,15 +7,31 @@ import operator
 from collections.abc import Iterator
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
-from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, IndirectBr, Instruction, Load, Store, Switch
+from irad.ir.instructions import (
+    AtomicRMW,
+    Binary,
+    CallSite,
+    Cast,
+    CmpXchg,
+    Freeze,
+    IndirectBr,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+    Switch,
+)
 from irad.ir.module import Function
-from irad.ir.types import FloatType, Type
+from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
+from irad.passes.addresses import offset_modulo
 from irad.passes.bits import lost_bits
-from irad.passes.callees import PARALLEL, Unknown, effects_of, resolve
+from irad.passes.callees import PARALLEL, Pointer, Unknown, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
+from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Effects, Elementwise
 from irad.ruleset.python_names import python_name
@@ -56,9 +72,27 @@ def _errors(unit: Unit) -> Iterator[IradError]:
         if block not in unit.live:
             continue
         for inst in block.instructions:
-            error = _error(unit, inst)
+            error = _view_error(unit, inst) or _error(unit, inst)
             if error is not None:
                 yield _at(error, inst)
+
+
+def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
+    """Numbers that a function hands back as numbers of another type: its caller tells memory apart by types."""
+    if not isinstance(inst, Store) or not isinstance(inst.operands[0].type, PointerType):
+        return None
+    value, pointer = inst.operands
+    offset = offset_modulo(pointer, None, unit.points_to.bases)
+    for target in unit.points_to.of(pointer):
+        stated = dict(target.holds.behind).get(offset) if target.holds is not None else None
+        for item in unit.points_to.of(value) if stated is not None else ():
+            kinds = {kind_of(stated), kind_of(item.holds)} - {BOOKKEEPING, None}
+            if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
+                return UnsupportedError(
+                    "a function that is not inlined returns an array seen as numbers of another type",
+                    "convert the numbers, as x.astype(…) does, where x.view(…) takes their bits for others",
+                )
+    return None
 
 
 def _at(error: IradError, inst: Instruction) -> IradError:
@@ -104,7 +138,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
 
 def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
     """Whether an object is an argument's memory of which the caller says where it holds numbers."""
-    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
     memory = unit.variant.memory[unit.function.params.index(item.value)]
     return memory is not None and bool(memory.floats())
@@ -238,6 +272,11 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return _written_error(unit, call, callee.effects) or _move_error(unit, call, callee.effects)
     if isinstance(callee, Elementwise):
         return _partial_error(unit, call, callee)
+    if isinstance(callee, Function | Pointer) and effects_of(callee) is None and _passes_address(unit, call):
+        return UnsupportedError(
+            "the address of active memory is passed to a function as an integer",
+            "pass the array itself, and take its address where it is used",
+        )
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):
         return UnsupportedError(
             "arrays are passed to a C function by value, which irad cannot follow yet",
@@ -258,6 +297,33 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         f"no derivative rule for a call of {python_name(callee.name)}",
         "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",
     )
+
+
+def _passes_address(unit: Unit, call: CallSite) -> bool:
+    """Whether an argument that is no pointer was computed from one to active memory."""
+    pending = [a for a in call.arguments if isinstance(a.type, IntType)]
+    seen: set[Value] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        match value:
+            case Cast(opcode="ptrtoint", operands=[pointer]):
+                if unit.activity.has_shadow(pointer):
+                    return True
+            case Binary(opcode="sub"):
+                if not all(map(_is_address, value.operands)):  # between two addresses it is a distance
+                    pending.append(value.operands[0])
+            case Binary(opcode="add" | "or") | Cast() | Phi() | Select() | Freeze():
+                pending.extend(value.operands)
+            case _:
+                pass
+    return False
+
+
+def _is_address(value: Value) -> bool:
+    return isinstance(value, Cast) and value.opcode == "ptrtoint"
 
 
 def _partial_error(unit: Unit, call: CallSite, rule: Elementwise) -> IradError | None:

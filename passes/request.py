@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from irad.ir.types import FunctionType
 from irad.ruleset.memory_type import MemoryType
 
-__all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request"]
+__all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request", "Signature"]
 
 
 class ParameterKind(enum.Enum):
@@ -26,6 +26,14 @@ class CalleeRequest:
     function_type: FunctionType
     result_active: bool
     result_has_shadow: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What the pointer parameters of a function lead to, as its types say; those not named may lead anywhere."""
+
+    symbol: str
+    memory: tuple[tuple[str, MemoryType], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,7 @@ class Request:
         unneeded: parameters whose memory's primal content the caller does not need afterwards.
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
         restores: pairs from outside may put back, in the reverse, what their functions overwrote.
+        signatures: those of functions that the entry may call.
     """
 
     entry: str
@@ -72,3 +81,4 @@ class Request:
     unneeded: frozenset[int] = frozenset()
     ruled: tuple[tuple[str, tuple[MemoryType | None, ...]], ...] = ()
     restores: bool = False
+    signatures: tuple[Signature, ...] = ()

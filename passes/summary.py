@@ -18,7 +18,8 @@ from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
 from irad.passes.callees import CAPTURES, FILLS, READS, WRITES, effects_of, resolve
 from irad.passes.effects import read_by, written_by
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, find_objects, reached_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, reached_by
+from irad.passes.points_to import find_objects
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 

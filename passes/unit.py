@@ -6,7 +6,7 @@ several variants; each becomes a pair of functions, the augmented primal and its
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from irad.ir import types
 from irad.ir.cfg import ControlFlow
@@ -21,6 +21,7 @@ from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import PointsTo
 from irad.passes.parallel.modes import Sharing
 from irad.passes.request import MemoryType, ParameterKind
+from irad.passes.signatures import Signatures
 from irad.ruleset.registry import Registry
 
 
@@ -99,6 +100,7 @@ class Unit:
     effects: Effects
     everything: bool
     strict: bool
+    signatures: Signatures = field(default_factory=dict)
     sharing: Sharing | None = None
     unneeded: frozenset[Parameter] = frozenset()
 

@@ -17,6 +17,7 @@ from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.rules.typed_list import call_helper
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, Place, ReverseContext, Rule
+from irad.ruleset.memory_type import MemoryType
 
 # In the shadow struct: bytes of a key, where the value is in a cell, bytes of a value; bytes of the struct.
 _KEY_BYTES, _VALUE_AT, _VALUE_BYTES, _STRUCT_BYTES = 24, 32, 40, 48
@@ -24,6 +25,11 @@ _KEYS, _VALUES = 0, 8  # the parts of a dictionary
 _NULL: Final = ConstantNull(PTR)
 _ZERO: Final = const_int(I64, 0)
 _LOOKUP: Final = function_type(I64, [PTR, PTR, I64, PTR])
+
+
+def memory_of_dict(keys: MemoryType | None, values: MemoryType | None) -> MemoryType:
+    """What a pointer to a dictionary leads to, by its parts."""
+    return MemoryType(_STRUCT_BYTES, (), behind=((_KEYS, keys), (_VALUES, values)))
 
 
 def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:

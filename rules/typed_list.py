@@ -17,12 +17,18 @@ from irad.ir.types import I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, Inactive, Origin, ReverseContext, Rule
+from irad.ruleset.memory_type import MemoryType
 
 _SIZE, _STRUCT_BYTES = 16, 24  # in the shadow struct: the bytes of an item; its own
 _ITEMS: Final = 0  # where the shadow struct points to the items; names that part of a list
 _LENGTH: Final = 8  # names the part of a list where its size is
 _NULL: Final = ConstantNull(PTR)
 _ZERO: Final = const_int(I64, 0)
+
+
+def memory_of_list(items: MemoryType | None) -> MemoryType:
+    """What a pointer to a list leads to, by its parts."""
+    return MemoryType(_STRUCT_BYTES, (), behind=((_ITEMS, items), (_LENGTH, MemoryType(8, ((0, "i64"),)))))
 
 
 def call_helper(build: Builder, name: str, result: Type, arguments: Sequence[Value]) -> Value:

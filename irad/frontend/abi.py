@@ -30,13 +30,13 @@ from irad.frontend.layouts import (
     fields_of_llvm,
     holds_floats,
     memory_of_element,
+    size_of_element,
     target_context,
     tuple_type,
 )
 from irad.frontend.numba_records import OwnedRecord
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_types import Reference, content_of, gradient_of_content, is_object, memory_behind
-from irad.ruleset.memory_type import Data
 
 RETURN_INDEX = 0
 FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
@@ -251,7 +251,7 @@ def memory_of_parameter(leaf: Leaf, offset: int, *, active: bool) -> MemoryType 
     if leaf.kind is LeafKind.OBJECT and active:
         return memory_behind(object_of(leaf)) if leaf.index + offset == leaf.data_index else BOOKKEEPING
     if leaf.kind is LeafKind.LIST and isinstance(leaf.type, types.List) and offset == 0:
-        return MemoryType(HEADER_SIZE, (), Data(HEADER_DATA, bytes_before_items(leaf.type)))
+        return header_of(MemoryType(size_of_element(leaf.type.dtype), (), integer_prefix=bytes_before_items(leaf.type)))
     if not leaf.has_memory:
         return None
     return memory_of_element(leaf.element) if leaf.index + offset == leaf.data_index else BOOKKEEPING
@@ -262,6 +262,11 @@ def object_of(leaf: Leaf) -> Reference:
     content = content_of(leaf.type)
     assert isinstance(content, Reference)
     return content
+
+
+def header_of(data: MemoryType | None) -> MemoryType:
+    """What Numba's runtime keeps beside an allocation, of which code reads the address of the data."""
+    return MemoryType(HEADER_SIZE, (), behind=((HEADER_DATA, data),), is_header=True)
 
 
 def memory_of_return(return_type: Any) -> MemoryType:

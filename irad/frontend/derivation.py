@@ -28,7 +28,7 @@ from irad.frontend.numba_untyped import types
 from irad.frontend.pointers import install
 from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
-from irad.ir.values import Parameter
+from irad.ir.types import PointerType
 from irad.passes.derivative import GeneratedPair
 from irad.passes.objects import ObjectKind
 from irad.passes.unit import Unit
@@ -210,6 +210,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         ),
         restores=catalogue.any_restores(),
         ruled=memory_of(program.ruled),
+        signatures=program.signatures,
     )
 
 
@@ -244,22 +245,17 @@ def _functions_of(program: Program) -> frozenset[Any]:
     return frozenset(inspect.unwrap(function) for function in functions)
 
 
-_OF_ARGUMENTS = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE)
-
-
 def written_parameters(entry: Unit) -> Iterator[int]:
     """Parameters of the entry whose memory the program may write, or what is reached by pointers in it.
 
     Writes through a pointer of unknown origin may be writes to any of them.
     """
-    points_to, writers = entry.points_to, entry.effects.writers
-    unknown = any(item.kind is ObjectKind.UNKNOWN and item.index in writers for item in points_to.objects)
-    for item in points_to.objects:
-        match item.value:
-            case Parameter() if item.kind in _OF_ARGUMENTS and (unknown or item.index in writers):
-                yield entry.function.params.index(item.value)
-            case _:
-                pass
+    points_to, written = entry.points_to, entry.effects.written
+    unknown = any(item.kind is ObjectKind.UNKNOWN and written >> item.index & 1 for item in points_to.objects)
+    for index, param in enumerate(entry.function.params):
+        reached = points_to.reachable(points_to.mask(param))  # parameters may share what lies behind them
+        if isinstance(param.type, PointerType) and (unknown or reached & written):
+            yield index
 
 
 @cache

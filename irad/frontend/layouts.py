@@ -100,3 +100,16 @@ def bytes_before_items(list_type: Any) -> int:
 def target_context() -> Any:
     """Numba's, which knows how types are represented."""
     return cpu_target.target_context
+
+
+def value_type(numba_type: Any) -> Any:
+    """The LLVM type of a value."""
+    return target_context().get_value_type(numba_type)
+
+
+def offset_of_element(llvm_type: Any, index: int) -> int:
+    """Where a part of a struct or array lies in it."""
+    target = target_context().target_data
+    if isinstance(llvm_type, ir.ArrayType):
+        return index * int(llvm_type.element.get_abi_size(target))
+    return int(llvm_type.get_element_offset(target, index))

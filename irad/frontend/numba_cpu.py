@@ -19,11 +19,12 @@ from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
-from irad.driver import LoopArray
+from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, SourceLocation
 from irad.frontend import numba_kernels, numba_private, numba_random
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.outline import Outlined
+from irad.frontend.numba_memory import signature_of
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
@@ -43,6 +44,7 @@ class Program:
         python_functions: symbol → Python function (or the library function it implements) and its signature.
         kernels: symbol and arguments of the kernel of each parallel loop.
         ruled: functions for which users wrote rules.
+        signatures: what the parameters of the functions in the text point to.
         source: where the user's function is defined.
         alive: objects whose addresses the text holds.
     """
@@ -55,6 +57,7 @@ class Program:
     python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = field(repr=False)
     ruled: tuple[Outlined, ...] = field(repr=False)
+    signatures: tuple[Signature, ...] = field(repr=False)
     source: SourceLocation
     alive: tuple[Any, ...] = field(repr=False)
 
@@ -131,8 +134,9 @@ def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False) -> Pr
         linked = _Linker(compiled.library)
     libraries = _reachable(compiled.library)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
+    text = _normal_form(linked.module, (entry, *(each.symbol for each in ruled)))
     return Program(
-        text=_normal_form(linked.module, (entry, *(each.symbol for each in ruled))),
+        text=text,
         entry=entry,
         signature=compiled.signature,
         descriptor=compiled.fndesc,
@@ -140,6 +144,7 @@ def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False) -> Pr
         python_functions=_python_functions(libraries),
         kernels=tuple(k for library in libraries if (k := getattr(library, "kernel", None)) is not None),
         ruled=ruled,
+        signatures=tuple(_signatures(linked.libraries, text)),
         source=source,
         alive=(compiled, *linked.libraries),
     )
@@ -210,6 +215,16 @@ def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any
         if symbol in found and callable(function):
             found[symbol] = (function, found[symbol][1])
     return found
+
+
+def _signatures(libraries: list[Any], text: str) -> Iterator[Signature]:
+    """The signatures of the functions that are left in a program."""
+    names = text.replace('"', "")
+    for library in libraries:
+        descriptor = library.descriptor if isinstance(library, RawLibrary) else None
+        if descriptor is not None and f"@{descriptor.mangled_name}(" in names:
+            function = library.module.get_function(descriptor.mangled_name)
+            yield signature_of(descriptor, [parameter.name for parameter in function.arguments])
 
 
 class _Linker:

@@ -99,6 +99,7 @@ class _Table:
             callee=callee,
             ruled=memory_of(program.ruled),
             restores=catalogue.any_restores(),
+            signatures=program.signatures,
         )
         registry = registry_of(program.ruled, self.registry)
         derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)

@@ -6,44 +6,46 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """What the header of an allocation leads to: memory of numbers, without pointers.
-
-    ``pointer`` is the byte of the header where its address stands; its first ``integer_prefix`` bytes hold integers.
-    """
-
-    pointer: int
-    integer_prefix: int
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryType:
     """A pattern of ``stride`` bytes that repeats.
 
     ``fields`` are (byte offset, LLVM type text) in ascending order: "double", "float", "ptr", "i64", "i8", …. Bytes
-    that no field covers are padding. ``data``: the memory is a header, and holds no other pointer.
+    that no field covers are padding.
 
-    ``pointees`` says of memory that leads to other memory where: the bytes of a pattern where pointers stand, and what
-    they lead to; no other pointer there leads to anything that changes. ``single``: the pattern does not repeat, and
-    who points to such memory points to its start. ``integer_prefix``: bytes of integers before the first pattern.
+    Attributes:
+        behind: for each byte offset where a pointer is stored what it leads to, None where that is not known; offset
+            None is anywhere. Without any, pointers among the fields may lead anywhere.
+        integer_prefix: so many bytes in front of the pattern hold integers.
+        is_header: the memory is the header of an allocation; the one pointer in it leads to the start of the data.
+        pointees: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry leads to;
+            no other pointer there leads to anything that changes.
+        single: the pattern does not repeat, and who points to such memory points to its start.
     """
 
     stride: int
     fields: tuple[tuple[int, str], ...]
-    data: Data | None = None
+    behind: tuple[tuple[int | None, MemoryType | None], ...] = ()
+    integer_prefix: int = 0
+    is_header: bool = False
     pointees: tuple[tuple[int, MemoryType], ...] = ()
     single: bool = False
-    integer_prefix: int = 0
 
     def pattern(self) -> MemoryType | None:
-        """What repeats from the first byte on, without what it leads to; None where integers stand before."""
+        """What repeats from the first byte on, without the objects it leads to; None where integers stand before."""
         if self.integer_prefix:
             return None
-        return replace(self, pointees=(), single=False) if self.pointees or self.single else self
+        if not self.pointees and not self.single:
+            return self
+        fields = {offset: "ptr" for offset, _ in self.pointees} | dict(self.fields)
+        return replace(self, fields=tuple(sorted(fields.items())), pointees=(), single=False)
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""
         return tuple((offset, text) for offset, text in self.fields if text in ("float", "double"))
+
+    def holds_unknown_pointers(self) -> bool:
+        """Whether it has pointers of which nothing is known."""
+        return not self.behind and any(text == "ptr" for _, text in self.fields)
 
     def lone_float(self) -> str | None:
         """The float type when the memory holds nothing else, without gaps."""

@@ -25,12 +25,12 @@ from irad.ir.types import PointerType, Type
 from irad.ir.values import Parameter, Value
 from irad.passes.callees import Callee, resolve
 from irad.passes.effects import written_by
-from irad.passes.forward import takes_part
 from irad.passes.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import Mode, Sharing
 from irad.passes.parallel.moves import Move, move_of
 from irad.passes.unit import Unit
+from irad.passes.variants import takes_part
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 

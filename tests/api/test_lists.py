@@ -93,6 +93,21 @@ def test_one_list_twice():
     assert v == [3.0]
 
 
+def test_what_is_written_is_known_by_argument():
+    """Lists of one type, of which the last is written."""
+
+    @numba.njit
+    def write(u, v, w):
+        w[0] *= 2.0
+        return u[0] * v[0] * w[0]
+
+    x = [3.0]
+    for given in ((x, [1.0], x), ([1.0], x, x)):
+        with pytest.raises(irad.SignatureError, match="one list"):
+            irad.grad(write, (0, 1, 2))(*given)
+    assert irad.grad(write, (0, 1, 2))(x, x, [2.0]) == ([12.0], [12.0], [18.0]), "these are not written"
+
+
 def test_a_constant_list_takes_no_active_values():
     @numba.njit
     def f(v, x):

@@ -53,7 +53,7 @@ def test_what_is_made_is_valid_and_contains_no_placeholder():
 def test_the_table_of_contents_names_modules_in_the_order_of_work():
     names = [name for name, _ in irad.passes.PIPELINE]
     assert len(set(names)) == len(names)
-    assert names.index("objects") < names.index("activity") < names.index("forward") < names.index("materialise")
+    assert names.index("points_to") < names.index("activity") < names.index("forward") < names.index("materialise")
     for name, purpose in irad.passes.PIPELINE:
         __import__(f"irad.passes.{name}")
         assert purpose.endswith(".")

@@ -176,11 +176,11 @@ def test_a_pointer_to_nothing_known():
     assert not unit.effects.is_overwritten(load.operands[0], load)
 
 
-def test_the_writers_are_those_of_the_function():
+def test_what_is_written_is_that_of_the_function():
     unit = unit_of(LIVES, "ss")
     mask = keepable(unit.function, unit.points_to, registry(), results_change=False)
     again = find_effects(unit.cfg, unit.points_to, registry(), arguments_change=False, kept=mask)
-    assert again.writers == unit.effects.writers
+    assert again.written == unit.effects.written
     assert again.kept == unit.effects.kept
-    written = {str(unit.points_to.objects[i]) for i in again.writers}
+    written = {str(item) for item in unit.points_to.members(again.written)}
     assert written == {"local l", "allocation m", "argument r"}

@@ -14,7 +14,7 @@ from irad.ir.loops import loop_nest
 from irad.ir.module import Function
 from irad.ir.verifier import verify
 from irad.passes.invariant_loads import hoist_invariant_loads
-from irad.passes.objects import find_objects
+from irad.passes.points_to import find_objects
 from irad.testing.check_gradient import check_gradient
 from tests.passes.units import DOUBLES, generated, parsed, registry, value
 

@@ -4,7 +4,7 @@ import pytest
 
 from irad.ir.printer import print_function
 from irad.passes.memory_types import find_memory_types
-from irad.passes.objects import find_objects
+from irad.passes.points_to import find_objects
 from irad.passes.request import MemoryType
 from irad.passes.retype import retype_copies
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, parsed, registry

@@ -113,3 +113,11 @@ def test_integers_before_items():
     assert found.layout(o) is None
     assert found.layout(p) == DOUBLES
     assert found.prefixes[o.bit_length() - 1] == 24
+
+
+def test_a_pattern_says_where_pointers_are():
+    """The pattern is what a callee is told: a header without fields would hold no pointers there."""
+    assert HEADER.pattern() == MemoryType(48, ((24, "ptr"),))
+    assert HEADER.pattern().holds_unknown_pointers()
+    assert PAYLOAD.pattern() == MemoryType(32, PAYLOAD.fields)
+    assert DOUBLES.pattern() is DOUBLES

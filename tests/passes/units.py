@@ -19,7 +19,8 @@ from irad.ir.values import Value
 from irad.passes.derivative import Generated, GeneratedPair, analyse, generate
 from irad.passes.effects import Effects, find_effects
 from irad.passes.exhaustion import EXHAUSTED
-from irad.passes.objects import PointsTo, find_objects
+from irad.passes.objects import PointsTo
+from irad.passes.points_to import find_objects
 from irad.passes.prepare import prepare
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind, Request

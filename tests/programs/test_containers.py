@@ -276,39 +276,6 @@ def test_random_steps(seed: int) -> None:
     check_gradient(machine, floats(4, seed=seed), code)
 
 
-@njit
-def arrays_of(a, depth):
-    items = arrays_of(a, depth - 1) if depth else List.empty_list(VECTOR)
-    items.append(a * depth)
-    return items
-
-
-@njit
-def add_arrays(items, a, depth):
-    items.append(a * depth)
-    if depth:
-        add_arrays(items, items[-1] * a, depth - 1)
-
-
-@njit
-def arrays_returned(a):
-    items = arrays_of(a, 2)
-    return items[1].sum() * items[2][0]
-
-
-@njit
-def arrays_passed(a):
-    items = List.empty_list(VECTOR)
-    add_arrays(items, a, 2)
-    return items[1].sum() * items[0][0]
-
-
-@pytest.mark.parametrize("function", [arrays_returned, arrays_passed])
-def test_a_container_of_arrays_in_a_recursion_is_refused(function) -> None:
-    with pytest.raises(UnsupportedError, match=r"bits of an active number|memory of unclear type"):
-        irad.grad(function)(np.ones(2))
-
-
 @pytest.mark.skipif(Set is None, reason="this Numba has no typed sets")
 def test_a_typed_set_is_refused_by_name() -> None:
     @njit

@@ -316,11 +316,13 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
         rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *given[0].types)
         dispatcher = rule_dispatcher(glue.rule.part(kind))
         glue.dispatchers.append(dispatcher)
-        compiled = _compile(glue.rule, kind, dispatcher, rule_types)
+        taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
+        compiled = _compile(glue.rule, kind, dispatcher, taken)
 
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             items = cgutils.unpack_tuple(builder, values[0], len(given[0].types))
-            arguments = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
+            passed = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
+            arguments = _taken(context, builder, taken, passed)
             context.active_code_library.add_linking_library(compiled.library)
             status, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, arguments)
             with cgutils.if_unlikely(builder, status.is_error):
@@ -332,6 +334,38 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
         return compiled.signature.return_type(*given), lower
 
     return define
+
+
+def _taken_types(rule: CustomRule, kind: str, dispatcher: Any, passed: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The types of a rule's parameters: star arguments as one tuple, defaults where nothing is passed.
+
+    Raises:
+        RuleError: it takes another number of arguments.
+    """
+    try:
+        _, taken = dispatcher._compiler.fold_argument_types(passed, {})
+    except TypeError as error:
+        raise RuleError(
+            f"the {kind} of the rule of {rule.name} cannot be called with {len(passed)} arguments: {error}",
+            f"its arguments are {_PARAMETERS[kind]}",
+            location=place_of(rule.parts[kind]),
+        ) from error
+    return tuple(taken)
+
+
+def _taken(context: Any, builder: Any, taken: tuple[Any, ...], passed: list[Any]) -> list[Any]:
+    """The values of a rule's parameters."""
+    values = iter(passed)
+    found = []
+    for numba_type in taken:
+        match numba_type:
+            case types.StarArgTuple() | types.StarArgUniTuple():
+                found.append(context.make_tuple(builder, numba_type, [next(values) for _ in numba_type.types]))
+            case types.Omitted():
+                found.append(context.get_dummy_value())
+            case _:
+                found.append(next(values))
+    return found
 
 
 def _can_convert(found: Any, wanted: Any) -> bool:

@@ -1,0 +1,60 @@
+"""Signatures: what the types of functions with a body say of the memory that calls of them can reach.
+
+Input   the module, what the request states by symbol and parameter name.
+Output  `Signatures`: for each function what each of its parameters points to, None where nothing is known.
+Method  LLVM drops and renumbers parameters of internal functions and makes special copies of them, but keeps names.
+
+A callee stores a pointer only where its types let it, and only one to memory of the kind that belongs there. The kinds
+are told apart by `kind_of`; memory seen as numbers of several types is of several kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from irad.ir.module import Function, Module
+from irad.passes.request import MemoryType, Signature
+
+Signatures: TypeAlias = Mapping[Function, tuple[MemoryType | None, ...]]
+Kind: TypeAlias = MemoryType | tuple[str, ...] | None
+
+BOOKKEEPING: Final = ("bookkeeping",)
+_COPY: Final = re.compile(r"\.specialized\.\d+$")
+
+
+def match_signatures(module: Module, stated: Iterable[Signature]) -> Signatures:
+    """The signatures of the functions that are left in a module."""
+    by_symbol = {signature.symbol: dict(signature.memory) for signature in stated}
+    found: dict[Function, tuple[MemoryType | None, ...]] = {}
+    for function in module.defined_functions():
+        memory = by_symbol.get(_COPY.sub("", function.name or ""))
+        if memory is not None:
+            found[function] = tuple(memory.get(param.name or "") for param in function.params)
+    return found
+
+
+def kind_of(holds: MemoryType | None) -> Kind:
+    """The kind of memory: containers by all that is known, numbers by the types of floats among them; None: any."""
+    if holds is None or holds.pointees or holds.holds_unknown_pointers():
+        return None
+    if holds.behind or holds.integer_prefix:
+        return holds
+    if not holds.fields:
+        return BOOKKEEPING
+    return tuple(sorted({text for _, text in holds.floats()})) or ("integers",)
+
+
+def kinds_behind(memory: Iterable[MemoryType | None]) -> Iterator[tuple[Kind, MemoryType | None]]:
+    """All kinds of memory that pointers in some memory lead to, each once, with an example."""
+    seen: set[Kind] = set()
+    pending = [inner for holds in memory if holds is not None for _, inner in holds.behind]
+    while pending:
+        holds = pending.pop(0)
+        kind = kind_of(holds)
+        if kind in seen:
+            continue
+        seen.add(kind)
+        yield kind, holds
+        pending += [inner for _, inner in holds.behind] if holds is not None and kind is not None else []
