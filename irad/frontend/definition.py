@@ -27,7 +27,7 @@ class Definition:
         self, names: Sequence[str], define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]]
     ) -> None:
         self._names, self._define = names, define
-        self._lowerings: list[Callable[..., Any]] = []
+        self.lowerings: list[Callable[..., Any]] = []
         self.renewed()
 
     def renewed(self) -> Callable[..., Any]:
@@ -42,13 +42,13 @@ class Definition:
 
     def _type(self, argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
         signature, lower = self._define(argument_types)
-        number = len(self._lowerings)
-        self._lowerings.append(lower)
+        number = len(self.lowerings)
+        self.lowerings.append(lower)
         myself = weakref.ref(self)
 
         def lower_weakly(*args: Any) -> Any:
             definition = myself()
             assert definition is not None  # the dispatcher that is compiling holds it
-            return definition._lowerings[number](*args)
+            return definition.lowerings[number](*args)
 
         return signature, lower_weakly

@@ -48,6 +48,7 @@ PRIVATE_METHODS = [
     (ufuncbuilder.UFuncDispatcher, "compile"),
     (cpu.CPUContext, "load_additional_registries"),
     (cpu.CPUContext, "get_executable"),
+    (callconv.CPUCallConv, "_return_errcode_raw"),
     (cpu.CPUContext, "create_cpython_wrapper"),
     (cpu.CPUContext, "create_cfunc_wrapper"),
     (cpu.CPUContext, "push_code_library"),
