@@ -34,7 +34,6 @@ def test_what_is_said_of_a_sample_has_a_form(name: str):
         assert sample.known.partition(": ")[0] in ("", "refused", "not smooth"), sample.path
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("IRAD_CORPUS"), reason="runs for an hour: set IRAD_CORPUS=1")
 @pytest.mark.parametrize("name", names())
 def test_every_function_of_a_package(name: str):

@@ -259,6 +259,7 @@ def check_layer() -> None:
     check_exhaustion()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layer", "threads"), [("omp", 3), ("workqueue", 4), ("tbb", 5)])
 def test_threading_layers(layer: str, threads: int):
     environment = {**os.environ, "NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": str(threads)}

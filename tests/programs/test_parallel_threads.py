@@ -106,6 +106,7 @@ def test_every_number_of_threads():
     check_threads()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layer", "threads"), [("workqueue", 3), ("omp", 5), ("tbb", 4)])
 def test_other_threading_layers(layer: str, threads: int):
     environment = {**os.environ, "NUMBA_THREADING_LAYER": layer, "NUMBA_NUM_THREADS": str(threads)}
