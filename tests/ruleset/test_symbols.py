@@ -101,7 +101,6 @@ def callees(source: str, signature: tuple[types.Type, ...], error_model: str) ->
 MEMORY = ("NRT_", "llvm.mem")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("source", list(functions()))
 def test_every_callee_of_numba_is_known(source: str):
     found = {symbol for signature, model in COMPILED for symbol in callees(source, signature, model)}
