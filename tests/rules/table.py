@@ -13,10 +13,12 @@ from irad.rules import (
     blas_level2,
     blas_level3,
     elementwise,
+    fourier,
     lapack_least_squares,
     lapack_reflectors,
     lapack_singular,
     lapack_spectra,
+    lapack_symbols,
     lapack_systems,
     random_draws,
     scalar_calls,
@@ -42,6 +44,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Scalars through memory", scalar_calls.RULES),
     ("Random draws", random_draws.RULES),
     ("BLAS", (*blas.RULES, *blas_level1.RULES, *blas_level2.RULES, *blas_level3.RULES)),
+    ("Fourier transforms", fourier.RULES),
     (
         "LAPACK",
         (
@@ -50,6 +53,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
             *lapack_spectra.RULES,
             *lapack_singular.RULES,
             *lapack_least_squares.RULES,
+            *lapack_symbols.RULES,
         ),
     ),
 )

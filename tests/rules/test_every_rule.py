@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numba import njit
 import irad
 from irad.frontend import derivation
 from irad.frontend.custom import catalogue
-from irad.rules import ALL, blas_level1, blas_level2, blas_level3, inactive_callees
+from irad.rules import ALL, blas_level1, blas_level2, blas_level3, fourier, inactive_callees, lapack_symbols
 from irad.ruleset.interface import CallRule, Elementwise, Rule
 from irad.ruleset.registry import Registry, describe
 from irad.testing.check_gradient import check_gradient
@@ -31,6 +32,8 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *blas_level1.RULES,
     *blas_level2.RULES,
     *blas_level3.RULES,
+    *lapack_symbols.RULES,
+    *fourier.RULES,
 )
 
 # Inactive rules outside `rules/inactive_callees.py`, which programs use without a derivative flowing through them.
@@ -96,6 +99,13 @@ def test_a_rule_without_partial_is_a_step_function_or_refused(rule: Elementwise)
     else:
         assert irad.grad(calling(function, rule.arity))(-1.5) == 1.0
         assert irad.grad(calling(function, rule.arity))(2.5) == 1.0
+
+
+@pytest.mark.parametrize("rule", lapack_symbols.RULES, ids=describe)
+def test_routines_of_lapack_are_named_in_their_tests(rule: CallRule):
+    tests = (Path(__file__).parent / "test_blas_symbols.py").read_text(encoding="utf-8")
+    routine = rule.symbols[0].rpartition(".")[2][1:]
+    assert f'"{routine}"' in tests
 
 
 def test_irad_ships_no_rule_of_the_other_kind():
