@@ -9,6 +9,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("prepare", "Drops promises (attributes, metadata) that hold for the primal but not for its derivative."),
     ("split_aggregates", "Splits phis and selects of array descriptors, so that each pointer in them is told apart."),
     ("invariant_choices", "Frees loops from carrying what every iteration chooses alike, as broadcasting does."),
+    ("summary", "Reads off the bodies of functions with a rule, and of parallel loops, what they do to memory."),
     ("parallel.flatten", "Turns parallel loops into calls of their bodies, with plain parameters."),
     ("signatures", "Matches what callers know of the types of functions with what LLVM left of their parameters."),
     ("points_to", "Finds the memory objects and which of them each pointer may point to."),

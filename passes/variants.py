@@ -39,7 +39,7 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | No
         return replace(
             variant,
             overwritten=_overwritten(unit, call),
-            result_is_read=_result_is_read(call),
+            result_is_read=_result_is_read(unit, call),
             unneeded=_unneeded(unit, call),
         )
     if loop is None or unit.everything:
@@ -81,10 +81,12 @@ def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
     return frozenset(i for i, p in pointers if unit.everything or unit.effects.is_overwritten(p, call))
 
 
-def _result_is_read(call: CallSite) -> bool:
-    """Whether anything is done with memory that the call's first argument, where Numba returns a value, points to."""
+def _result_is_read(unit: Unit, call: CallSite) -> bool:
+    """Whether the value is used: that of a C function, or what Numba returns in memory behind the first argument."""
+    if isinstance(call.callee, Function) and call.callee.is_declaration:
+        return bool(call.users)
     place = call.arguments[0] if call.arguments else None
-    return not isinstance(place, Alloca) or any(user is not call for user in place.users)
+    return not isinstance(place, Alloca) or _is_read_elsewhere(unit, call, unit.points_to.mask(place))
 
 
 def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:

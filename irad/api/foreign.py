@@ -60,6 +60,6 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
             'say it: import_rule(f, returns="float64[:]")',
             location=catalogue.place_of(f),
         )
-    entry = catalogue.register(target)
-    entry.parts["augmented_primal"], entry.parts["reverse"] = make_rule(target, Foreign(target, rule))
+    with catalogue.edited(target) as entry:
+        entry.parts["augmented_primal"], entry.parts["reverse"] = make_rule(target, Foreign(target, rule))
     return target

@@ -83,19 +83,32 @@ def reverse(f: Any, *, restores: bool = False) -> Callable[[_Function], _Functio
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
     """
-    register = _registering(f, "reverse")
-
-    def register_reverse(function: _Function) -> _Function:
-        register(function)
-        catalogue.register(target_of(f)).restores = restores
-        return function
-
-    return register_reverse
+    return _registering(f, "reverse", restores=restores)
 
 
 def forward(f: Any) -> Callable[[_Function], _Function]:
-    """Registers the rule of a function for forward mode, which irad does not have yet."""
-    return _registering(f, "forward")
+    """Registers the rule of a function for forward mode, which irad does not have yet; reverse mode is not changed.
+
+    The decorated function takes ``(config, *arguments)``.
+
+    Raises:
+        RuleError: it takes another number of arguments.
+    """
+    register = _registering(f, "forward")
+
+    def register_forward(function: _Function) -> _Function:
+        try:
+            inspect.signature(function).bind(None, *([None] * _arity(f)))
+        except TypeError as error:
+            raise RuleError(
+                f"the forward of the rule of {catalogue.name_of(target_of(f))} cannot be called with "
+                f"{1 + _arity(f)} arguments: {error}",
+                "its arguments are (config, annotated arguments…)",
+                location=catalogue.place_of(function),
+            ) from error
+        return register(function)
+
+    return register_forward
 
 
 def easy_rule(f: _Function, *partials: Partial) -> _Function:
@@ -122,8 +135,8 @@ def easy_rule(f: _Function, *partials: Partial) -> _Function:
             location=catalogue.place_of(f),
         )
     augmented, back = easy_functions(_compiled(f), partials, _compiled, arity)
-    rule = catalogue.register(target_of(f))
-    rule.parts.update(augmented_primal=augmented, reverse=back)
+    with catalogue.edited(target_of(f)) as rule:
+        rule.parts.update(augmented_primal=augmented, reverse=back)
     return f
 
 
@@ -132,7 +145,8 @@ def inactive(f: _Function, why: str = "declared inactive") -> _Function:
 
     The function is called in the forward sweep, once. Usable as a decorator.
     """
-    catalogue.register(target_of(f)).inactive = why
+    with catalogue.edited(target_of(f)) as rule:
+        rule.inactive = why
     return f
 
 
@@ -142,8 +156,13 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     The function is differentiated otherwise as any. Usable with `functools.partial` as a decorator.
 
     Raises:
-        RuleError: the function has no such argument.
+        RuleError: the function has no such argument, or is a C function.
     """
+    if isinstance(target_of(f), str):
+        raise RuleError(
+            f"{catalogue.name_of(target_of(f))} is a C function, of which irad differentiates nothing",
+            "give it a rule: easy_rule with None for these arguments, or augmented_primal and reverse",
+        )
     names = list(inspect.signature(getattr(f, "py_func", f)).parameters)
     for argument in arguments:
         if argument not in names and not (isinstance(argument, int) and 0 <= argument < len(names)):
@@ -153,7 +172,8 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
                 location=catalogue.place_of(f),
             )
     found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
-    catalogue.register(target_of(f)).inactive_arguments |= found
+    with catalogue.edited(target_of(f)) as rule:
+        rule.inactive_arguments |= found
     return f
 
 
@@ -188,7 +208,8 @@ def noinline(f: _Function) -> _Function:
 
     For large functions that are called from many places. Usable as a decorator.
     """
-    catalogue.register(target_of(f)).noinline = True
+    with catalogue.edited(target_of(f)) as rule:
+        rule.noinline = True
     return f
 
 
@@ -214,13 +235,16 @@ def _compiled(f: Any) -> Any:
     return jit(f) if isinstance(f, FunctionType) else f
 
 
-def _registering(f: Any, kind: str) -> Callable[[_Function], _Function]:
+def _registering(f: Any, kind: str, *, restores: bool | None = None) -> Callable[[_Function], _Function]:
     target = target_of(f)
 
     def register(function: _Function) -> _Function:
         if not callable(function):
             raise RuleError(f"{function!r} is no function", f"decorate a function with irad.rules.{kind}(…)")
-        catalogue.register(target).parts[kind] = function
+        with catalogue.edited(target) as rule:
+            rule.parts[kind] = function
+            if restores is not None:
+                rule.restores = restores
         return function
 
     return register

@@ -39,8 +39,8 @@ def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Func
     def register(function: _Function) -> _Function:
         if not callable(function):
             raise RuleError(f"{function!r} is no function", "decorate a function with irad.rules.build_rule(…)")
-        rule = catalogue.register(target)
-        rule.parts["build_rule"], rule.restores = function, restores
+        with catalogue.edited(target) as rule:
+            rule.parts["build_rule"], rule.restores = function, restores
         return function
 
     return register

@@ -24,9 +24,10 @@ from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
+from irad.frontend.failure import Failure, field_of
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
-from irad.frontend.lowering import Cotangents, Extras, Failure, Sweeps, field_of, structured
+from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_memory import clear_objects, copy_objects

@@ -72,13 +72,13 @@ def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -
 
 def store_unit(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
     """Makes 1 the cotangent of the float at a path of the returned value."""
-    place = _place(builder, shadow, path)
+    place = place_of(builder, shadow, path)
     builder.store(ir.Constant(place.type.pointee, 1.0), place)
 
 
 def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
     """Makes 0 the cotangent of the number at a path of the returned value."""
-    place = _place(builder, shadow, path)
+    place = place_of(builder, shadow, path)
     builder.store(cgutils.get_null_value(place.type.pointee), place)
 
 
@@ -97,8 +97,8 @@ def shapes_match(context: Any, builder: Any, value: Any, seed: Any, leaves: Sequ
     good = ir.Constant(ir.IntType(1), 1)
     for leaf, seed_type in leaves:
         if leaf.is_array:
-            returned = context.make_array(leaf.type)(context, builder, _extract(builder, value, leaf.path))
-            given = context.make_array(seed_type)(context, builder, _extract(builder, seed, leaf.path))
+            returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
+            given = context.make_array(seed_type)(context, builder, part_of(builder, seed, leaf.path))
             for left, right in zip(
                 cgutils.unpack_tuple(builder, returned.shape), cgutils.unpack_tuple(builder, given.shape), strict=True
             ):
@@ -118,8 +118,8 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, lea
         leaf: the part of the value.
         seed_type: the Numba type of its seed.
     """
-    place = _place(builder, shadow, leaf.path)
-    part = _extract(builder, seed, leaf.path)
+    place = place_of(builder, shadow, leaf.path)
+    part = part_of(builder, seed, leaf.path)
     if leaf.kind is LeafKind.NUMBER:
         builder.store(context.cast(builder, part, seed_type, leaf.type), place)
         return
@@ -130,7 +130,7 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, lea
         return
     data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
-        returned = context.make_array(leaf.type)(context, builder, _extract(builder, value, leaf.path))
+        returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
         given = context.make_array(seed_type)(context, builder, part)
         _add_elements(context, builder, leaf.type, data, returned, seed_type, given)
 
@@ -156,9 +156,11 @@ def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
         builder.store(total, to, align=1)
 
 
-def _place(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
+def place_of(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
+    """Where a part of a tuple in memory lies."""
     return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer
 
 
-def _extract(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
+def part_of(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
+    """A part of a tuple."""
     return builder.extract_value(value, list(path)) if path else value

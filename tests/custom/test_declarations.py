@@ -272,6 +272,8 @@ def test_an_inactive_argument():
     assert irad.grad(weighted, argnums=(0, 1))(2.0, 3.0) == (0.0, 12.0)
     with pytest.raises(RuleError, match="has no argument 'z'"):
         rules.inactive_arg(weighted, "z")
+    with pytest.raises(RuleError, match="erf is a C function"):
+        rules.inactive_arg("erf", 0)  # type: ignore[type-var]
 
 
 def test_an_inactive_array_argument():

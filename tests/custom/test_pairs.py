@@ -362,6 +362,76 @@ def test_overwritten_is_the_truth(with_rule):
     np.testing.assert_array_equal(irad.grad(never)(a.copy()), [0.0, 2.0])
 
 
+def test_whether_the_value_is_used(with_rule):
+    @njit
+    def fill(out, x):
+        out[0] = x
+        return x
+
+    def augmented(config, out, x):
+        out.value[0] = x.value
+        return AugmentedReturn(x.value, None, None)
+
+    def reverse(config, cotangent, tape, out, x):
+        by_out = out.shadow[0]
+        out.shadow[0] = 0.0
+        if config.needs_primal:
+            return None, cotangent + by_out
+        return None, 100.0 * by_out
+
+    with_rule(fill, augmented, reverse)
+
+    @njit
+    def used(x):
+        out = np.zeros(1)
+        value = fill(out, x)
+        return out[0] + 10.0 * value
+
+    @njit
+    def unused(x):
+        out = np.zeros(1)
+        fill(out, x)
+        return out[0]
+
+    assert irad.grad(used)(3.0) == 11.0
+    assert irad.grad(unused)(3.0) == 100.0
+
+
+def test_what_else_a_rule_is_told(with_rule):
+    @njit
+    def f(x):
+        return x
+
+    def augmented(config, x):
+        return AugmentedReturn(x.value, None, config.needs_shadow)
+
+    def reverse(config, cotangent, tape, x):
+        told = (config.width == 1) + 10 * config.strong_zero + 100 * config.runtime_activity + 1000 * tape
+        return (cotangent * (told + 10000 * config.overwritten[-1]),)
+
+    with_rule(f, augmented, reverse)
+    assert irad.grad(f)(3.0) == 11.0
+
+
+def test_a_rule_for_forward_mode_waits():
+    @njit
+    def f(x, y):
+        return x * y
+
+    try:
+
+        @rules.forward(f)
+        def forward(config, x, y):
+            return x.shadow * y.value
+
+        assert irad.grad(f)(3.0, 4.0) == 4.0
+        with pytest.raises(irad.RuleError, match="cannot be called with 3 arguments") as caught:
+            rules.forward(f)(lambda config, x: x)
+        assert "test_pairs.py:" in str(caught.value)
+    finally:
+        rules.remove(f)
+
+
 def test_a_function_that_writes_its_argument(with_rule):
     @njit
     def fill(out, x):

@@ -15,6 +15,7 @@ import inspect
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Final
@@ -117,8 +118,9 @@ def find(target: Any) -> CustomRule | None:
     return None
 
 
-def register(target: Any) -> CustomRule:
-    """The entry of a function, to be filled; what was compiled for the function is compiled again.
+@contextmanager
+def edited(target: Any) -> Iterator[CustomRule]:
+    """The entry of a function, to be filled; afterwards what was compiled for the function is compiled again.
 
     Raises:
         RuleError: nothing can be called by it.
@@ -128,10 +130,11 @@ def register(target: Any) -> CustomRule:
             f"{target!r} cannot have a rule", "name (a) a function or (b) the symbol of a function of a library"
         )
     known = _RULES.get(target)
-    rule = _RULES[target] = CustomRule(target) if known is None else known
+    rule = CustomRule(target) if known is None else known
+    yield rule
+    _RULES[target] = rule
     rule.version = next(_versions)
     changed(target)
-    return rule
 
 
 def remove(target: Any) -> None:

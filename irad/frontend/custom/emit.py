@@ -19,8 +19,9 @@ from numba.core import cgutils
 from irad.errors import RuleError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
-from irad.frontend.custom.signature import Annotated, Result, writable
+from irad.frontend.custom.signature import Annotated, Result, at_path, writable
 from irad.frontend.numba_untyped import types
+from irad.frontend.seeding import part_of, place_of
 
 _POINTER: Final = cgutils.voidptr_t
 SHAPE_MISFIT: Final = (
@@ -128,8 +129,8 @@ def store_result(
     place = builder.bitcast(returned_shadow, return_type)
     shadow = _result_shadow(context, builder, result.type, result.cotangent_type, shadow_type, value)
     for leaf in result.arrays:
-        part = _extract(builder, shadow, leaf.path)
-        builder.store(part, _place(builder, place, leaf.path))
+        part = part_of(builder, shadow, leaf.path)
+        builder.store(part, place_of(builder, place, leaf.path))
     return shadow
 
 
@@ -144,7 +145,7 @@ def _result_shadow(
             triples = enumerate(zip(numba_type.types, wanted.types, inner, strict=True))
             return context.make_tuple(builder, wanted, [part(*each, (*path, i)) for i, each in triples])
         if isinstance(numba_type, types.Array) and wanted != types.none:
-            return context.cast(builder, _extract(builder, given, path), found, writable(numba_type))
+            return context.cast(builder, part_of(builder, given, path), found, writable(numba_type))
         return context.get_constant_null(wanted)
 
     return part(result_type, cotangent_type, shadow_type, ())
@@ -152,17 +153,8 @@ def _result_shadow(
 
 def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shadow_type: Any, shadow: Any) -> None:
     """Raises where a shadow has not the shape of its array."""
-    good = cgutils.true_bit
-    for leaf in result.arrays:
-        found = shadow_type
-        for index in leaf.path:
-            found = found.types[index]
-        array = context.make_array(leaf.type)(context, builder, _extract(builder, primal, leaf.path))
-        given = context.make_array(found)(context, builder, _extract(builder, shadow, leaf.path))
-        for left, right in zip(
-            cgutils.unpack_tuple(builder, array.shape), cgutils.unpack_tuple(builder, given.shape), strict=True
-        ):
-            good = builder.and_(good, builder.icmp_signed("==", left, right))
+    leaves = [(leaf, at_path(shadow_type, leaf.path)) for leaf in result.arrays]
+    good = seeding.shapes_match(context, builder, primal, shadow, leaves)
     with builder.if_then(builder.not_(good), likely=False):
         context.call_conv.return_user_exc(builder, RuleError, SHAPE_MISFIT)
 
@@ -183,7 +175,7 @@ def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, 
     for leaf in result.leaves:
         if leaf.kind is not LeafKind.NUMBER:
             continue
-        number = builder.load(_place(builder, place, leaf.path))
+        number = builder.load(place_of(builder, place, leaf.path))
         seeding.store_zero(builder, place, leaf.path)
         shadow = builder.insert_value(shadow, number, list(leaf.path)) if leaf.path else number
     return shadow
@@ -202,7 +194,7 @@ def clear(context: Any, builder: Any, result: Result, shadow: Any) -> None:
     """
     for leaf in result.arrays:
         array_type = writable(leaf.type)
-        array = context.make_array(array_type)(context, builder, _extract(builder, shadow, leaf.path))
+        array = context.make_array(array_type)(context, builder, part_of(builder, shadow, leaf.path))
         zero = context.get_constant_null(array_type.dtype)
         with builder.if_then(cgutils.is_not_null(builder, array.meminfo)):
             shape = cgutils.unpack_tuple(builder, array.shape, array_type.ndim)
@@ -235,20 +227,10 @@ def deliver(
         for leaf in argument.leaves:
             if leaf.kind is not LeafKind.NUMBER or leaf not in argument.active:
                 continue
-            found = returned_type.types[position]
-            for index in leaf.path:
-                found = found.types[index]
-            value = _extract(builder, returned, (position, *leaf.path))
-            number = context.cast(builder, value, found, leaf.type)
+            path = (position, *leaf.path)
+            value = part_of(builder, returned, path)
+            number = context.cast(builder, value, at_path(returned_type, path), leaf.type)
             floats = [number] if leaf.float_count == 1 else [builder.extract_value(number, i) for i in (0, 1)]
             for each, takes_part in zip(floats, parts[leaf], strict=True):
                 if takes_part:
                     builder.store(each, builder.bitcast(next(outs), each.type.as_pointer()))
-
-
-def _extract(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
-    return builder.extract_value(value, list(path)) if path else value
-
-
-def _place(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
-    return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer

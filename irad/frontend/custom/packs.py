@@ -99,6 +99,6 @@ def _changed(before: dict[Any, _State]) -> Iterator[Any]:
 def _put_back(target: Any, before: dict[Any, _State]) -> None:
     catalogue.remove(target)
     if target in before:
-        rule = catalogue.register(target)
-        for name, value in before[target].items():
-            setattr(rule, name, value)
+        with catalogue.edited(target) as rule:
+            for name, value in before[target].items():
+                setattr(rule, name, value)

@@ -12,20 +12,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from string import Template
 from typing import Any, Final
 
 from numba.core import cgutils
 from numba.core import errors as numba_errors
 from numba.core.registry import CPUDispatcher
 
-from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.driver import ParameterKind, RuledPair
 from irad.errors import RuleError, SourceLocation
 from irad.frontend import abi
 from irad.frontend.custom import emit
 from irad.frontend.custom.annotated import ConfigType, RuleConfig
 from irad.frontend.custom.catalogue import CustomRule, place_of
+from irad.frontend.custom.pair_text import c_text, numba_text
 from irad.frontend.custom.signature import (
     Annotated,
     Result,
@@ -43,7 +42,7 @@ from irad.frontend.custom.stateful import Slots, built
 from irad.frontend.definition import Definition
 from irad.frontend.linkable import resident
 from irad.frontend.numba_untyped import cpu_target, types
-from irad.passes.unit import Variant, augmented_type, reverse_type
+from irad.passes.unit import Variant
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> Compile
     arguments = arguments_of(rule, signature, variant, abi.FIRST_ARGUMENT_INDEX)
     result = result_of(rule, signature, variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW)
     config = _config(arguments, result, variant)
-    return _pair(wanted, _Glue(rule, variant, arguments, result, config, slots), _numba_text)
+    return _pair(wanted, _Glue(rule, variant, arguments, result, config, slots), numba_text)
 
 
 def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
@@ -134,7 +133,7 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     signature = c_signature(rule, variant.function_type)
     rule, slots = built(rule, signature)
     arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
-    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), _c_text)
+    return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
 
 
 def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> CompiledPair:
@@ -143,7 +142,7 @@ def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> Compil
     reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
     context = cpu_target.target_context
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
-    text = text_of(wanted, glue, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
+    text = text_of(wanted, glue.shadowed, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
     return CompiledPair(text, (augmented.library, reverse.library))
 
@@ -376,151 +375,3 @@ def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., An
     exec(compile(source, f"<irad.rules {name}>", "exec"), scope)
     made: Callable[..., Any] = scope.pop(name)
     return made
-
-
-# ------------------------------------------------------------------------------------------------ the shape of a pair
-
-
-_TEXT: Final = Template(
-    """
-@"$frame" = constant i64 $size
-declare i32 @"$forward"($forward_types)
-declare i32 @"$backward"($backward_types)
-
-define $result @"$augmented"($parameters) {
-entry:
-$before  %status = call i32 @"$forward"($forward_values)
-$after}
-
-define void @"$reverse"($reverse_parameters) {
-entry:
-  %slot = alloca ptr
-  %exception = alloca ptr
-  %flags = getelementptr i8, ptr %1, i64 $flag
-  %reason = load i32, ptr %flags
-  %over = icmp eq i32 %reason, $raised
-  br i1 %over, label %done, label %run
-run:
-  store ptr null, ptr %exception
-$seed  %status = call i32 @"$backward"($backward_values)
-  %raised = icmp ne i32 %status, 0
-  br i1 %raised, label %note, label %done
-note:
-$note
-  br label %done
-done:
-  ret void
-}
-"""
-)
-
-# What was raised where there is no status to return waits in the arena.
-_NOTE: Final = f"""\
-  %pending = load ptr, ptr %exception
-  %place = getelementptr i8, ptr %1, i64 {PENDING}
-  %code = getelementptr i8, ptr %1, i64 {PENDING_CODE}
-  %flag = getelementptr i8, ptr %1, i64 {FAILED}
-  store ptr %pending, ptr %place
-  store i32 %status, ptr %code
-  store i32 {RULE_RAISED}, ptr %flag"""
-
-
-def _numba_text(wanted: RuledPair, glue: _Glue, forward: str, backward: str, size: int) -> str:
-    """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status."""
-    values, shadow_of = _parameters(wanted.variant)
-    returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
-    given = [shadow_of[index] for index in glue.shadowed]
-    first = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow]
-    return _pair_text(
-        wanted,
-        forward,
-        backward,
-        [*first, *given, *values[abi.FIRST_ARGUMENT_INDEX :]],
-        size=size,
-        before="  %slot = alloca ptr\n",
-        after="  ret i32 %status\n",
-        seed="",
-        first_out=2,
-    )
-
-
-def _c_text(wanted: RuledPair, glue: _Glue, forward: str, backward: str, size: int) -> str:
-    """The same for a function with C's. The cotangent of its result is handed on behind the frame."""
-    values, shadow_of = _parameters(wanted.variant)
-    result = str(wanted.variant.function_type.result)
-    has_value = result != "void"
-    given = [shadow_of[index] for index in glue.shadowed]
-    lines = [
-        "  %slot = alloca ptr",
-        "  %exception = alloca ptr",
-        f"  %returned = alloca {result if has_value else 'ptr'}",
-    ]
-    lines.append(f"  %cotangent = getelementptr i8, ptr %0, i64 {size}")
-    if has_value:
-        lines.append(f"  store {result} zeroinitializer, ptr %returned")
-    after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", _NOTE]
-    after += ["  br label %done", "done:"]
-    after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"] if has_value else ["  ret void"]
-    is_seeded = wanted.variant.result_active
-    seed = [f"  %cotangent = getelementptr i8, ptr %0, i64 {size}", f"  store {result} %2, ptr %cotangent"]
-    first = ["ptr %slot", "ptr %exception", "ptr %0", "ptr %1", "ptr %returned", "ptr %cotangent"]
-    return _pair_text(
-        wanted,
-        forward,
-        backward,
-        [*first, *given, *values],
-        size=size + 16,
-        before="".join(f"{line}\n" for line in lines),
-        after="".join(f"{line}\n" for line in after),
-        seed="".join(f"{line}\n" for line in seed) if is_seeded else "",
-        first_out=3 if is_seeded else 2,
-    )
-
-
-def _parameters(variant: Variant) -> tuple[list[str], dict[int, str]]:
-    """The parameters of an augmented primal, typed: those of the primal, and by number of these their shadows."""
-    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
-    typed = [f"{kind} %{i}" for i, kind in enumerate(augmented_type(variant, shadows).params)]
-    count = 2 + len(variant.function_type.params)
-    return typed[2:count], dict(zip(shadows, typed[count:], strict=True))
-
-
-def _pair_text(
-    wanted: RuledPair,
-    forward: str,
-    backward: str,
-    forward_values: list[str],
-    *,
-    size: int,
-    before: str,
-    after: str,
-    seed: str,
-    first_out: int,
-) -> str:
-    variant = wanted.variant
-    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
-    kind = augmented_type(variant, shadows)
-    back = reverse_type(variant)
-    outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]
-    backward_values = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
-    return _TEXT.substitute(
-        frame=wanted.frame_size,
-        size=size,
-        forward=forward,
-        backward=backward,
-        forward_types=", ".join(each.split()[0] for each in forward_values),
-        backward_types=", ".join("ptr" for _ in backward_values),
-        result=kind.result,
-        augmented=wanted.augmented,
-        parameters=", ".join(f"{each} %{i}" for i, each in enumerate(kind.params)),
-        before=before,
-        forward_values=", ".join(forward_values),
-        after=after,
-        reverse=wanted.reverse,
-        reverse_parameters=", ".join(f"{each} %{i}" for i, each in enumerate(back.params)),
-        seed=seed,
-        backward_values=", ".join(backward_values),
-        note=_NOTE,
-        flag=FAILED,
-        raised=RULE_RAISED,
-    )

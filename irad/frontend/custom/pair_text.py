@@ -1,0 +1,161 @@
+"""The shape of a pair: LLVM text that gives njit functions the parameters by which a derivative calls a pair.
+
+Input   the symbols of two functions of Numba's: (frame, arena, returned, its shadow, shadows…, arguments…) and
+        (frame, pointers for cotangents…).
+Output  text that defines the symbols of a `RuledPair` by calls of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Template
+from typing import Final
+
+from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
+from irad.driver import ParameterKind, RuledPair
+from irad.frontend import abi
+from irad.passes.unit import Variant, augmented_type, reverse_type
+
+_TEXT: Final = Template(
+    """
+@"$frame" = constant i64 $size
+declare i32 @"$forward"($forward_types)
+declare i32 @"$backward"($backward_types)
+
+define $result @"$augmented"($parameters) {
+entry:
+$before  %status = call i32 @"$forward"($forward_values)
+$after}
+
+define void @"$reverse"($reverse_parameters) {
+entry:
+  %slot = alloca ptr
+  %exception = alloca ptr
+  %flags = getelementptr i8, ptr %1, i64 $flag
+  %reason = load i32, ptr %flags
+  %over = icmp eq i32 %reason, $raised
+  br i1 %over, label %done, label %run
+run:
+  store ptr null, ptr %exception
+$seed  %status = call i32 @"$backward"($backward_values)
+  %raised = icmp ne i32 %status, 0
+  br i1 %raised, label %note, label %done
+note:
+$note
+  br label %done
+done:
+  ret void
+}
+"""
+)
+
+# What was raised where there is no status to return waits in the arena.
+_NOTE: Final = f"""\
+  %pending = load ptr, ptr %exception
+  %place = getelementptr i8, ptr %1, i64 {PENDING}
+  %code = getelementptr i8, ptr %1, i64 {PENDING_CODE}
+  %flag = getelementptr i8, ptr %1, i64 {FAILED}
+  store ptr %pending, ptr %place
+  store i32 %status, ptr %code
+  store i32 {RULE_RAISED}, ptr %flag"""
+
+
+def numba_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: str, size: int) -> str:
+    """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status."""
+    values, shadow_of = _parameters(wanted.variant)
+    returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
+    given = [shadow_of[index] for index in shadowed]
+    first = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow]
+    return _pair_text(
+        wanted,
+        forward,
+        backward,
+        [*first, *given, *values[abi.FIRST_ARGUMENT_INDEX :]],
+        size=size,
+        before="  %slot = alloca ptr\n",
+        after="  ret i32 %status\n",
+        seed="",
+        first_out=2,
+    )
+
+
+def c_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: str, size: int) -> str:
+    """The same for a function with C's. The cotangent of its result is handed on behind the frame."""
+    values, shadow_of = _parameters(wanted.variant)
+    result = str(wanted.variant.function_type.result)
+    has_value = result != "void"
+    given = [shadow_of[index] for index in shadowed]
+    lines = [
+        "  %slot = alloca ptr",
+        "  %exception = alloca ptr",
+        f"  %returned = alloca {result if has_value else 'ptr'}",
+    ]
+    lines.append(f"  %cotangent = getelementptr i8, ptr %0, i64 {size}")
+    if has_value:
+        lines.append(f"  store {result} zeroinitializer, ptr %returned")
+    after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", _NOTE]
+    after += ["  br label %done", "done:"]
+    after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"] if has_value else ["  ret void"]
+    is_seeded = wanted.variant.result_active
+    seed = [f"  %cotangent = getelementptr i8, ptr %0, i64 {size}", f"  store {result} %2, ptr %cotangent"]
+    first = ["ptr %slot", "ptr %exception", "ptr %0", "ptr %1", "ptr %returned", "ptr %cotangent"]
+    return _pair_text(
+        wanted,
+        forward,
+        backward,
+        [*first, *given, *values],
+        size=size + 16,
+        before="".join(f"{line}\n" for line in lines),
+        after="".join(f"{line}\n" for line in after),
+        seed="".join(f"{line}\n" for line in seed) if is_seeded else "",
+        first_out=3 if is_seeded else 2,
+    )
+
+
+def _parameters(variant: Variant) -> tuple[list[str], dict[int, str]]:
+    """The parameters of an augmented primal, typed: those of the primal, and by number of these their shadows."""
+    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    typed = [f"{kind} %{i}" for i, kind in enumerate(augmented_type(variant, shadows).params)]
+    count = 2 + len(variant.function_type.params)
+    return typed[2:count], dict(zip(shadows, typed[count:], strict=True))
+
+
+def _pair_text(
+    wanted: RuledPair,
+    forward: str,
+    backward: str,
+    forward_values: list[str],
+    *,
+    size: int,
+    before: str,
+    after: str,
+    seed: str,
+    first_out: int,
+) -> str:
+    variant = wanted.variant
+    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    kind = augmented_type(variant, shadows)
+    back = reverse_type(variant)
+    outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]
+    backward_values = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
+    return _TEXT.substitute(
+        frame=wanted.frame_size,
+        size=size,
+        forward=forward,
+        backward=backward,
+        forward_types=", ".join(each.split()[0] for each in forward_values),
+        backward_types=", ".join("ptr" for _ in backward_values),
+        result=kind.result,
+        augmented=wanted.augmented,
+        parameters=", ".join(f"{each} %{i}" for i, each in enumerate(kind.params)),
+        before=before,
+        forward_values=", ".join(forward_values),
+        after=after,
+        reverse=wanted.reverse,
+        reverse_parameters=", ".join(f"{each} %{i}" for i, each in enumerate(back.params)),
+        seed=seed,
+        backward_values=", ".join(backward_values),
+        note=_NOTE,
+        flag=FAILED,
+        raised=RULE_RAISED,
+    )

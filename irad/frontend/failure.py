@@ -1,0 +1,64 @@
+"""Why a sweep did not come to its end, and how the derivative's call ends then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.callconv import RETCODE_EXC
+
+from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
+from irad.frontend.shadows import NO_MEMORY
+
+_STATUS = ir.IntType(32)
+_RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
+
+
+def field_of(builder: Any, block: Any, offset: int, llvm_type: Any) -> Any:
+    """A pointer to what lies at a byte offset."""
+    return builder.bitcast(builder.gep(block, [cgutils.intp_t(offset)]), llvm_type.as_pointer())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a sweep did not come to its end, read out of its arena.
+
+    Attributes:
+        reason: the arena's flag; 0 if the sweep came to its end.
+        pending: the exception that a rule raised, as Numba holds it.
+        code: the status that goes with it.
+    """
+
+    reason: Any
+    pending: Any
+    code: Any
+
+    @classmethod
+    def of(cls, context: Any, builder: Any, arena: Any) -> Failure:
+        """Reads it; what is pending is taken out."""
+        exception = context.call_conv._get_excinfo_argument(builder.function).type.pointee
+        place = field_of(builder, arena, PENDING, exception)
+        pending = builder.load(place)
+        builder.store(cgutils.get_null_value(exception), place)
+        flag = field_of(builder, arena, FAILED, _STATUS)
+        reason = builder.load(flag)
+        was_raised = builder.icmp_signed("==", reason, _STATUS(RULE_RAISED))
+        builder.store(builder.select(was_raised, _STATUS(0), reason), flag)  # a pullback may run again
+        place = field_of(builder, arena, PENDING_CODE, _STATUS)
+        code = builder.load(place)
+        builder.store(cgutils.get_null_value(_STATUS), place)
+        return cls(reason, pending, code)
+
+    def raise_it(self, context: Any, builder: Any) -> None:
+        """Ends the function: with the exception of the rule, or because heap or stack were too small."""
+        call_conv = context.call_conv
+        with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
+            with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):  # by Python: the thread has it
+                call_conv._return_errcode_raw(builder, self.code)
+            with builder.if_then(cgutils.is_null(builder, self.pending)):
+                call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
+            builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))
+            call_conv._return_errcode_raw(builder, self.code)
+        call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
