@@ -1,0 +1,182 @@
+"""What a report knows: plain data, no LLVM, no Numba, so that text, JSON and HTML are made from the same facts.
+
+`irad.report.collect` fills it, `irad.report.text`, `.html` and the command line only show it.
+
+A *line number* is of the user's source. Facts about a value carry the places of the instruction, innermost first, as
+`irad.ir.debug_info.inline_chain` gives them; `place` is the innermost one that lies in the user's own files.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irad.errors import SourceLocation
+
+
+class Stage(enum.StrEnum):
+    """What becomes of a function on its way to its derivative, in order."""
+
+    PYTHON = "python"
+    NUMBA_IR = "numba-ir"
+    LLVM = "llvm"
+    PREPARED = "prepared"
+    TYPES = "types"
+    ACTIVITY = "activity"
+    PLAN = "plan"
+    TAPE = "tape"
+    ADJOINT = "adjoint"
+    OPTIMIZED = "optimized"
+    ASM = "asm"
+    PTX = "ptx"
+
+
+class Storage(enum.StrEnum):
+    """Where a saved value lives."""
+
+    FRAME = "frame"  # outside loops, once per call
+    SLAB = "slab"  # in a counted loop: an array per value
+    RECORD = "record"  # in another loop: a record per iteration
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A line of a stage.
+
+    Attributes:
+        text: without its end.
+        line: the line of the user's source that it comes from; None where unknown or from a library.
+        value: name of the value it is about, as in `ValueFacts.name`; None where there is none.
+        is_noise: reference counts, debug records and the like, which a reader may want to hide.
+    """
+
+    text: str
+    line: int | None = None
+    value: str | None = None
+    is_noise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StageText:
+    """One stage of the whole program. ``language`` is the lexer's name: python, llvm, nasm, ptx or text."""
+
+    stage: Stage
+    language: str
+    lines: tuple[TextLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueFacts:
+    """One value of a function of the prepared program, and what was decided about it.
+
+    Attributes:
+        name: with its ``%``.
+        type: LLVM's type, as text.
+        operation: the instruction in words of the source where there are some: "load of x[i]", "call of exp".
+        places: where in the source, innermost first.
+        is_active: whether a cotangent is kept for it (a number), or a shadow (a pointer).
+        activity: why it is active or constant.
+        memory: what a pointer may point to; of a load, whether that memory stays as it is. Empty for other values.
+        plan: saved, recomputed or not needed, and why, with the cost that decided.
+        is_saved: whether it is on the tape.
+        rule: symbol or name of the rule that differentiates it, for calls.
+        rule_origin: where that rule is written.
+    """
+
+    name: str
+    type: str
+    operation: str
+    places: tuple[SourceLocation, ...]
+    is_active: bool
+    activity: str
+    memory: tuple[str, ...] = ()
+    plan: str = ""
+    is_saved: bool = False
+    rule: str | None = None
+    rule_origin: SourceLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TapeEntry:
+    """One value on the tape.
+
+    Attributes:
+        value: its name; several copies of one value are entries of their own.
+        bytes: of one slot.
+        storage: where the slots are.
+        loops: source lines of the loops around, outermost first: a slot for each iteration of all of them.
+        place: the user's line that computes it.
+        why: why it is saved and not recomputed.
+    """
+
+    value: str
+    type: str
+    bytes: int
+    storage: Storage
+    loops: tuple[int, ...]
+    place: SourceLocation | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionReport:
+    """One function of the program in one variant: a node of the call graph.
+
+    Attributes:
+        symbol: LLVM's name of the primal.
+        name: demangled, as Python names it.
+        variant: how it is differentiated, in words: "by x; result active".
+        augmented, reverse: LLVM's names of the pair.
+        place: where it is defined in Python; None where unknown.
+        calls: indices into `Report.functions`, one per call site.
+        values: in program order.
+        tape: largest first.
+    """
+
+    symbol: str
+    name: str
+    variant: str
+    augmented: str
+    reverse: str
+    place: SourceLocation | None
+    calls: tuple[int, ...]
+    values: tuple[ValueFacts, ...]
+    tape: tuple[TapeEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineFacts:
+    """One line of the user's source, summed up over all values that come from it."""
+
+    line: int
+    text: str
+    active: tuple[str, ...]  # Python variables that are active here
+    constant: tuple[str, ...]
+    saved_per_call: int  # bytes outside loops
+    saved_per_iteration: int  # bytes in each iteration of the innermost loop
+    rules: tuple[str, ...]
+    share_of_time: float | None = None  # of the gradient, 0…1, when it was profiled
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that can be shown of one derivative.
+
+    Attributes:
+        function: qualified name.
+        place: where it is defined.
+        signature: Numba's, as text.
+        options: of the derivation, as text.
+        functions: the entry first.
+        lines: of the entry's source.
+        stages: those that were asked for.
+    """
+
+    function: str
+    place: SourceLocation
+    signature: str
+    options: str
+    functions: tuple[FunctionReport, ...]
+    lines: tuple[LineFacts, ...]
+    stages: Mapping[Stage, StageText]
