@@ -131,6 +131,46 @@ def test_calls_that_fail_keep_no_more_than_the_plain_function(call):
     assert derivative[1] <= plain[1]
 
 
+@numba.njit
+def halved_often(x, n):
+    if n == 0:
+        if x[0] < 0.1:
+            raise ValueError("too small")
+        return x.sum()
+    y = x * 0.5
+    return halved_often(y, n - 1) + y[0]
+
+
+@numba.njit
+def padded(x, n):
+    y = x * 2.0
+    z = np.zeros(n)
+    z[: x.size] = y
+    return (z[: x.size] * y).sum()
+
+
+def test_a_recursive_function_that_raises_keeps_no_more_than_the_plain_one():
+    def fails(f):
+        with pytest.raises(ValueError, match="too small"):
+            f(X, 5)
+
+    plain = kept(lambda: fails(halved_often))
+    derivative = kept(lambda: fails(irad.grad(halved_often)))
+    assert derivative[0] <= plain[0]
+    assert derivative[1] <= plain[1]
+
+
+def test_a_function_that_finds_no_memory_keeps_no_more_than_the_plain_one():
+    def fails(f):
+        with pytest.raises(MemoryError):
+            f(X, 10**16)
+
+    plain = kept(lambda: fails(padded))
+    derivative = kept(lambda: fails(irad.grad(padded)))
+    assert derivative[0] <= plain[0]
+    assert derivative[1] <= plain[1]
+
+
 CALLS_THAT_ARE_REFUSED = {
     "shape": lambda: irad.value_and_grad_into(temporaries)(OUT[1:], X, 2.0),
     "shared": lambda: irad.value_and_grad_into(temporaries)(X, X, 2.0),

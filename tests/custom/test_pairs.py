@@ -610,6 +610,49 @@ def test_a_reverse_that_raises_leaks_nothing(with_rule):
     assert after.alloc - before.alloc == after.free - before.free
 
 
+@pytest.mark.usefixtures("statistics")
+def test_an_augmented_primal_that_raises_keeps_no_more_than_a_callee_that_raises(with_rule):
+    @njit
+    def scale(a, k):
+        return a * k
+
+    def augmented(config, a, k):
+        if a.value[0] > 0.0:
+            raise ValueError("too large")
+        return AugmentedReturn(a.value * k.value, np.zeros_like(a.value), None)
+
+    with_rule(scale, augmented, lambda config, cotangent, tape, a, k: (None, 0.0))
+
+    @njit
+    def callee(a, k):
+        if a[0] > 0.0:
+            raise ValueError("too large")
+        return callee(a, k - 1.0) if k > 100.0 else a * k  # recursive: it is not inlined
+
+    def caller(function):
+        def f(a, k):
+            b = a * 2.0
+            return function(b + a, k).sum() + b[0]
+
+        return njit(f)
+
+    def kept(f):
+        def run():
+            with pytest.raises(ValueError, match="too large"):
+                f(np.array([1.0, 2.0]), 3.0)
+
+        run()
+        gc.collect()
+        before = rtsys.get_allocation_stats()
+        for _ in range(10):
+            run()
+        gc.collect()
+        after = rtsys.get_allocation_stats()
+        return (after.alloc - before.alloc) - (after.free - before.free)
+
+    assert kept(irad.grad(caller(scale))) <= kept(caller(callee))
+
+
 def test_what_a_rule_raises_is_raised(with_rule):
     @njit
     def root(x):
