@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.rules.fortran import Adjoint, Routine, vector
+from irad.rules.fortran import Adjoint, Body, Routine, vector
 from irad.rules.matrices import NONE
 from irad.ruleset.interface import Rule
 
@@ -15,15 +15,21 @@ _X: Final = vector(lambda sizes: sizes["n"], "incx")
 _Y: Final = vector(lambda sizes: sizes["n"], "incy")
 
 
-def _dot(r: Adjoint) -> None:
-    """x̄ += s̄ y, ȳ += s̄ x."""
-    k, bar = r.k, r.result_bar
-    assert bar is not None
-    for name, step, other, other_step in (("x", "incx", "y", "incy"), ("y", "incy", "x", "incx")):
-        with k.when(bar.is_nonzero()), r.active(name) as shadow, k.loop(r.sizes["n"]) as i:
-            place = r.index(i, step)
-            value = k.item(r.arrays[other], r.index(i, other_step))
-            k.put(k.item(shadow, place) + bar * value, shadow, place)
+def _dot(*, conjugates: bool) -> Body:
+    """For s = Σ x y: x̄ += s̄ conj(y), ȳ += s̄ conj(x). For s = Σ conj(x) y: x̄ += conj(s̄) y, ȳ += s̄ x."""
+
+    def body(r: Adjoint) -> None:
+        k, bar = r.k, r.result_bar
+        assert bar is not None
+        both = (("x", "incx", "y", "incy", conjugates), ("y", "incy", "x", "incx", False))
+        for name, step, other, other_step, swaps in both:
+            with k.when(bar.is_nonzero()), r.active(name) as shadow, k.loop(r.sizes["n"]) as i:
+                place = r.index(i, step)
+                value = k.item(r.arrays[other], r.index(i, other_step))
+                share = (bar.conj() if swaps else bar) * (value if conjugates else value.conj())
+                k.put(k.item(shadow, place) + share, shadow, place)
+
+    return body
 
 
 def _norm(r: Adjoint) -> None:
@@ -113,11 +119,15 @@ def _swap(r: Adjoint) -> None:
 _TWO: Final = ("n", "x", "incx", "y", "incy")
 _ONE: Final = ("n", "x", "incx")
 _BOTH: Final = {"x": _X, "y": _Y}
+_OTHER: Final = {"x": ("y",), "y": ("x",)}
+_REAL_RESULT: Final = ("s", "d", "sc", "dz")
 
 RULES: Final[tuple[Rule, ...]] = (
-    Routine("dot", _TWO, None, _BOTH, {"x": ("y",), "y": ("x",)}, _dot).rule(),
-    Routine("nrm2", _ONE, None, {"x": _X}, {"x": ("x",)}, _norm).rule(),
-    Routine("asum", _ONE, None, {"x": _X}, {"x": ("x",)}, _absolute_sum).rule(),
+    Routine("dot", _TWO, None, _BOTH, _OTHER, _dot(conjugates=False)).rule(),
+    Routine("dotu", _TWO, None, _BOTH, _OTHER, _dot(conjugates=False), letters="cz").rule(),
+    Routine("dotc", _TWO, None, _BOTH, _OTHER, _dot(conjugates=True), letters="cz").rule(),
+    Routine("nrm2", _ONE, None, {"x": _X}, {"x": ("x",)}, _norm, letters=_REAL_RESULT).rule(),
+    Routine("asum", _ONE, None, {"x": _X}, {"x": ("x",)}, _absolute_sum, letters=_REAL_RESULT).rule(),
     Routine(
         "axpy", ("n", "alpha", "x", "incx", "y", "incy"), "y", _BOTH, {"x": ("alpha",)}, _add_scaled, letters="sdcz"
     ).rule(),

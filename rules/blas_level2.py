@@ -9,7 +9,7 @@ from typing import Final
 
 from irad.ir.values import Value, const_int
 from irad.rules.elements import Number, choose
-from irad.rules.fortran import I1, Adjoint, Routine, Sizes, matrix, vector
+from irad.rules.fortran import I1, Adjoint, Body, Routine, Sizes, matrix, vector
 from irad.rules.matrices import NONE, ONE, Matrix, any_nonzero
 from irad.ruleset.interface import Rule
 
@@ -63,19 +63,37 @@ def _gemv(r: Adjoint) -> None:
         r.end_output(ONE, length, bar, "y")
 
 
-def _ger(r: Adjoint) -> None:
-    """A += α x yᵀ: x̄ += α Ā y, ȳ += α Āᵀ x."""
-    k, s, alpha, one, bar = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0), r.bars["a"]
-    x, y = (r.arrays["x"], s["incx"]), (r.arrays["y"], s["incy"])
-    with k.when(any_nonzero(k, s["m"], s["n"], Matrix(bar, s["lda"]))):
-        with r.active("alpha"):
-            r.call("gemv", "n", s["m"], s["n"], one, bar, s["lda"], *y, k.nothing, r.work, s["incx"])
-            work, vector_ = r.line(r.work, "incx"), r.line(x[0], "incx")
-            r.add_to_factor("alpha", r.inner(ONE, s["m"], vector_, work))
-        with r.active("x") as shadow:
-            r.call("gemv", "n", s["m"], s["n"], alpha, bar, s["lda"], *y, one, shadow, s["incx"])
-        with r.active("y") as shadow:
-            r.call("gemv", "t", s["m"], s["n"], alpha, bar, s["lda"], *x, one, shadow, s["incy"])
+def _ger(*, conjugates: bool) -> Body:
+    """For A += α x yᴴ: x̄ += conj(α) Ā y, ȳ += α Āᴴ x. For A += α x yᵀ: x̄ += conj(α) Ā conj(y), ȳ += conj(α) Āᵀ conj(x).
+
+    Of the latter BLAS has the conjugates: conj(x̄) += α conj(Ā) y, conj(ȳ) += α Āᴴ x.
+    """
+    other = const_int(I1, not conjugates)
+
+    def body(r: Adjoint) -> None:
+        k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
+        m, n, bar = s["m"], s["n"], Matrix(r.bars["a"], s["lda"])
+        x, y = (r.arrays["x"], s["incx"]), (r.arrays["y"], s["incy"])
+        with k.when(any_nonzero(k, m, n, bar)):
+            with r.active("alpha"):
+                work = r.line(r.work, "incx")
+                with r.conjugated(other, m, n, bar):
+                    r.call("gemv", "n", m, n, one, *_pair(bar), *y, k.nothing, r.work, s["incx"])
+                with r.conjugated(other, ONE, m, work):
+                    r.add_to_factor("alpha", r.inner(ONE, m, r.line(x[0], "incx"), work))
+            with r.active("x") as shadow:
+                x_bar, factor = r.line(shadow, "incx"), alpha.conj() if conjugates else alpha
+                with r.conjugated(other, m, n, bar), r.conjugated(other, ONE, m, x_bar):
+                    r.call("gemv", "n", m, n, factor, *_pair(bar), *y, one, shadow, s["incx"])
+            with r.active("y") as shadow, r.conjugated(other, ONE, n, r.line(shadow, "incy")):
+                r.call("gemv", "c", m, n, alpha, *_pair(bar), *x, one, shadow, s["incy"])
+
+    return body
+
+
+def _pair(a: Matrix) -> tuple[Value, Value]:
+    """A matrix as BLAS takes it."""
+    return a.data, a.leading
 
 
 # ------------------------------------------------------------------------------------------------ triangles
@@ -103,35 +121,38 @@ def _symv(r: Adjoint) -> None:
 
 
 def _trmv(r: Adjoint) -> None:
-    """For x ← op(A) x: Ā += x̄ xᵀ, or its transpose, on the triangle; x̄ ← op(A)ᵀ x̄."""
+    """For x ← op(A) x: Ā += x̄ xᴴ, or its like, on the triangle; x̄ ← op(A)ᴴ x̄."""
     s, bar = r.sizes, r.bars["x"]
     with r.k.when(any_nonzero(r.k, ONE, s["n"], r.line(bar, "incx"))):
         _add_outer(r, bar, r.arrays["old x"], r.k.number(1.0))
-        _apply_transposed(r, "trmv")
+        _apply_adjoint(r, "trmv")
 
 
 def _trsv(r: Adjoint) -> None:
-    """For x ← op(A)⁻¹ x: x̄ ← op(A)⁻ᵀ x̄, then Ā -= x̄ xᵀ, or its transpose, on the triangle."""
+    """For x ← op(A)⁻¹ x: x̄ ← op(A)⁻ᴴ x̄, then Ā -= x̄ xᴴ, or its like, on the triangle."""
     s, bar = r.sizes, r.bars["x"]
     with r.k.when(any_nonzero(r.k, ONE, s["n"], r.line(bar, "incx"))):
-        _apply_transposed(r, "trsv")
+        _apply_adjoint(r, "trsv")
         _add_outer(r, bar, r.arrays["new x"], r.k.number(-1.0))
 
 
-def _apply_transposed(r: Adjoint, routine: str) -> None:
-    s = r.sizes
+def _apply_adjoint(r: Adjoint, routine: str) -> None:
+    """The adjoint of Aᵀ is conj(A), of which BLAS knows nothing: conj(x̄) ← A conj(x̄)."""
+    s, bar = r.sizes, r.bars["x"]
     flags = [s["uplo"], s.flipped("trans"), s["diag"]]
-    r.call(routine, *flags, s["n"], r.arrays["a"], s["lda"], r.bars["x"], s["incx"])
+    with r.conjugated(s.is_transposed("trans"), ONE, s["n"], r.line(bar, "incx")):
+        r.call(routine, *flags, s["n"], r.arrays["a"], s["lda"], bar, s["incx"])
 
 
 def _add_outer(r: Adjoint, bar: Value, x: Value, sign: Number) -> None:
-    """Ā += ± x̄ xᵀ on the triangle, transposed with the matrix."""
+    """On the triangle Ā += ± x̄ xᴴ, or x x̄ᴴ where A is adjoint, the conjugate of that where it is transposed."""
     k, s = r.k, r.sizes
     left, right = s.swapped(s.is_plain("trans"), bar, x)
     with r.active("a") as shadow, r.triangle(s["n"]) as (i, j):
         target = Matrix(shadow, s["lda"])
         fixed = k.build.and_(s.is_unit(), k.build.icmp("eq", i, j))
-        amount = sign * _item(r, left, i, "incx") * _item(r, right, j, "incx")
+        amount = sign * _item(r, left, i, "incx") * _item(r, right, j, "incx").conj()
+        amount = choose(s.is_transposed("trans"), amount.conj(), amount)
         k.store(k.load(target, i, j) + choose(fixed, k.nothing, amount), target, i, j)
 
 
@@ -150,6 +171,20 @@ _UPDATE: Final = {"a": _FULL, "x": vector(lambda sizes: sizes["m"], "incx"), "y"
 _TRIANGLE: Final = {"a": _SQUARE, "x": vector(_size, "incx"), "y": vector(_size, "incy")}
 _NEEDED: Final = {"a": ("x", "alpha"), "x": ("a", "alpha"), "old y": ("beta",)}
 
+
+def _update(name: str, letters: str, *, conjugates: bool) -> Rule:
+    return Routine(
+        name,
+        _GER,
+        "a",
+        _UPDATE,
+        {"x": ("y", "alpha"), "y": ("x", "alpha")},
+        _ger(conjugates=conjugates),
+        lambda sizes, active: _UPDATE["x"](sizes) if active("alpha") else None,
+        letters=letters,
+    ).rule()
+
+
 RULES: Final[tuple[Rule, ...]] = (
     Routine(
         "gemv",
@@ -161,15 +196,9 @@ RULES: Final[tuple[Rule, ...]] = (
         lambda sizes, active: _OPERANDS["y"](sizes) if active("alpha") else None,
         letters="sdcz",
     ).rule(),
-    Routine(
-        "ger",
-        _GER,
-        "a",
-        _UPDATE,
-        {"x": ("y", "alpha"), "y": ("x", "alpha")},
-        _ger,
-        lambda sizes, active: _UPDATE["x"](sizes) if active("alpha") else None,
-    ).rule(),
+    _update("ger", "sd", conjugates=True),
+    _update("geru", "cz", conjugates=False),
+    _update("gerc", "cz", conjugates=True),
     Routine(
         "symv",
         _SYMV,
@@ -179,6 +208,6 @@ RULES: Final[tuple[Rule, ...]] = (
         _symv,
         lambda sizes, active: _TRIANGLE["y"](sizes) if active("alpha") else None,
     ).rule(),
-    Routine("trmv", _TRIANGULAR, "x", _TRIANGLE, {"a": ("x",), "old x": ("a",)}, _trmv).rule(),
-    Routine("trsv", _TRIANGULAR, "x", _TRIANGLE, {"a": ("a", "x"), "new x": ("a",)}, _trsv).rule(),
+    Routine("trmv", _TRIANGULAR, "x", _TRIANGLE, {"a": ("x",), "old x": ("a",)}, _trmv, letters="sdcz").rule(),
+    Routine("trsv", _TRIANGULAR, "x", _TRIANGLE, {"a": ("a", "x"), "new x": ("a",)}, _trsv, letters="sdcz").rule(),
 )

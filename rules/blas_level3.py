@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from irad.ir.values import Value
+from irad.ir.values import Value, const_int
 from irad.rules.elements import Number, choose
-from irad.rules.fortran import Adjoint, Routine, Sizes, matrix
+from irad.rules.fortran import I1, Adjoint, Routine, Sizes, matrix
 from irad.rules.matrices import Matrix, any_nonzero, copy_part
 from irad.ruleset.interface import Rule
 
@@ -97,7 +97,7 @@ def _symm(r: Adjoint) -> None:
 
 
 def _syrk(r: Adjoint) -> None:
-    """C ← α A Aᵀ + β C, or α Aᵀ A, on a triangle: Ā += α S A, or α A S, S = C̄ + C̄ᵀ of the triangle."""
+    """C ← α A Aᵀ + β C, or α Aᵀ A, on a triangle: conj(Ā) += α S A, or α A S, S = conj(C̄ + C̄ᵀ) of the triangle."""
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     n, inner, bar, work = s["n"], s["k"], Matrix(r.bars["c"], s["ldc"]), Matrix(r.work, s["n"])
     a, plain = (r.arrays["a"], s["lda"]), s.is_plain("trans")
@@ -107,23 +107,25 @@ def _syrk(r: Adjoint) -> None:
             r.add_to_factor("alpha", _inner_of_triangles(r, work, bar))
         with r.active("a") as shadow:
             with r.triangle(n) as (i, j):
-                value = k.load(bar, i, j)
+                value = k.load(bar, i, j).conj()
                 k.store(choose(k.build.icmp("eq", i, j), value + value, value), work, i, j)
             end = (alpha, r.work, n, *a, one, shadow, s["lda"])
-            with k.when(plain):
-                r.call("symm", "l", s["uplo"], n, inner, *end)
-            with r.otherwise(plain):
-                r.call("symm", "r", s["uplo"], inner, n, *end)
+            rows, columns = s.swapped(plain, n, inner)
+            with r.conjugated(const_int(I1, 1), rows, columns, Matrix(shadow, s["lda"])):
+                with k.when(plain):
+                    r.call("symm", "l", s["uplo"], n, inner, *end)
+                with r.otherwise(plain):
+                    r.call("symm", "r", s["uplo"], inner, n, *end)
     with r.active("beta"):
         r.add_to_factor("beta", _inner_of_triangles(r, Matrix(r.arrays["old c"], s["ldc"]), bar))
     with r.triangle(n) as (i, j):
-        k.store(k.product(k.load(bar, i, j), r.factors["beta"]), bar, i, j)
+        k.store(k.product(k.load(bar, i, j), r.factors["beta"].conj()), bar, i, j)
 
 
 def _inner_of_triangles(r: Adjoint, a: Matrix, b: Matrix) -> Number:
     k, total = r.k, r.k.variable(r.k.nothing)
     with r.triangle(r.sizes["n"]) as (i, j):
-        k.add_to(total, k.product(k.load(b, i, j), k.load(a, i, j)))
+        k.add_to(total, k.product(k.load(b, i, j), k.load(a, i, j).conj()))
     return k.read(total)
 
 
@@ -131,7 +133,7 @@ def _inner_of_triangles(r: Adjoint, a: Matrix, b: Matrix) -> Number:
 
 
 def _trmm(r: Adjoint) -> None:
-    """B ← α op(A) B, or α B op(A): Ā += α B̄ Bᵀ, or its like, on the triangle; B̄ ← α op(A)ᵀ B̄."""
+    """B ← α op(A) B, or α B op(A): Ā += conj(α) B̄ Bᴴ, or its like, on the triangle; B̄ ← conj(α) op(A)ᴴ B̄."""
     k, s, alpha = r.k, r.sizes, r.factors["alpha"]
     m, n, bar = s["m"], s["n"], Matrix(r.bars["b"], s["ldb"])
     with k.when(any_nonzero(k, m, n, bar)):
@@ -140,44 +142,50 @@ def _trmm(r: Adjoint) -> None:
             flags = (s["side"], s["uplo"], s["transa"], s["diag"], m, n)
             r.call("trmm", *flags, k.number(1.0), r.arrays["a"], s["lda"], r.work, m)
             r.add_to_factor("alpha", r.inner(m, n, Matrix(r.work, m), bar))
-        _add_product(r, r.arrays["old b"], alpha)
-        _apply_transposed(r, "trmm", alpha)
+        _add_product(r, r.arrays["old b"], choose(s.is_plain("transa"), alpha.conj(), alpha))
+        _apply_adjoint(r, "trmm", r.conjugated_unless(s.is_transposed("transa"), alpha))
 
 
 def _trsm(r: Adjoint) -> None:
-    """B ← α op(A)⁻¹ B =: X, or α B op(A)⁻¹: B̄ ← op(A)⁻ᵀ B̄, Ā -= B̄ Xᵀ, or its like, on the triangle; then B̄ ← α B̄."""
+    """B ← α op(A)⁻¹ B =: X, or α B op(A)⁻¹: B̄ ← op(A)⁻ᴴ B̄, Ā -= B̄ Xᴴ, or its like, on the triangle; B̄ ← conj(α) B̄."""
     k, s = r.k, r.sizes
     m, n, bar = s["m"], s["n"], Matrix(r.bars["b"], s["ldb"])
     with k.when(any_nonzero(k, m, n, bar)):
-        _apply_transposed(r, "trsm", k.number(1.0))
+        _apply_adjoint(r, "trsm", k.number(1.0))
         with r.active("alpha"):
             r.add_to_factor("alpha", r.inner(m, n, Matrix(r.arrays["old b"], s["ldb"]), bar))
         _add_product(r, r.arrays["new b"], k.number(-1.0))
-        r.scale(m, n, bar, r.factors["alpha"])
+        r.scale(m, n, bar, r.factors["alpha"].conj())
 
 
-def _apply_transposed(r: Adjoint, routine: str, factor: Number) -> None:
-    s = r.sizes
+def _apply_adjoint(r: Adjoint, routine: str, factor: Number) -> None:
+    """The adjoint of Aᵀ is conj(A), of which BLAS knows nothing: what it works on is conjugated for its time."""
+    s, bar = r.sizes, Matrix(r.bars["b"], r.sizes["ldb"])
     flags = (s["side"], s["uplo"], s.flipped("transa"), s["diag"], s["m"], s["n"])
-    r.call(routine, *flags, factor, r.arrays["a"], s["lda"], r.bars["b"], s["ldb"])
+    with r.conjugated(s.is_transposed("transa"), s["m"], s["n"], bar):
+        r.call(routine, *flags, factor, r.arrays["a"], s["lda"], bar.data, s["ldb"])
 
 
 def _add_product(r: Adjoint, b: Value, factor: Number) -> None:
-    """Ā += ± B̄ Bᵀ on the triangle, in the order that side and transposition ask for."""
+    """Ā += factor B̄ Bᴴ on the triangle, or Bᴴ B̄ where A is on the right.
+
+    Where A is adjoint, B and B̄ change places; where it is transposed, it is the conjugate of that, factor included.
+    """
     k, s = r.k, r.sizes
     m, n, plain = s["m"], s["n"], s.is_plain("transa")
     with r.active("a") as shadow:
         target, product = Matrix(shadow, s["lda"]), Matrix(r.work, _order(s))
         with k.when(s.is_left()):
             left, right = s.swapped(plain, r.bars["b"], b)
-            r.call("gemm", "n", "t", m, m, n, factor, left, s["ldb"], right, s["ldb"], k.nothing, r.work, m)
+            r.call("gemm", "n", "c", m, m, n, factor, left, s["ldb"], right, s["ldb"], k.nothing, r.work, m)
         with r.otherwise(s.is_left()):
             right, left = s.swapped(plain, r.bars["b"], b)
-            r.call("gemm", "t", "n", n, n, m, factor, left, s["ldb"], right, s["ldb"], k.nothing, r.work, n)
+            r.call("gemm", "c", "n", n, n, m, factor, left, s["ldb"], right, s["ldb"], k.nothing, r.work, n)
         with r.triangle(_order(s)) as (i, j):
             fixed = k.build.and_(s.is_unit(), k.build.icmp("eq", i, j))
-            amount = choose(fixed, k.nothing, k.load(product, i, j))
-            k.store(k.load(target, i, j) + amount, target, i, j)
+            value = k.load(product, i, j)
+            amount = choose(s.is_transposed("transa"), value.conj(), value)
+            k.store(k.load(target, i, j) + choose(fixed, k.nothing, amount), target, i, j)
 
 
 # ------------------------------------------------------------------------------------------------ rules
@@ -219,6 +227,7 @@ RULES: Final[tuple[Rule, ...]] = (
         {"a": ("a", "alpha"), "old c": ("beta",)},
         _syrk,
         lambda sizes, _: sizes.build.mul(sizes["n"], sizes["n"]),
+        letters="sdcz",
     ).rule(),
     Routine(
         "trmm",
@@ -228,6 +237,7 @@ RULES: Final[tuple[Rule, ...]] = (
         {"a": ("b", "alpha"), "old b": ("a", "alpha")},
         _trmm,
         _room,
+        letters="sdcz",
     ).rule(),
     Routine(
         "trsm",
@@ -237,5 +247,6 @@ RULES: Final[tuple[Rule, ...]] = (
         {"a": ("a", "b", "alpha"), "new b": ("a",), "old b": ("alpha",)},
         _trsm,
         _room,
+        letters="sdcz",
     ).rule(),
 )

@@ -22,6 +22,7 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
+from irad.ir.types import StructType
 from irad.ir.values import Value, const_int, zero
 from irad.rules.elements import Element, Number, choose, element_of
 from irad.rules.lapack_parts import copied, kept_result, shadow_or_null, workspace
@@ -46,7 +47,10 @@ Shape: TypeAlias = Callable[["Sizes"], Value]
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """Where a routine is from: what stands before and behind its name."""
+    """Where a routine is from: what stands before and behind its name.
+
+    The letter is that of the elements; the type of a result that differs stands before it: `dz`.
+    """
 
     prefix: str
     suffix: str
@@ -57,7 +61,7 @@ class Library:
         """The library of a symbol."""
         for prefix, suffix in _LIBRARIES[collection]:
             if symbol.startswith(prefix) and symbol.endswith(routine + suffix):
-                return cls(prefix, suffix, symbol[len(prefix)])
+                return cls(prefix, suffix, symbol[len(prefix) : len(symbol) - len(routine + suffix)])
         raise AssertionError(symbol)
 
     def symbol(self, routine: str) -> str:
@@ -68,10 +72,10 @@ class Library:
     @property
     def element(self) -> Element:
         """The element type."""
-        return element_of(const_int(_I8, ord(self.letter)), self.symbol(""))
+        return element_of(const_int(_I8, ord(self.letter[-1])), self.symbol(""))
 
 
-def symbols(routine: str, letters: str, collection: str) -> tuple[str, ...]:
+def symbols(routine: str, letters: Sequence[str], collection: str) -> tuple[str, ...]:
     """A routine in all libraries."""
     return tuple(Library(*around, letter).symbol(routine) for around in _LIBRARIES[collection] for letter in letters)
 
@@ -304,7 +308,7 @@ class Routine:
     adjoint: Body
     work: Work = field(default=lambda sizes, active: None)
     also_written: tuple[str, ...] = ()
-    letters: str = "sd"
+    letters: Sequence[str] = "sd"
     collection: str = "BLAS"
 
     def rule(self, source: str = "") -> CallRule:
@@ -386,7 +390,7 @@ class Routine:
         given_ = [context.value(value) for value in saved]
         given_ += [shadow_or_null(context, arguments[name]) for name in self._differentiable()]
         if self.output is None:
-            given_.append(context.cotangent(call))
+            given_ += _parts(context.builder, context.cotangent(call))
         name = f"{library.prefix}{self.name}{library.suffix}_adjoint"
         parameters = [value.type for value in given_]
 
@@ -403,8 +407,13 @@ class Routine:
         arrays = {key: next(rest) for key in self.needs}
         work = next(rest)
         bars = {name: next(rest) for name in self._differentiable()}
-        result = Number(k.build, (next(rest),)) if self.output is None else None
+        result = Number(k.build, tuple(rest)) if self.output is None else None
         return Adjoint(k, library, Sizes(k.build, sizes), factors, arrays, bars, work, result)
+
+
+def _parts(build: Builder, number: Value) -> list[Value]:
+    """A returned number: a float, or the two of a complex one."""
+    return [build.extract_value(number, i) for i in (0, 1)] if isinstance(number.type, StructType) else [number]
 
 
 def _rows(context: ForwardContext, size: Value, pointer: Value) -> Value:

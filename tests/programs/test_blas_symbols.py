@@ -121,7 +121,7 @@ def test_blas_stays_blas():
 # ------------------------------------------------------------------------------------------------ symbols
 
 
-for _name in ("dgemv", "dger"):
+for _name in ("dgemv", "dger", "dznrm2", "zgemv", "zgeru", "ztrsv"):
     llvm.add_symbol(f"{_name}_", get_cython_function_address("scipy.linalg.cython_blas", _name))
 
 dgemv_ = types.ExternalFunction("dgemv_", types.void(*[types.voidptr] * 11))
@@ -135,6 +135,29 @@ def by_symbol(a, x):
         x.ctypes, sizes[2:].ctypes, factors[1:].ctypes, y.ctypes, sizes[2:].ctypes,
     )  # fmt: skip
     return y[0] * y[1]
+
+
+zgeru_ = types.ExternalFunction("zgeru_", types.void(*[types.voidptr] * 9))
+dznrm2_ = types.ExternalFunction("dznrm2_", types.float64(*[types.voidptr] * 3))
+ztrsv_ = types.ExternalFunction("ztrsv_", types.void(*[types.voidptr] * 8))
+
+
+@njit
+def complex_by_symbol(a, x, y):
+    """A system with the transposed triangle, an update of rank one, a real result of complex elements."""
+    one, n, z, factor = whole(1), whole(x.size), x.copy(), np.array([0.5 - 0.25j])
+    lower, transposed, plain = letter("l"), letter("t"), letter("n")
+    ztrsv_(lower.ctypes, transposed.ctypes, plain.ctypes, n.ctypes, a.ctypes, n.ctypes, z.ctypes, one.ctypes)
+    zgeru_(
+        n.ctypes, n.ctypes, factor.ctypes, z.ctypes, one.ctypes, y.ctypes, one.ctypes, a.ctypes, n.ctypes
+    )  # fmt: skip
+    total = a.sum()
+    return total.real * total.imag + dznrm2_(n.ctypes, z.ctypes, one.ctypes)
+
+
+def test_complex_symbols_of_fortran():
+    a, x, y = (floats(*shape) + 1j * floats(*shape, seed=9) for shape in ((3, 3), (3,), (3,)))
+    Case("symbol", complex_by_symbol, (a + 3.0 * np.eye(3), x, y[::-1].copy())).check()
 
 
 def test_a_symbol_of_fortran():

@@ -18,7 +18,7 @@ from irad.frontend.external import scipy_functions
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
-from irad.ir.values import const_float, const_int
+from irad.ir.values import ConstantAggregate, const_float, const_int
 from irad.ir.verifier import verify
 from irad.rules.blas_level1 import RULES as LEVEL_1
 from irad.rules.blas_level2 import RULES as LEVEL_2
@@ -28,10 +28,14 @@ from irad.ruleset.interface import CallRule
 from tests.rules.test_blas import DTYPE, Sweep, execute, random_array, rule_of
 
 BLAS_MODULE, LAPACK_MODULE = cython_blas.__name__, cython_lapack.__name__
-RESULT_BAR = 1.75
-RETURNING = frozenset({"dot", "nrm2", "asum"})
+RESULT_BAR = {"s": 1.75, "d": 1.75, "c": 1.75 - 0.5j, "z": 1.75 - 0.5j}
+RETURNING = frozenset({"dot", "dotu", "dotc", "nrm2", "asum"})
+REAL_RESULT = frozenset({"nrm2", "asum"})
+ONLY_COMPLEX = frozenset({"dotu", "dotc", "geru", "gerc"})
 PARAMETERS = {
     "dot": "n x incx y incy",
+    "dotu": "n x incx y incy",
+    "dotc": "n x incx y incy",
     "nrm2": "n x incx",
     "asum": "n x incx",
     "axpy": "n alpha x incx y incy",
@@ -40,6 +44,8 @@ PARAMETERS = {
     "swap": "n x incx y incy",
     "gemv": "trans m n alpha a lda x incx beta y incy",
     "ger": "m n alpha x incx y incy a lda",
+    "geru": "m n alpha x incx y incy a lda",
+    "gerc": "m n alpha x incx y incy a lda",
     "symv": "uplo n alpha a lda x incx beta y incy",
     "trmv": "uplo trans diag n a lda x incx",
     "trsv": "uplo trans diag n a lda x incx",
@@ -68,7 +74,17 @@ def _blas_is_known():
 def symbol_of(kind: str, routine: str) -> str:
     """The export of SciPy."""
     module = LAPACK_MODULE if " info" in PARAMETERS[routine] else BLAS_MODULE
-    return f"{module}.{kind}{routine}"
+    returned = {"c": "s", "z": "d"}.get(kind, "") if routine in REAL_RESULT else ""
+    return f"{module}.{returned}{kind}{routine}"
+
+
+def result_kind(kind: str, routine: str) -> str | None:
+    """The letter of what a routine returns."""
+    return ({"c": "s", "z": "d"}.get(kind, kind) if routine in REAL_RESULT else kind) if routine in RETURNING else None
+
+
+class _Complex(ctypes.Structure):
+    _fields_ = (("real", ctypes.c_double), ("imag", ctypes.c_double))
 
 
 @dataclass
@@ -105,12 +121,13 @@ class Call:
         return found
 
 
-def run(routine: str, kind: str, arrays: Arrays) -> float:
-    """The routine itself; returns what it returns."""
-    result = {"d": ctypes.c_double, "s": ctypes.c_float}.get(kind) if routine in RETURNING else None
+def run(routine: str, kind: str, arrays: Arrays) -> complex:
+    """The routine itself, in double precision; returns what it returns."""
+    result = {"d": ctypes.c_double, "z": _Complex, None: None}[result_kind(kind, routine)]
     address = get_cython_function_address(*symbol_of(kind, routine).rsplit(".", 1))
     function = ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * len(arrays))(address)
-    return float(function(*(array.ctypes.data for array in arrays.values())) or 0.0)
+    value = function(*(array.ctypes.data for array in arrays.values()))
+    return complex(value.real, value.imag) if isinstance(value, _Complex) else value or 0.0
 
 
 def reverse(
@@ -121,13 +138,17 @@ def reverse(
     function = module.define("run", types.function_type(types.VOID, [types.PTR] * (2 * len(names))))
     builder = Builder(function.add_block("entry"))
     pointers = dict(zip(names, function.params, strict=False))
-    kind = types.FLOAT if arrays["x" if "x" in arrays else "a"].dtype == np.float32 else types.DOUBLE
-    returned = kind if routine in RETURNING else types.VOID
+    kind = result_kind(symbol.rsplit(".", 1)[1][len(routine) * -1 - 1], routine)
+    scalar = types.FLOAT if kind in ("s", "c") else types.DOUBLE
+    returned = types.VOID if kind is None else types.struct_type([scalar] * 2) if kind in ("c", "z") else scalar
     callee = module.declare(symbol, types.function_type(returned, [types.PTR] * len(names)))
     call = builder.call(callee, list(pointers.values()))
     shadowed = {pointers[n]: s for n, s in zip(names, function.params[len(names) :], strict=True) if n in shadows}
     sweep = Sweep(shadowed, bool(overwrite), Builder.before(call), Builder(function.entry))
-    sweep.cotangent_value = const_float(kind, RESULT_BAR)
+    if kind is not None:
+        bar = complex(RESULT_BAR[kind])
+        parts = [const_float(scalar, part) for part in (bar.real, bar.imag)]
+        sweep.cotangent_value = ConstantAggregate(returned, elements=tuple(parts)) if kind in ("c", "z") else parts[0]
     rule = rule_of(symbol)
     saved = rule.forward(sweep, call)
     for name in overwrite:
@@ -154,7 +175,8 @@ def check(call: Call, kind: str, active: Sequence[str] | None = None, *, later: 
         arrays[moved][place] += step
         result = run(call.routine, double, arrays)
         sums = sum(float(np.sum(np.conj(seeds[name]) * arrays[name]).real) for name in active)
-        return sums + RESULT_BAR * result
+        bar = RESULT_BAR[result_kind(double, call.routine) or "d"]
+        return sums + (np.conj(bar) * result).real
 
     shadows = {name: np.array(seeds[name], DTYPE[kind], order="F") for name in active}
     arrays = {name: array.copy(order="F") for name, array in before.items()}
@@ -171,7 +193,7 @@ def check(call: Call, kind: str, active: Sequence[str] | None = None, *, later: 
 
 
 def calls() -> Iterator[Call]:
-    for routine in ("dot", "axpy", "copy", "swap"):
+    for routine in ("dot", "dotu", "dotc", "axpy", "copy", "swap"):
         for steps in ((1, 1), (2, -3), (-2, 1)):
             yield Call(routine, {"n": 3, "incx": steps[0], "incy": steps[1]})
     for routine, step in product(("nrm2", "asum", "scal"), (1, 2, -1)):
@@ -179,7 +201,8 @@ def calls() -> Iterator[Call]:
     for trans, steps in product("NtC", ((1, 1), (-2, 3))):
         yield Call("gemv", {"trans": trans, "m": 4, "n": 3, "incx": steps[0], "incy": steps[1]})
     for steps in ((1, 1), (2, -3)):
-        yield Call("ger", {"m": 4, "n": 3, "incx": steps[0], "incy": steps[1]})
+        for routine in ("ger", "geru", "gerc"):
+            yield Call(routine, {"m": 4, "n": 3, "incx": steps[0], "incy": steps[1]})
         for uplo in "Ul":
             yield Call("symv", {"uplo": uplo, "n": 4, "incx": steps[0], "incy": steps[1]})
     for routine, uplo, trans, diag in product(("trmv", "trsv"), "uL", "nT", "uN"):
@@ -209,20 +232,23 @@ FIRST = tuple({call.routine: call for call in CALLS}.values())
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_every_letter(call: Call):
-    check(call, "d", later=True)
+    check(call, "z" if call.routine in ONLY_COMPLEX else "d", later=True)
 
 
 @pytest.mark.parametrize("call", FIRST, ids=str)
 def test_operands_that_nobody_overwrites(call: Call):
-    check(call, "d")
+    check(call, "z" if call.routine in ONLY_COMPLEX else "d")
+
+
+VECTORS = ("axpy", "scal", "copy", "swap", "nrm2", "asum")
 
 
 @pytest.mark.parametrize("call", FIRST, ids=str)
 def test_single_precision(call: Call):
-    check(call, "s", later=True)
+    check(call, "c" if call.routine in ONLY_COMPLEX else "s", later=True)
 
 
-@pytest.mark.parametrize("call", [c for c in FIRST if c.routine in ("axpy", "scal", "copy", "swap")], ids=str)
+@pytest.mark.parametrize("call", [c for c in FIRST if c.routine in VECTORS], ids=str)
 @pytest.mark.parametrize("kind", "cz")
 def test_complex_vectors(call: Call, kind: str):
     check(call, kind, later=True)
@@ -231,6 +257,15 @@ def test_complex_vectors(call: Call, kind: str):
 COMPLEX_CALLS = [
     *(Call("gemv", {"trans": t, "m": 4, "n": 3, "incx": -2, "incy": 3}) for t in "nTc"),
     *(Call("gemm", {"transa": x, "transb": y, "m": 4, "n": 3, "k": 2}) for x, y in product("nTc", "NtC")),
+    *(
+        Call(routine, {"uplo": uplo, "trans": trans, "diag": diag, "n": 4, "incx": -2})
+        for routine, (uplo, diag), trans in product(("trmv", "trsv"), ("uN", "Lu"), "nTc")
+    ),
+    *(Call("syrk", {"uplo": uplo, "trans": trans, "n": 4, "k": 3}) for uplo, trans in product("uL", "Nt")),
+    *(
+        Call(routine, {"side": side, "uplo": uplo, "transa": trans, "diag": diag, "m": 4, "n": 3})
+        for routine, (side, uplo, diag), trans in product(("trmm", "trsm"), ("luN", "rLu", "LLn", "Run"), "nTc")
+    ),
 ]
 
 
@@ -249,19 +284,19 @@ def test_complex_products_in_single_precision(call: Call):
     [
         *(("gemm", names) for names in ("a c", "b c", "alpha c", "beta c", "c")),
         *(("gemv", names) for names in ("a y", "x y", "alpha y", "beta y")),
-        *(("ger", names) for names in ("x a", "y a", "alpha a")),
+        *((name, names) for name in ("ger", "geru", "gerc") for names in ("x a", "y a", "alpha a")),
         *(("trsm", names) for names in ("b", "a b", "alpha b")),
         *(("trmm", names) for names in ("b", "a b", "alpha b")),
         *(("syrk", names) for names in ("a c", "alpha c", "beta c")),
         *(("symm", names) for names in ("a c", "b c", "alpha c")),
-        *(("dot", names) for names in "xy"),
+        *((name, names) for name in ("dot", "dotc") for names in "xy"),
         *(("axpy", names) for names in ("x y", "alpha y", "y")),
         *((name, "b") for name in ("gesv", "getrs", "potrs", "trtrs")),
     ],
 )
 def test_some_operands_are_constant(routine: str, active: str):
     call = next(call for call in FIRST if call.routine == routine)
-    check(call, "d", active.split(), later=True)
+    check(call, "z" if call.routine in ONLY_COMPLEX else "d", active.split(), later=True)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +313,7 @@ def test_some_operands_are_constant(routine: str, active: str):
     ids=str,
 )
 def test_nothing_to_do(call: Call):
-    check(call, "d", later=True)
+    check(call, "z" if call.routine in ONLY_COMPLEX else "d", later=True)
 
 
 def test_nan_in_what_is_overwritten():
@@ -294,6 +329,8 @@ def test_nan_in_what_is_overwritten():
 
 def test_a_zero_cotangent_stays_zero():
     for call in FIRST:
+        if call.routine in ONLY_COMPLEX:
+            continue
         arrays = call.arrays("d")
         for name in set("axb") & set(arrays):
             arrays[name][...] = np.inf
@@ -309,9 +346,8 @@ def test_a_zero_cotangent_stays_zero():
 def test_every_rule_is_tested():
     rules: list[Any] = [*LEVEL_1, *LEVEL_2, *LEVEL_3, *LAPACK]
     named = {symbol for rule in rules if isinstance(rule, CallRule) for symbol in rule.symbols}
-    assert {symbol_of("d", routine) for routine in PARAMETERS} == {
-        s for s in named if s.startswith("scipy.") and ".d" in s
-    }
+    double = {symbol_of(kind, routine) for routine in PARAMETERS for kind in "dz"}
+    assert double >= {s for s in named if s.startswith("scipy.") and s.rsplit(".", 1)[1][0] in "dz"}
     assert {call.routine for call in CALLS} == set(PARAMETERS)
 
 
