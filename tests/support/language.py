@@ -340,11 +340,11 @@ def list_arguments(values, typed):
     return values[0] * values[2] * typed[1]
 
 
-_TABLE = Dict.empty(types.int64, float64)
-_TABLE[3] = 0.7
+_DICTIONARY = Dict.empty(types.int64, float64)
+_DICTIONARY[3] = 0.7
 
 
-@feature(DATA, "dictionaries and lists of arrays as arguments", _TABLE, List([X, X[:2] + 1.0]), U)
+@feature(DATA, "dictionaries and lists of arrays as arguments", _DICTIONARY, List([X, X[:2] + 1.0]), U)
 @njit
 def container_arguments(table, values, u):
     table[4] = table[3] * values[0][1]
