@@ -29,6 +29,7 @@ from irad.rules import (
     scalar_calls,
     scipy_outputs,
     scipy_special,
+    scipy_voigt,
     typed_dict,
     typed_list,
 )
@@ -90,6 +91,7 @@ ALL: Final[tuple[Rule, ...]] = (
     *elementwise.RULES,
     *scipy_special.RULES,
     *scipy_outputs.RULES,
+    *scipy_voigt.RULES,
     *inactive_callees.RULES,
     *scalar_calls.RULES,
     *random_draws.RULES,

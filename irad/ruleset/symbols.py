@@ -95,7 +95,21 @@ def _rounded(stem_double: str, stem_single: str) -> str:
 _SCIPY: Final = (
     *("expit", "logit", "log_expit", "log_ndtr", "ndtri_exp", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div"),
     *("exprel", "boxcox", "huber", "pseudo_huber", "cosm1", "sindg", "cosdg", "tandg", "cotdg", "wrightomega"),
-    *("erfi", "dawsn", "spence", "expi", "exp1", "expn", "owens_t", "beta", "betaln", "betainc", "betaincc"),
+    *(
+        "erfi",
+        "dawsn",
+        "voigt_profile",
+        "wofz_imag",
+        "spence",
+        "expi",
+        "exp1",
+        "expn",
+        "owens_t",
+        "beta",
+        "betaln",
+        "betainc",
+        "betaincc",
+    ),
     *(
         "betaincinv",
         "gammainc",

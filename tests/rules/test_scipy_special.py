@@ -24,7 +24,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.printer import print_module
-from irad.rules.scipy_special import RULES
+from irad.rules import scipy_special, scipy_voigt
 from irad.ruleset import reference
 from irad.ruleset.expr import emit, evaluate
 from irad.ruleset.interface import Elementwise
@@ -33,6 +33,7 @@ from irad.ruleset.symbols import TABLE
 from irad.testing.check_gradient import check_gradient
 from irad.testing.check_rule import check_rule
 
+RULES = (*scipy_special.RULES, *scipy_voigt.RULES)
 NAMED = {rule.name: rule for rule in RULES if isinstance(rule, Elementwise)}
 WITHOUT_FORMULA = {"elliprd", "gammasgn"}
 SMOOTH = [rule for name, rule in NAMED.items() if name not in WITHOUT_FORMULA]
@@ -75,6 +76,11 @@ def owens_t(h: Any, a: Any) -> Any:
     return mpmath.quad(lambda x: mpmath.exp(-h * h * (1 + x * x) / 2) / (1 + x * x), [0, a]) / (2 * mpmath.pi)
 
 
+def voigt(x: Any, sigma: Any, gamma: Any) -> Any:
+    z = mpmath.mpc(x, gamma) / (sigma * mpmath.sqrt(2))
+    return (mpmath.exp(-z * z) * mpmath.erfc(-1j * z)).real / (sigma * mpmath.sqrt(2 * mpmath.pi))
+
+
 def degrees(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: f(x * mpmath.pi / 180)
 
@@ -106,6 +112,7 @@ EXACT: dict[str, Callable[..., Any]] = {
     "cotdg": degrees(mpmath.cot),
     "wrightomega": lambda x: mpmath.lambertw(mpmath.exp(x)).real,
     "dawsn": lambda x: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-x * x) * mpmath.erfi(x),
+    "voigt_profile": voigt,
     "spence": lambda z: mpmath.polylog(2, 1 - z).real,
     "expi": mpmath.ei,
     "exp1": mpmath.e1,
@@ -150,6 +157,7 @@ FUNCTIONS = dict(reference.FUNCTIONS) | {
     for name in (*NAMED, "erfcx")
     if name not in reference.FUNCTIONS
 }
+FUNCTIONS["wofz_imag"] = lambda x, y: scipy.special.wofz(x + 1j * y).imag
 
 
 # SciPy's Bessel and elliptic functions are good to about 1e-13, differences of them lose a digit; these are worse.
@@ -215,7 +223,24 @@ EDGES = [
     ("ellipk", 0, (0.0,), np.pi / 8),
     ("ellipe", 0, (0.0,), -np.pi / 8),
     ("ellipkm1", 0, (1e-12,), -0.5e12),
+    ("voigt_profile", 0, (0.5, 0.0, 0.7), -2 * 0.5 * 0.7 / (np.pi * 0.74**2)),
+    ("voigt_profile", 1, (0.5, 0.0, 0.7), 0.0),
+    ("voigt_profile", 2, (0.5, 0.0, 0.7), (0.25 - 0.49) / (np.pi * 0.74**2)),
+    ("voigt_profile", 0, (0.5, 1.0, 0.0), -0.5 * np.exp(-0.125) / np.sqrt(2 * np.pi)),
 ]
+
+
+@pytest.mark.parametrize(
+    "point", [(10.0, 0.5, 0.1), (20.0, 1.0, 0.01), (1e3, 0.2, 3.0), (3.0, 1e-4, 1e3), (19.0, 1.0, 2.0)]
+)
+def test_the_voigt_profile_far_from_the_line(point: tuple[float, float, float]):
+    """Where the formulas cancel: on both sides of the distance from which the series is used."""
+    for argument, partial in enumerate(NAMED["voigt_profile"].partials):
+        with mpmath.workdps(60):
+            order = tuple(int(i == argument) for i in range(3))
+            expected = float(mpmath.diff(voigt, tuple(map(mpmath.mpf, point)), order))
+        given = evaluate(partial, values_at(NAMED["voigt_profile"], point), FUNCTIONS)
+        assert given == pytest.approx(expected, rel=2e-10, abs=0), argument
 
 
 @pytest.mark.parametrize(("name", "argument", "point", "expected"), EDGES)
@@ -301,6 +326,7 @@ ndtr = exported("__pyx_fuse_1ndtr", D)
 expit_single = exported("__pyx_fuse_1expit", ctypes.c_float, result=ctypes.c_float)
 expn = exported("__pyx_fuse_1expn", ctypes.c_long, D)
 zetac = exported("zetac", D)
+voigt_profile = exported("voigt_profile", D, D, D)
 
 
 @njit
@@ -337,6 +363,14 @@ def without_rule(x):
 
 
 @njit
+def spectrum(x, centre, sigma, gamma):
+    s = 0.0
+    for i in range(x.size):
+        s += np.log(voigt_profile(x[i] - centre, sigma, gamma))
+    return s
+
+
+@njit
 def single(x):
     return expit_single(x)
 
@@ -346,6 +380,7 @@ def test_programs():
     check_gradient(by_position, 1.5, 0.8, argnums=(1,))
     check_gradient(with_flag, 0.8)
     check_gradient(integer_order, 0.8)
+    check_gradient(spectrum, np.array([-2.0, 0.5, 40.0]), 0.3, 0.4, 1.2)
 
 
 def test_a_function_without_rule_may_be_used_where_nothing_is_active():

@@ -71,7 +71,7 @@ PACKAGE = Package(
         of("numba_stats.tsallis:_pdf", POSITIVE, 0.9, 1.2, 5.2),
         of("numba_stats.tsallis:_cdf", POSITIVE, 0.9, 1.2, 5.2),
         of("numba_stats.uniform:_ppf", INSIDE, 0.1, 1.2),
-        of("numba_stats.voigt:_pdf", X, 0.4, 0.2, 1.3, known=REFUSED),
+        of("numba_stats.voigt:_pdf", X, 0.4, 0.2, 1.3),
         of("numba_stats.hypatia2:_log_bessel_k", 0.7, 1.3, known=REFUSED),
     ),
 )
