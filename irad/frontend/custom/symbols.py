@@ -14,7 +14,7 @@ from irad.errors import RuleError
 from irad.frontend import external
 from irad.frontend.numba_untyped import types
 
-_CFunction: Any = ctypes._CFuncPtr  # type: ignore[attr-defined]  # the base of all function types
+_CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 
 
 def target_of(f: Any) -> Any:
