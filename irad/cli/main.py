@@ -1,0 +1,53 @@
+"""The command `irad`: its subcommands by name, each loaded when it is asked for.
+
+Exit codes: 0 done, 1 an error of irad or a failed check, 2 a wrong command line.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+import irad
+from irad.errors import IradError
+
+_COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
+    "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
+    "doctor": ("irad.cli.doctor", "Show the versions and settings that matter, for a bug report."),
+}
+
+
+class _Commands(click.Group):
+    """A group that imports a command when it runs, and shows irad's errors as text: a mistake is no traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, imported."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without an import of any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name][1]) for name in sorted(_COMMANDS)])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the chosen command; an `IradError` ends the process with status 1."""
+        try:
+            return super().invoke(ctx)
+        except IradError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(irad.__version__, prog_name="irad")
+def main() -> None:
+    """Reverse-mode automatic differentiation of what Numba compiles."""
