@@ -104,7 +104,8 @@ def derive(
         request: what to differentiate.
         registry: the rules.
         check: verify the module before and after.
-        observer: is shown the module after each step.
+        observer: is shown the module after each step: "prepared"; "generated", with the pairs and all that the analyses
+            speak of; "derivative", when what is not called any more is gone.
         canonical_loops: gives the loops of a program the normal form; without it, a program whose cycles can be entered
             at several places is refused.
 
@@ -124,6 +125,8 @@ def derive(
             locate(error, module)
             raise
         pairs = generated.pairs
+        if observer is not None:
+            observer("generated", module, pairs)
         _clean(module, pairs)
         if observer is not None:
             observer("derivative", module, pairs)

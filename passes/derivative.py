@@ -22,7 +22,7 @@ from irad.ir.values import const_int
 from irad.passes.activity import everything, find_activity
 from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations, check_stack
-from irad.passes.forward import build_forward
+from irad.passes.forward import Forward, build_forward
 from irad.passes.invariant_loads import hoist_invariant_loads
 from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
@@ -32,26 +32,35 @@ from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
 from irad.passes.parallel.launch import build_launchers, launch_loops
 from irad.passes.parallel.sharing import find_sharing
-from irad.passes.plan import Plan, Recipes
+from irad.passes.plan import Plan
 from irad.passes.points_to import find_objects
 from irad.passes.program import Pair, Program
+from irad.passes.recipes import Recipes
 from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.signatures import match_signatures
 from irad.passes.summary import summarise
+from irad.passes.tape import TapeLayout
 from irad.passes.unit import PointerVariant, Unit, Variant
 from irad.ruleset.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPair:
-    """A finished pair with its analyses, for reports."""
+    """A finished pair with its analyses, for reports.
+
+    Attributes:
+        forward: the forward sweep, with the maps from primal values to its own.
+        tape: where the values that ``plan`` saves live, and those that storage itself needs.
+    """
 
     pair: Pair
     unit: Unit
     plan: Plan
+    forward: Forward
+    tape: TapeLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +105,7 @@ def generate(module: Module, request: Request, registry: Registry) -> Generated:
             launched.append((pair, program.pair(replace(pair.variant, is_lane=True))))
             continue
         known = unit if pair.variant is variant else analyse(program, pair.variant)
-        plan = generate_pair(program, known, pair)
-        finished.append(GeneratedPair(pair, known, plan))
+        finished.append(generate_pair(program, known, pair))
     units = {generated.pair: generated.unit for generated in finished}
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])
@@ -176,11 +184,12 @@ def analyse(program: Program, variant: Variant) -> Unit:
     return unit
 
 
-def generate_pair(program: Program, unit: Unit, pair: Pair) -> Plan:
+def generate_pair(program: Program, unit: Unit, pair: Pair) -> GeneratedPair:
     """Generates both functions of a pair."""
     forward = build_forward(program, unit, pair)
     sweep, loops = generate_reverse(forward)
-    plan = Materialiser(sweep, loops, Recipes.of(forward, loops)).run()
+    materialiser = Materialiser(sweep, loops, Recipes.of(forward, loops))
+    plan = materialiser.run()
     defer_frees(forward, forward.kept & unit.effects.kept)
     forward.scopes.declare(pair.augmented)
     sweep.scopes.declare(pair.reverse)
@@ -188,7 +197,7 @@ def generate_pair(program: Program, unit: Unit, pair: Pair) -> Plan:
     check_stack(forward)
     size = -(-max(forward.frame.size, 1) // 64) * 64
     pair.frame_size.initializer = const_int(I64, size)
-    return plan
+    return GeneratedPair(pair, unit, plan, forward, materialiser.layout())
 
 
 def _entry_shadows(unit: Unit) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value, const_int
-from irad.passes.plan import LoopMode, Plan, Recipes, is_free, make_plan
+from irad.passes.plan import LoopMode, Plan, make_plan
+from irad.passes.recipes import Recipes, is_free
 from irad.passes.reverse.control import ForwardLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, runtime_function
@@ -22,6 +23,9 @@ from irad.passes.tape import (
     FrameLayout,
     Records,
     Slab,
+    Storage,
+    TapeLayout,
+    TapeSlot,
     load_value,
     make_records,
     make_slab,
@@ -57,6 +61,22 @@ class Materialiser:
                 self.follow_records(loop)
         self.replace_placeholders()
         return plan
+
+    def layout(self) -> TapeLayout:
+        """What `run` has laid out."""
+        slots = [
+            TapeSlot(v, size_in_memory(v.type), Storage.FRAME, offset, None) for v, offset in self.frame_slots.items()
+        ]
+        per_iteration: dict[Loop, int] = {}
+        for loop, storage in self.storages.items():
+            if isinstance(storage, Slab):
+                kind, places = Storage.SLAB, [(v, storage.prefix(v)) for v in storage.values]
+                per_iteration[loop] = storage.bytes_per_iteration()
+            else:
+                kind, places = Storage.RECORD, list(storage.offsets.items())
+                per_iteration[loop] = storage.layout.size
+            slots += [TapeSlot(v, size_in_memory(v.type), kind, offset, loop) for v, offset in places]
+        return TapeLayout(tuple(slots), self.sweep.forward.frame.size, per_iteration)
 
     def replace_placeholders(self) -> None:
         """Puts real code in their place."""

@@ -17,42 +17,15 @@ Limit   `save_all` saves every need as it is.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from irad.ir.instructions import (
-    Binary,
-    CallSite,
-    Cast,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    GetElementPtr,
-    ICmp,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Load,
-    Select,
-    ShuffleVector,
-    Unary,
-)
 from irad.ir.loops import Loop
-from irad.ir.module import Function
-from irad.ir.trip_count import AffineVariable, affine_variables
-from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Parameter, Value
-from irad.passes.callees import resolve
+from irad.ir.values import Value
 from irad.passes.forward import Forward
 from irad.passes.minimum_cut import Flow, minimum_cut
-from irad.passes.reverse.control import ForwardLoops
-from irad.passes.tape import size_in_memory
-from irad.ruleset.interface import Elementwise
-
-_CHEAP_FUNCTIONS = frozenset(
-    {"fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "fma", "fmuladd"}
-    | {"maxnum", "minnum", "maximum", "minimum", "fmax", "fmin"}
-)
-_TIMES_IN_LOOP = 16.0  # how often a loop body is taken to run more than what is around it
+from irad.passes.plan_reasons import Choice, Reasons
+from irad.passes.recipes import Recipes, is_free
 
 
 class LoopMode(enum.Enum):
@@ -71,133 +44,41 @@ class Plan:
     reasons: Mapping[Value, str]
 
     def explain(self, value: Value) -> str:
-        """In words: saved, recomputed or not needed, and why."""
+        """In words: saved, recomputed or not needed, and why, with the costs that decided."""
         return self.reasons.get(value, "not needed by the reverse sweep")
-
-
-@dataclass(eq=False, slots=True)
-class Recipes:
-    """Knows which values of a forward sweep can be computed again in the reverse sweep, and from what."""
-
-    forward: Forward
-    loops: ForwardLoops
-    primal_of: Mapping[Value, Instruction]
-    affine: Mapping[Value, tuple[Loop, AffineVariable]]
-
-    @staticmethod
-    def of(forward: Forward, loops: ForwardLoops) -> Recipes:
-        """Collects the affine variables of all loops."""
-        primal_of = {copy: p for p, copy in forward.values.items() if isinstance(p, Instruction)}
-        affine: dict[Value, tuple[Loop, AffineVariable]] = {}
-        if not forward.unit.everything:
-            for primal, twin in loops.twins.items():
-                for phi, variable in affine_variables(twin).items():
-                    affine[phi] = (primal, variable)
-        return Recipes(forward, loops, primal_of, affine)
-
-    def operands(self, value: Value) -> list[Value] | None:
-        """What a value is recomputed from; None when it cannot be, or is not worth it."""
-        if self.forward.unit.everything or not isinstance(value, Instruction):
-            return None
-        if value in self.affine:
-            _, variable = self.affine[value]
-            return [variable.start] if isinstance(variable.step, int) else [variable.start, variable.step]
-        match value:
-            case Binary() | Unary() | ICmp() | FCmp() | Cast() | Select() | GetElementPtr() | ExtractValue():
-                return value.operands
-            case InsertValue() | ExtractElement() | InsertElement() | ShuffleVector():
-                return value.operands
-            case CallSite() if self._is_cheap_call(value):
-                return value.arguments
-            case Load() if self._can_load_again(value):
-                return value.operands
-            case _:
-                return None
-
-    def _is_cheap_call(self, call: CallSite) -> bool:
-        callee = resolve(call, self.forward.unit.registry)
-        if isinstance(callee, Elementwise):
-            return callee.name in _CHEAP_FUNCTIONS
-        return _is_integer_intrinsic(call)
-
-    def _can_load_again(self, load: Load) -> bool:
-        primal = self.primal_of.get(load)
-        if not isinstance(primal, Load) or load.volatile or load.ordering is not None:
-            return False
-        return not self.forward.unit.effects.is_overwritten(primal.operands[0], primal)
-
-
-def _is_integer_intrinsic(call: CallSite) -> bool:
-    callee = call.callee
-    if not isinstance(callee, Function) or callee.name is None:
-        return False
-    stem = callee.name.rpartition(".")[0]
-    return stem in ("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin", "llvm.abs", "llvm.fshl", "llvm.ctpop")
-
-
-def is_free(value: Value) -> bool:
-    """Whether a value needs neither saving nor recomputing."""
-    return isinstance(value, Constant | GlobalVariable | GlobalAlias | Function)
 
 
 def make_plan(forward: Forward, recipes: Recipes, needs: Iterable[Value]) -> Plan:
     """Chooses what to save for the given needs."""
-    wanted = [v for v in dict.fromkeys(needs) if not is_free(v)]
+    wanted = tuple(v for v in dict.fromkeys(needs) if not is_free(v))
     if forward.unit.everything:
-        return Plan(tuple(wanted), _modes(recipes), dict.fromkeys(wanted, "saved: the plan is save_all"))
-    flow: Flow[Value] = Flow()
-    sources: list[Value] = []
+        return Plan(wanted, _modes(recipes), dict.fromkeys(wanted, "saved: the plan is save_all"))
+    choices: dict[Value, Choice] = {}
     own = {forward.frame_pointer, forward.arena}
-    seen: dict[Value, None] = {}
     pending = list(wanted)
     while pending:
         value = pending.pop()
-        if value in seen or is_free(value) or value in own:
+        if value in choices or is_free(value) or value in own:
             continue
-        seen[value] = None
-        flow.add_node(value, _cost(value, recipes))
         operands = recipes.operands(value)
-        if operands is None:
-            sources.append(value)
-            continue
-        pending.extend(v for v in operands if not is_free(v))
-    for value in seen:
-        for operand in recipes.operands(value) or ():
-            if operand in seen:
+        choices[value] = Choice(recipes.cost(value), recipes.depth_of(value), operands)
+        pending.extend(v for v in operands or () if not is_free(v))
+    saved = _cut(choices, wanted)
+    return Plan(saved, _modes(recipes), Reasons(recipes, choices, wanted, frozenset(saved)))
+
+
+def _cut(choices: Mapping[Value, Choice], wanted: tuple[Value, ...]) -> tuple[Value, ...]:
+    flow: Flow[Value] = Flow()
+    for value, choice in choices.items():
+        flow.add_node(value, choice.cost)
+    for value, choice in choices.items():
+        for operand in choice.operands or ():
+            if operand in choices:
                 flow.add_edge(operand, value)
-    saved = tuple(minimum_cut(flow, sources, wanted)) if sources else ()
-    return Plan(saved, _modes(recipes), _reasons(recipes, seen, frozenset(saved)))
+    sources = [value for value, choice in choices.items() if choice.operands is None]
+    return minimum_cut(flow, sources, wanted) if sources else ()
 
 
 def _modes(recipes: Recipes) -> dict[Loop, LoopMode]:
     loops = recipes.loops
     return {loop: LoopMode.RECORDED if loops.trip(loop) is None else LoopMode.COUNTED for loop in loops.twins}
-
-
-def _cost(value: Value, recipes: Recipes) -> float:
-    """Bytes written and read per run, weighted by the depth of the loops around."""
-    if isinstance(value, Parameter):
-        return 0.01
-    depth = 0
-    if isinstance(value, Instruction) and value.block is not None:
-        depth = depth_of(value, recipes)
-    return size_in_memory(value.type) * _TIMES_IN_LOOP**depth
-
-
-def depth_of(value: Instruction, recipes: Recipes) -> int:
-    """How many loops are around a value of the forward sweep."""
-    loop = recipes.loops.innermost.get(value.block) if value.block is not None else None
-    return loop.depth if loop is not None else 0
-
-
-def _reasons(recipes: Recipes, seen: Iterable[Value], saved: Set[Value]) -> dict[Value, str]:
-    reasons: dict[Value, str] = {}
-    for value in seen:
-        if value in saved:
-            times = f", {depth_of(value, recipes)} loops around" if isinstance(value, Instruction) else ""
-            reasons[value] = f"saved: {size_in_memory(value.type)} bytes{times}"
-        elif recipes.operands(value) is not None:
-            reasons[value] = "recomputed"
-        else:
-            reasons[value] = "not needed once others are saved"
-    return reasons

@@ -6,6 +6,9 @@ function are told apart by a suffix; nothing in the module is changed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from irad.errors import InternalError
 from irad.ir.instructions import Instruction
 from irad.ir.module import Block, Function, Module
@@ -52,7 +55,38 @@ def format_instruction(inst: Instruction) -> str:
 
 def format_value(value: Value) -> str:
     """Type and spelling of an operand, for messages: `double %x`, `i64 3`."""
-    return f"{value.type} {_names_of(value)[value]}"
+    return f"{value.type} {spelling(value)}"
+
+
+def spelling(value: Value) -> str:
+    """The spelling of an operand without its type, for messages: `%x`, `3`."""
+    return _names_of(value)[value]
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedLine:
+    """A line of a printed function; ``instruction`` is what it spells, None for heads, labels and records."""
+
+    text: str
+    instruction: Instruction | None = None
+
+
+def print_lines(function: Function) -> tuple[list[PrintedLine], Mapping[Value, str]]:
+    """What `print_function` prints, line by line, and the spelling of each value in it."""
+    names = function_names(function, _outer_names(function))
+    lines = [PrintedLine(_opening(function, names))]
+    if function.is_declaration:
+        return lines, names
+    for index, block in enumerate(function.blocks):
+        if index:
+            lines.append(PrintedLine(""))
+        if index or block.name is not None:
+            lines.append(PrintedLine(f"{names[block][1:]}:"))
+        for inst in block.instructions:
+            lines += [PrintedLine(f"    {record}") for record in inst.debug_records]
+            lines += [PrintedLine(line, inst) for line in f"  {instruction_text(inst, names)}".split("\n")]
+        lines += [PrintedLine(f"    {record}") for record in block.trailing_records]
+    return [*lines, PrintedLine("}")], names
 
 
 # ------------------------------------------------------------------------------------------------ module level
@@ -103,10 +137,9 @@ def _alias(value: GlobalAlias, names: Names) -> str:
 
 def _function(function: Function, outer: Names) -> str:
     names = function_names(function, outer)
-    metadata = " ".join([f"!{kind} {node}" for kind, node in function.metadata])
+    lines = [_opening(function, names)]
     if function.is_declaration:
-        return _header("declare " + (f"{metadata} " if metadata else ""), function, names) + "\n"
-    lines = [_header("define ", function, names) + (f" {metadata}" if metadata else "") + " {"]
+        return lines[0] + "\n"
     for index, block in enumerate(function.blocks):
         if index:
             lines.append(f"\n{names[block][1:]}:")
@@ -115,6 +148,14 @@ def _function(function: Function, outer: Names) -> str:
         _block(block, names, lines)
     lines.append("}\n")
     return "\n".join(lines)
+
+
+def _opening(function: Function, names: Names) -> str:
+    """The first line."""
+    metadata = " ".join([f"!{kind} {node}" for kind, node in function.metadata])
+    if function.is_declaration:
+        return _header("declare " + (f"{metadata} " if metadata else ""), function, names)
+    return _header("define ", function, names) + (f" {metadata}" if metadata else "") + " {"
 
 
 def _header(keyword: str, function: Function, names: Names) -> str:
