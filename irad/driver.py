@@ -113,8 +113,7 @@ def derive(
         IradError: the program cannot be differentiated; with the place in the user's source.
     """
     with _collection_paused():
-        module = _parse(program_text, canonical_loops)
-        prepare(module)
+        module = prepare_program(program_text, canonical_loops)
         if observer is not None:
             observer("prepared", module, ())
         if check:
@@ -148,6 +147,13 @@ def derive(
         tuple(map(_ruled_pair, generated.ruled)),
         CLEAR if CLEAR in module.functions else None,
     )
+
+
+def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | None = None) -> Module:
+    """The program as the analyses find it; arguments as those of `derive`."""
+    module = _parse(program_text, canonical_loops)
+    prepare(module)
+    return module
 
 
 def _ruled_pair(pair: Pair) -> RuledPair:

@@ -96,11 +96,14 @@ class Reasons(Mapping[Value, str]):
 
 
 def _price(value: Value, choice: Choice) -> str:
-    size = size_in_memory(value.type)
+    size = _count(size_in_memory(value.type), "byte")
     if not choice.depth:
-        return f"{size} bytes per call (cost {choice.cost:g})"
-    loops = "1 loop" if choice.depth == 1 else f"{choice.depth} loops"
-    return f"{size} bytes per iteration, {loops} deep (cost {choice.cost:g})"
+        return f"{size} per call (cost {choice.cost:g})"
+    return f"{size} per iteration, {_count(choice.depth, 'loop')} deep (cost {choice.cost:g})"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _listed(values: Iterable[Value]) -> str:

@@ -120,7 +120,7 @@ class Recipes:
     def _why_not_again(self, load: Load) -> str:
         primal = self.primal_of.get(load)
         if not isinstance(primal, Load):
-            return "what it is loaded from changes"
+            return "a pointer in shadow memory is not loaded again"
         if load.volatile or load.ordering is not None:
             return "it is a volatile or atomic load"
         return f"it is not loaded again: {self.forward.unit.effects.explain(primal.operands[0], primal)}"

@@ -154,7 +154,7 @@ class TapeLayout:
     Attributes:
         slots: frame, then loops, inner before outer, each in order of offset.
         frame_size: bytes of the frame, what is not for saved values included.
-        per_iteration: bytes that each iteration of a loop takes: of all arrays of its slab, or of a record with its link.
+        per_iteration: bytes that each iteration of a loop takes: of all arrays of its slab, or of a record.
     """
 
     slots: tuple[TapeSlot, ...]

@@ -54,7 +54,7 @@ def autodiff(
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
     key = (mode, kinds, source, options)
-    derivative = remembered(primal, key, lambda: _build(primal, mode, arguments, source, options))
+    derivative = remembered(primal, key, lambda: autodiff_of(primal, mode, arguments, source, options))
     extras = [a.shadow for a in arguments if not isinstance(a, Const | Active)]
     if source is Seed.GIVEN:
         extras.append(seed)
@@ -65,9 +65,14 @@ def autodiff(
     return (aligned, value[0]) if value else aligned
 
 
-def _build(
+def autodiff_of(
     primal: Any, mode: Mode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
 ) -> DerivativeDispatcher:
+    """The compiled callable behind `autodiff`: it takes shadows, the seed if one is given, then the arguments.
+
+    Raises:
+        SignatureError: an argument has no annotation.
+    """
     for position, argument in enumerate(arguments):
         if type(argument) not in ROLES:
             raise SignatureError(
@@ -91,5 +96,5 @@ def _build(
     seeds = [f"{INTERNAL}seed"] if has_seed else []
     body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
     wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, call)
-    rebuild = (_build, (primal, mode, arguments, seed, options))
-    return DerivativeDispatcher(wrapper, call, primal, "autodiff", rebuild, python_type(task))
+    rebuild = (autodiff_of, (primal, mode, arguments, seed, options))
+    return DerivativeDispatcher(wrapper, call, primal, "autodiff", rebuild, python_type(task), task)

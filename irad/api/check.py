@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from numba import typeof
 from numba.core.errors import ForceLiteralArg, NumbaError
@@ -17,6 +17,8 @@ from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 from irad.frontend.problems import default_positions, problems_of
 from irad.options import Options
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,39 @@ def check(
         kinds = {name: _type_of(primal, name, value) for name, value in values.items()}
     except IradError as error:
         return _report(primal, {name: type(value).__name__ for name, value in values.items()}, (), (error,))
-    while True:
+
+    def look(kinds: dict[str, Any]) -> CheckReport:
         argument_types = tuple(kinds.values())
         positions = default_positions(primal, argument_types) if given is None else given
+        problems = problems_of(primal, argument_types, positions, options_or_default(options))
+        return _report(primal, kinds, positions, problems)
+
+    return _literal_where_asked(primal, values, kinds, look)
+
+
+def with_types(primal: Any, args: tuple[Any, ...], use: Callable[[tuple[Any, ...]], _T]) -> _T:
+    """What ``use`` makes of the types of a call's arguments; again with literal types where Numba asks for them.
+
+    Args:
+        primal: the dispatcher.
+        args: arguments of one call, or Numba types in their place.
+        use: takes one type per parameter, star arguments as one tuple.
+
+    Raises:
+        SignatureError: the function does not take such arguments.
+        BackendError: Numba cannot type one.
+    """
+    values = _bound(primal, args)
+    kinds = {name: _type_of(primal, name, value) for name, value in values.items()}
+    return _literal_where_asked(primal, values, kinds, lambda found: use(tuple(found.values())))
+
+
+def _literal_where_asked(
+    primal: Any, values: dict[str, Any], kinds: dict[str, Any], use: Callable[[dict[str, Any]], _T]
+) -> _T:
+    while True:
         try:
-            problems = problems_of(primal, argument_types, positions, options_or_default(options))
-            return _report(primal, kinds, positions, problems)
+            return use(kinds)
         except ForceLiteralArg as wanted:
             kinds = _with_literals(primal, kinds, values, wanted)
 

@@ -119,4 +119,4 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     targets = [] if not has_targets else ["(out,)" if task.single else "out"]
     body = f"irad_call({', '.join(['{arguments}', *targets])})"
     wrapper = make_wrapper(kind, function, leading, body, call)
-    return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task))
+    return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task), task)

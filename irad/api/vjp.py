@@ -63,16 +63,17 @@ def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tu
         SignatureError: no argument has a derivative.
     """
     check_options(options)
-    forward = _forward(f, options)
+    forward = forward_of(f, options)
     number, value, state, shadows = forward(*args)
     name = forward.primal.py_func.__qualname__
     return value, Pullback(name, forward.pullbacks[int(number)], state, shadows, (args, value))
 
 
-def _forward(f: Callable[..., Any], options: Options | None) -> ForwardDispatcher:
+def forward_of(f: Callable[..., Any], options: Options | None) -> ForwardDispatcher:
+    """The compiled forward sweep behind `vjp`."""
     primal = primal_of(f)
 
     def build() -> ForwardDispatcher:
-        return ForwardDispatcher(primal, options_or_default(options), (_forward, (f, options)))
+        return ForwardDispatcher(primal, options_or_default(options), (forward_of, (f, options)))
 
     return remembered(primal, ("vjp", options), build)

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from irad.backend.optimise import canonical_loops
-from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
+from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
@@ -137,32 +137,70 @@ def derivation_of(
         IradError: the program cannot be compiled or differentiated.
     """
     with compiler_lock():
-        packs.load()
-        dispatcher = entry.caller_of(dispatcher)
-        check_representable(dispatcher.py_func, argument_types)
-        caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
-        check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
-        program = load_program(dispatcher, argument_types)
-        return_type = _differentiated(program.signature.return_type, task)
-        check_return(dispatcher, return_type, task)
-        parameter_types = tuple(program.signature.args)
-        arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
-        check_arguments(dispatcher, arguments, task)
-        request = _request(program, arguments, task, arguments_may_change)
-        known = dispatcher.__dict__.setdefault(_MEMO, {})
-        key = parameter_types, request, catalogue.epoch()
+        wanted = _want(dispatcher, argument_types, task, arguments_may_change)
+        known = wanted.dispatcher.__dict__.setdefault(_MEMO, {})
+        key = wanted.parameter_types, wanted.request, catalogue.epoch()
         compiled = known.get(key)
         if compiled is None:
-            compiled = known[key] = _compile(program, request, task.options.verify)
+            compiled = known[key] = _compile(wanted.program, wanted.request, task.options.verify)
         return Derivation(
             task,
             argument_types,
-            parameter_types,
-            caller_arguments,
-            arguments,
-            return_type,
+            wanted.parameter_types,
+            wanted.caller_arguments,
+            wanted.arguments,
+            wanted.return_type,
             compiled,
         )
+
+
+def observe_derivation(
+    dispatcher: Any,
+    argument_types: tuple[Any, ...],
+    task: Task,
+    observer: Observer,
+    *,
+    arguments_may_change: bool = False,
+) -> None:
+    """Derives like `derivation_of`, but anew and for an observer only: nothing is compiled or remembered.
+
+    Raises:
+        SignatureError: the task does not fit the types.
+        IradError: the program cannot be compiled or differentiated.
+    """
+    with compiler_lock():
+        wanted = _want(dispatcher, argument_types, task, arguments_may_change)
+        registry = registry_of(wanted.program.ruled, _registry())
+        derive(wanted.program.text, wanted.request, registry, observer=observer, canonical_loops=canonical_loops)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A derivation that is possible by its types."""
+
+    dispatcher: Any
+    program: Program
+    request: Request
+    parameter_types: tuple[Any, ...]
+    caller_arguments: tuple[Argument, ...]
+    arguments: tuple[Argument, ...]
+    return_type: Any
+
+
+def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, arguments_may_change: bool) -> _Wanted:
+    packs.load()
+    dispatcher = entry.caller_of(dispatcher)
+    check_representable(dispatcher.py_func, argument_types)
+    caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
+    check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
+    program = load_program(dispatcher, argument_types)
+    return_type = _differentiated(program.signature.return_type, task)
+    check_return(dispatcher, return_type, task)
+    parameter_types = tuple(program.signature.args)
+    arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
+    check_arguments(dispatcher, arguments, task)
+    request = _request(program, arguments, task, arguments_may_change)
+    return _Wanted(dispatcher, program, request, parameter_types, caller_arguments, arguments, return_type)
 
 
 def pools_in(dispatcher: Any) -> set[Pool]:

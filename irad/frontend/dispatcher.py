@@ -40,6 +40,7 @@ class DerivativeDispatcher(CPUDispatcher):
     Attributes:
         primal: the dispatcher of the differentiated function.
         kind: the name of the public function that made it.
+        task: what it does; None where that depends on the types of a call, as of `irad.vjp`.
 
     Args:
         wrapper: the function to compile.
@@ -48,6 +49,7 @@ class DerivativeDispatcher(CPUDispatcher):
         kind: as above.
         rebuild: how pickle makes it again.
         python_type: as what Python is given results of a type; see `numba_boxing`.
+        task: as above.
     """
 
     def __init__(
@@ -58,8 +60,9 @@ class DerivativeDispatcher(CPUDispatcher):
         kind: str,
         rebuild: tuple[Any, ...],
         python_type: Callable[[Any], Any],
+        task: Task | None = None,
     ) -> None:
-        self.primal, self.kind = primal, kind  # Numba asks for the repr while it initialises
+        self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
         self._irad_rebuild, self._irad_called = rebuild, called
         options = {"nopython": True, "nogil": bool(primal.targetoptions.get("nogil"))}
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler_boxing(python_type))

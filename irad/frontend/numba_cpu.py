@@ -95,6 +95,16 @@ def load_program(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
     return known[argument_types]
 
 
+def linked_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
+    """The program as Numba lowers it, linked and not optimised; not remembered.
+
+    Raises:
+        BackendError: Numba cannot compile it.
+    """
+    with numba_private.shadow().active():
+        return str(_Linker(_compile(dispatcher, argument_types).library).module)
+
+
 def load_callee(found: CompiledFunction) -> Program:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
     with numba_private.shadow().active():

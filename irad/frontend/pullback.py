@@ -80,15 +80,18 @@ class ForwardDispatcher(DerivativeDispatcher):
 
     Attributes:
         pullbacks: for each number a compiled ``(state, shadows, seed) -> gradients``.
+        options: how the derivative is made.
+        numbers: the number for each tuple of argument types.
     """
 
     def __init__(self, primal: Any, options: Options, rebuild: tuple[Any, ...]) -> None:
         self.pullbacks: list[DerivativeDispatcher] = []
+        self.options, self.numbers = options, dict[tuple[Any, ...], int]()
         names = parameter_names(primal.py_func)
 
         def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-            derivation = _derivation(primal, argument_types, options)
-            number = len(self.pullbacks)
+            derivation = derivation_for(primal, argument_types, options)
+            number = self.numbers[argument_types] = len(self.pullbacks)
             self.pullbacks.append(_pullback(primal, derivation))
             result_type = forward_type(derivation)
 
@@ -103,13 +106,28 @@ class ForwardDispatcher(DerivativeDispatcher):
         super().__init__(wrapper, call, primal, "vjp", rebuild, lambda result: result)
 
 
-def _derivation(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
+def task_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Task:
+    """What `irad.vjp` does with arguments of some types; they may change before the pullback runs.
+
+    Raises:
+        SignatureError: none of them has a derivative.
+    """
     check_representable(primal.py_func, argument_types)
     arguments = abi.arguments_of(primal.py_func, argument_types)
     roles = tuple((a.position, Role.GRADIENT) for a in arguments if may_have_derivative(a))
     if not roles:
         raise without_derivative(primal, arguments)
-    return derivation_of(primal, argument_types, Task(roles, Seed.GIVEN, options=options), arguments_may_change=True)
+    return Task(roles, Seed.GIVEN, options=options)
+
+
+def derivation_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
+    """The derivation behind `irad.vjp` for some types.
+
+    Raises:
+        IradError: there is none.
+    """
+    task = task_for(primal, argument_types, options)
+    return derivation_of(primal, argument_types, task, arguments_may_change=True)
 
 
 def _pullback(primal: Any, derivation: Derivation) -> DerivativeDispatcher:

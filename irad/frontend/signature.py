@@ -72,24 +72,24 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
 
 
 def _is_refused(leaf: Leaf) -> bool:
-    return leaf.kind is LeafKind.INERT and _may_hold_floats(leaf.element)
+    return leaf.kind is LeafKind.INERT and may_hold_floats(leaf.element)
 
 
-def _may_hold_floats(numba_type: Any) -> bool:
+def may_hold_floats(numba_type: Any) -> bool:
     """Whether there may be numbers in a value of a type that is no array or record."""
     match numba_type:
         case types.List() | types.ListType() | types.Set() | types.Array():
-            return _may_hold_floats(numba_type.dtype)
+            return may_hold_floats(numba_type.dtype)
         case types.DictType():
-            return any(map(_may_hold_floats, (numba_type.key_type, numba_type.value_type)))
+            return any(map(may_hold_floats, (numba_type.key_type, numba_type.value_type)))
         case types.BaseTuple():
-            return any(map(_may_hold_floats, numba_type.types))
+            return any(map(may_hold_floats, numba_type.types))
         case types.Optional():
-            return _may_hold_floats(numba_type.type)
+            return may_hold_floats(numba_type.type)
         case types.ClassInstanceType():
-            return any(map(_may_hold_floats, numba_type.struct.values()))
+            return any(map(may_hold_floats, numba_type.struct.values()))
         case types.StructRef():
-            return any(map(_may_hold_floats, numba_type.field_dict.values()))
+            return any(map(may_hold_floats, numba_type.field_dict.values()))
         case _:
             return layouts.holds_floats(numba_type)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import SourceLocation
@@ -29,6 +30,14 @@ def inline_chain(module: Module, inst: Instruction) -> list[SourceLocation]:
     return DebugInfo(module).inline_chain(inst)
 
 
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One place of an instruction, and the symbol of the function it is in."""
+
+    place: SourceLocation
+    symbol: str
+
+
 class DebugInfo:
     """Resolves the debug metadata of one module. Remembers the nodes it has read, so metadata must not change."""
 
@@ -37,7 +46,7 @@ class DebugInfo:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._fields: dict[str, dict[str, str]] = {}
-        self._scopes: dict[str, tuple[str, str]] = {}
+        self._scopes: dict[str, tuple[str, str, str]] = {}
 
     def location(self, inst: Instruction) -> SourceLocation | None:
         """The innermost place of an instruction; None where nothing is known."""
@@ -46,6 +55,10 @@ class DebugInfo:
 
     def inline_chain(self, inst: Instruction) -> list[SourceLocation]:
         """The places of an instruction, innermost first; empty where nothing is known."""
+        return [frame.place for frame in self.frames(inst)]
+
+    def frames(self, inst: Instruction) -> list[Frame]:
+        """The same with the symbols of the functions, as they were called before they were inlined."""
         seen: set[Instruction] = set()
         current: Instruction | None = inst
         while current is not None and current not in seen:
@@ -54,29 +67,30 @@ class DebugInfo:
             if node is not None:
                 owner = _module_of(current)
                 same = owner is None or owner is self._module or current is inst
-                return self._chain(node) if same else DebugInfo(owner or self._module)._chain(node)
+                return self.frames_of(node) if same else DebugInfo(owner or self._module).frames_of(node)
             current = current.origin
         return []
 
-    def _chain(self, node: str | None) -> list[SourceLocation]:
-        found: list[SourceLocation] = []
+    def frames_of(self, node: str | None) -> list[Frame]:
+        """The frames of a location by its node, as it stands behind `!dbg`."""
+        found: list[Frame] = []
         seen: set[str] = set()
         while node is not None and node not in seen:
             seen.add(node)
             fields = self._read(node)
             if "scope" not in fields:
                 break
-            function, file = self._scope(fields["scope"])
-            found.append(SourceLocation(file, int(fields.get("line", "0")), function))
+            function, file, symbol = self._scope(fields["scope"])
+            found.append(Frame(SourceLocation(file, int(fields.get("line", "0")), function), symbol))
             node = fields.get("inlinedAt")
         return found
 
-    def _scope(self, node: str) -> tuple[str, str]:
-        """Function name and file of a scope, empty where unknown. The file is that of the innermost block with one."""
+    def _scope(self, node: str) -> tuple[str, str, str]:
+        """Function name, file and symbol of a scope, empty where unknown; the file of the innermost block with one."""
         known = self._scopes.get(node)
         if known is not None:
             return known
-        function, file = "", ""
+        function, file, symbol = "", "", ""
         seen: set[str] = set()
         current: str | None = node
         while current is not None and current not in seen:
@@ -85,11 +99,11 @@ class DebugInfo:
             if not file and "file" in fields:
                 file = self._file(fields["file"])
             if fields[_KIND] == "DISubprogram":
-                function = _string(fields.get("name", ""))
+                function, symbol = _string(fields.get("name", "")), _string(fields.get("linkageName", ""))
                 break
             current = fields.get("scope")
-        self._scopes[node] = function, file
-        return function, file
+        self._scopes[node] = function, file, symbol
+        return function, file, symbol
 
     def _file(self, node: str) -> str:
         fields = self._read(node)

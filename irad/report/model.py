@@ -49,12 +49,14 @@ class TextLine:
         line: the line of the user's source that it comes from; None where unknown or from a library.
         value: name of the value it is about, as in `ValueFacts.name`; None where there is none.
         is_noise: reference counts, debug records and the like, which a reader may want to hide.
+        raw: the line as the compiler has it, with metadata and mangled names, where that differs from ``text``.
     """
 
     text: str
     line: int | None = None
     value: str | None = None
     is_noise: bool = False
+    raw: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

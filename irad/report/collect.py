@@ -1,0 +1,211 @@
+"""From a function and the types of a call to a `Report`.
+
+Input   a `Subject`, the stages that are wanted.
+Output  `Report`: plain data.
+Method  derive once more, with an observer; read the analyses, the plan and the tape while they exist. The stages before
+        the analyses need no derivative, so they can be had of functions that are refused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from irad.backend.optimise import canonical_loops
+from irad.driver import prepare_program
+from irad.errors import SourceLocation, UnsupportedError
+from irad.frontend.derivation import observe_derivation
+from irad.frontend.inspection import TypedFunction, program_of, raw_text, typed_functions
+from irad.frontend.numba_cpu import Program, location_of
+from irad.ir.debug_info import DebugInfo
+from irad.ir.module import Function, Module
+from irad.passes.derivative import GeneratedPair
+from irad.report.functions import PairReader
+from irad.report.lines import line_facts
+from irad.report.llvm_text import lines_of_functions, lines_of_text
+from irad.report.machine import assembly_stage, compile_code, optimized_stage
+from irad.report.model import FunctionReport, LineFacts, Report, Stage, StageText, TextLine
+from irad.report.names import Namer
+from irad.report.source import UserSource, is_library
+from irad.report.stages import facts_stage, python_stage
+from irad.report.subject import Subject
+from irad.report.variables import Versions, find_active
+
+EARLY = frozenset({Stage.PYTHON, Stage.NUMBA_IR, Stage.LLVM, Stage.PREPARED})
+"""The stages that every function has which Numba compiles."""
+
+ALL = tuple(stage for stage in Stage if stage is not Stage.PTX)
+"""The stages that can be had on the CPU."""
+
+
+def collect(subject: Subject, stages: Collection[Stage] = ALL) -> Report:
+    """Everything that is known of a derivative.
+
+    Args:
+        subject: from `irad.report.subject.subject_of`.
+        stages: whose text is wanted. If all of them come before the analyses, the function is not differentiated, and
+            the report has no functions and no facts on its lines.
+
+    Raises:
+        UnsupportedError: a stage that there is not.
+        IradError: the function cannot be differentiated.
+    """
+    if Stage.PTX in stages:
+        raise UnsupportedError(
+            "there is no PTX: irad has no CUDA target yet, only functions for the CPU are differentiated",
+            "ask for the stage asm",
+        )
+    return _Collector(subject).report(stages)
+
+
+@dataclass(frozen=True)
+class _Collector:
+    subject: Subject
+    observed: _Observed = field(default_factory=lambda: _Observed())
+
+    def report(self, stages: Collection[Stage]) -> Report:
+        dispatcher = self.subject.primal
+        is_early = not set(stages) - EARLY
+        if not is_early:
+            self.derive()
+        place = location_of(dispatcher.py_func)
+        return Report(
+            function=dispatcher.py_func.__qualname__,
+            place=place,
+            signature=f"{self.subject.signature} -> {self.program.signature.return_type}",
+            options=str(self.subject.task.options),
+            functions=self.observed.functions,
+            lines=self.lines(is_early),
+            stages={stage: self.stage(stage, is_early) for stage in Stage if stage in stages},
+        )
+
+    @cached_property
+    def program(self) -> Program:
+        return program_of(self.subject.primal, self.subject.argument_types)
+
+    @cached_property
+    def typed(self) -> tuple[TypedFunction, ...]:
+        found = typed_functions(self.subject.primal, self.subject.argument_types, lambda file: not is_library(file))
+        return tuple(found)
+
+    @cached_property
+    def raw(self) -> str:
+        return raw_text(self.subject.primal, self.subject.argument_types)
+
+    @cached_property
+    def source(self) -> UserSource:
+        functions = (function for function, _ in self.program.python_functions.values())
+        return UserSource.of(self.subject.primal.py_func, functions)
+
+    @cached_property
+    def texts(self) -> list[tuple[str, str]]:
+        return compile_code(self.subject.compiled())
+
+    def derive(self) -> None:
+        """Runs the engine, and reads what it found."""
+
+        def observe(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
+            if stage == "prepared":
+                self.observed.primals = [f for f in module.functions.values() if not f.is_declaration]
+            elif stage == "generated":
+                self.observed.read(module, pairs, self.program, self.source, Versions.of_raw_text(self.raw), self.typed)
+
+        observe_derivation(
+            self.subject.primal,
+            self.subject.argument_types,
+            self.subject.task,
+            observe,
+            arguments_may_change=self.subject.arguments_may_change,
+        )
+
+    def lines(self, is_early: bool) -> tuple[LineFacts, ...]:
+        variables = [] if is_early else self.observed.variables
+        return line_facts(self.source, self.observed.functions, variables)
+
+    def stage(self, stage: Stage, is_early: bool) -> StageText:
+        match stage:
+            case Stage.PYTHON:
+                return python_stage(self.source)
+            case Stage.NUMBA_IR:
+                return StageText(stage, "text", tuple(_numba_ir(self.typed, self.source)))
+            case Stage.LLVM:
+                return StageText(stage, "llvm", lines_of_text(self.raw, self.source, Namer.of_text(self.raw)))
+            case Stage.PREPARED:
+                return StageText(stage, "llvm", self.prepared() if is_early else self.observed.prepared)
+            case Stage.ADJOINT:
+                return StageText(stage, "llvm", self.observed.adjoint)
+            case Stage.OPTIMIZED:
+                return optimized_stage(self.texts, self.source)
+            case Stage.ASM:
+                return assembly_stage(self.texts, self.source)
+            case _:
+                return facts_stage(stage, self.observed.functions, self.source)
+
+    def prepared(self) -> tuple[TextLine, ...]:
+        """The program as the analyses find it, of a function that is not differentiated."""
+        module = prepare_program(self.program.text, canonical_loops)
+        functions = [f for f in module.functions.values() if not f.is_declaration]
+        return lines_of_functions(functions, DebugInfo(module), self.source, Namer.of_text(self.program.text))
+
+
+@dataclass
+class _Observed:
+    """What was read while the engine ran."""
+
+    primals: list[Function] = field(default_factory=list)
+    functions: tuple[FunctionReport, ...] = ()
+    variables: list[Any] = field(default_factory=list)
+    prepared: tuple[TextLine, ...] = ()
+    adjoint: tuple[TextLine, ...] = ()
+
+    def read(
+        self,
+        module: Module,
+        pairs: tuple[GeneratedPair, ...],
+        program: Program,
+        source: UserSource,
+        versions: Versions,
+        typed: Iterable[TypedFunction],
+    ) -> None:
+        """Reads everything while the primal is still there."""
+        info = DebugInfo(module)
+        namer = Namer(str(name) for name in module.functions)
+        places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
+        readers = [PairReader(made, info, source, namer, program.ruled, places) for made in pairs]
+        self.functions = tuple(reader.report(pairs) for reader in readers)
+        active = find_active(pairs, versions, info)
+
+        def is_here(function: Any) -> bool:
+            return source.is_here(location_of(function))
+
+        self.variables = [active.split(each, source.definition) for each in typed if is_here(each.function)]
+        self.prepared = lines_of_functions(self.primals, info, source, namer)
+        made = [function for each in pairs for function in (each.pair.augmented, each.pair.reverse)]
+        self.adjoint = lines_of_functions(made, info, source, namer)
+
+
+def _definition(function: Any, source: UserSource) -> SourceLocation | None:
+    """Where a function of the program is defined; of library functions nothing is said."""
+    if getattr(inspect.unwrap(function), "__code__", None) is None:
+        return None
+    place = location_of(function)
+    line = source.definition(place.line) if source.is_here(place) else place.line
+    return None if is_library(place.file) else SourceLocation(place.file, line, place.function)
+
+
+def _numba_ir(functions: Iterable[TypedFunction], source: UserSource) -> Iterable[TextLine]:
+    for each in functions:
+        here = source.is_here(location_of(each.function))
+        yield TextLine(f"# {each.function.__qualname__}")
+        for line in each.ir.lines:
+            yield TextLine(line.text, source.definition(line.line) if here else None)
+        yield TextLine("")
+
+
+def only(report: Report, stages: Collection[Stage]) -> Report:
+    """The same report with some of its stages."""
+    return dataclasses.replace(report, stages={s: text for s, text in report.stages.items() if s in stages})

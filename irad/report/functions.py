@@ -1,0 +1,197 @@
+"""From a generated pair to what is said of its function: values, tape, calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from irad.errors import SourceLocation
+from irad.frontend.custom.outline import Outlined
+from irad.ir.debug_info import DebugInfo
+from irad.ir.instructions import CallSite, Instruction, Load
+from irad.ir.loops import Loop
+from irad.ir.printer import print_lines
+from irad.ir.types import VOID, PointerType
+from irad.ir.values import Parameter, Value
+from irad.passes.derivative import GeneratedPair
+from irad.passes.request import ParameterKind
+from irad.report import words
+from irad.report.model import FunctionReport, Storage, TapeEntry, ValueFacts
+from irad.report.names import Namer, python_name
+from irad.report.rule_origin import rule_of
+from irad.report.source import UserSource, users_place
+
+
+@dataclass(eq=False)
+class PairReader:
+    """Reads one pair.
+
+    Attributes:
+        definitions: where the functions of the program are defined, by symbol.
+        names: spelling of the primal's values.
+        primals: value of the forward sweep → the primal's value, and whether it is that one's shadow.
+    """
+
+    made: GeneratedPair
+    info: DebugInfo
+    source: UserSource
+    namer: Namer
+    ruled: tuple[Outlined, ...]
+    definitions: Mapping[str, SourceLocation | None]
+    names: Mapping[Value, str] = field(init=False)
+    primals: dict[Value, tuple[Value, bool]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.names = print_lines(self.made.unit.function)[1]
+        forward = self.made.forward
+        self.primals = {copy: (primal, False) for primal, copy in forward.values.items()}
+        self.primals |= {shadow: (primal, True) for primal, shadow in forward.shadows.items()}
+
+    def report(self, pairs: Iterable[GeneratedPair]) -> FunctionReport:
+        """Everything about the function; ``pairs`` are all of the program, in the order of the report."""
+        pair, function = self.made.pair, self.made.unit.function
+        symbol = str(function.name)
+        return FunctionReport(
+            symbol=symbol,
+            name=self.namer.name(symbol),
+            variant=self.variant(),
+            augmented=str(pair.augmented.name),
+            reverse=str(pair.reverse.name),
+            place=self.place(),
+            calls=tuple(self.calls(pairs)),
+            values=tuple(self.values()),
+            tape=tuple(sorted(self.tape(), key=lambda entry: (-len(entry.loops), -entry.bytes))),
+        )
+
+    def variant(self) -> str:
+        """How the function is differentiated, in words."""
+        variant, function = self.made.unit.variant, self.made.unit.function
+        active = dict.fromkeys(
+            python_name(param.name or "?")
+            for param, kind in zip(function.params, variant.kinds, strict=True)
+            if kind is not ParameterKind.CONST and param.name not in ("retptr", "excinfo")
+        )
+        first = function.params[0] if function.params else None
+        seeded = variant.result_active or (
+            first is not None and first.name == "retptr" and variant.kinds[0] is ParameterKind.SHADOW
+        )
+        lane = "one lane; " if variant.is_lane else ""
+        return f"{lane}by {', '.join(active) or 'nothing'}; result {'active' if seeded else 'constant'}"
+
+    def place(self) -> SourceLocation | None:
+        """Where the function is defined; its first known place where that is not known, as of the body of a loop."""
+        known = self.definitions.get(str(self.made.unit.function.name))
+        if known is not None:
+            return known
+        for inst in self.made.unit.function.instructions():
+            chain = self.info.inline_chain(inst)
+            if chain and chain[-1].line:
+                return chain[-1]
+        return None
+
+    def calls(self, pairs: Iterable[GeneratedPair]) -> Iterator[int]:
+        """The places of the callees' pairs."""
+        numbers = {made.pair: number for number, made in enumerate(pairs)}
+        by_function = {made.pair.variant: number for made, number in zip(pairs, numbers.values(), strict=True)}
+        for _, callee in self.made.forward.callee_frames.values():
+            number = numbers.get(callee, by_function.get(callee.variant))
+            if number is not None:
+                yield number
+
+    # -------------------------------------------------------------------------------------------- values
+
+    def values(self) -> Iterator[ValueFacts]:
+        """Parameters, then instructions that have a value or act on memory."""
+        function = self.made.unit.function
+        for param in function.params:
+            yield self.facts(param)
+        for inst in function.instructions():
+            if inst.type is not VOID or isinstance(inst, CallSite):
+                yield self.facts(inst)
+
+    def facts(self, value: Value) -> ValueFacts:
+        """What is known of one value."""
+        unit = self.made.unit
+        rule = rule_of(value, unit.registry, self.ruled) if isinstance(value, CallSite) else None
+        return ValueFacts(
+            name=self.names.get(value, "") if value.type is not VOID else "",
+            type=str(value.type),
+            operation=words.describe(value, unit, self.namer),
+            places=tuple(self.info.inline_chain(value)) if isinstance(value, Instruction) else (),
+            is_active=unit.activity.is_active(value),
+            activity=words.plain(unit.activity.explain(value)),
+            memory=tuple(self.memory(value)),
+            plan=self.plan(value),
+            is_saved=any(self.primals.get(slot.value, (None,))[0] is value for slot in self.made.tape.slots),
+            rule=rule.name if rule is not None else None,
+            rule_origin=rule.place if rule is not None else None,
+        )
+
+    def memory(self, value: Value) -> Iterator[str]:
+        """What a pointer may point to and what is there; of a load, whether that stays."""
+        unit = self.made.unit
+        if isinstance(value.type, PointerType):
+            yield words.plain(unit.points_to.explain(value))
+            yield f"holds {words.plain(unit.memory_types.explain(value))}"
+        if isinstance(value, Load):
+            yield f"its memory: {words.plain(unit.effects.explain(value.operands[0], value))}"
+
+    def plan(self, value: Value) -> str:
+        """What the plan says of a value, and of its shadow if that is needed, too."""
+        forward, plan = self.made.forward, self.made.plan
+        if value.type is VOID:
+            return ""
+        told = words.plain(plan.explain(forward.value(value)))
+        shadow = forward.shadows.get(value)
+        if shadow is not None and shadow in plan.reasons:
+            told += f"; its shadow: {words.plain(plan.explain(shadow))}"
+        return told
+
+    # -------------------------------------------------------------------------------------------- tape
+
+    def tape(self) -> Iterator[TapeEntry]:
+        """The slots of the tape."""
+        spelled = print_lines(self.made.pair.augmented)[1]
+        for slot in self.made.tape.slots:
+            primal, is_shadow = self.primals.get(slot.value, (None, False))
+            name = self.names.get(primal, "") if primal is not None else ""
+            yield TapeEntry(
+                value=f"{name}.shadow" if is_shadow else name or spelled.get(slot.value, "?"),
+                type=str(slot.value.type),
+                bytes=slot.size,
+                storage=Storage(slot.storage.value),
+                loops=tuple(self.loop_line(loop) for loop in _around(slot.loop)),
+                place=self.place_of(primal if primal is not None else slot.value),
+                why=self.why(slot.value),
+            )
+
+    def place_of(self, value: Value) -> SourceLocation | None:
+        """The user's line that computes a value."""
+        if isinstance(value, Instruction):
+            return users_place(self.info.inline_chain(value))
+        return self.place() if isinstance(value, Parameter) else None
+
+    def why(self, value: Value) -> str:
+        """Why a value is saved."""
+        plan = self.made.plan
+        if value in plan.reasons:
+            return words.plain(plan.explain(value))
+        return "saved: the tape of a loop, or how often it runs, is found by it"
+
+    def loop_line(self, loop: Loop) -> int:
+        """The line of a loop: where it is decided whether it goes on; 0 where that is not known."""
+        for block in (*(inside for inside, _ in loop.exits), *loop.order):
+            for inst in reversed(block.instructions):
+                place = users_place(self.info.inline_chain(inst))
+                if place is not None:
+                    return place.line
+        return 0
+
+
+def _around(loop: Loop | None) -> list[Loop]:
+    """A loop and those around it, outermost first."""
+    found: list[Loop] = []
+    while loop is not None:
+        found.insert(0, loop)
+        loop = loop.parent
+    return found

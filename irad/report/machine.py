@@ -1,0 +1,78 @@
+"""The stages behind irad: what LLVM made of the derivative where it is linked, and its assembly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from irad.backend.assembly import assembly_with_lines
+from irad.ir.debug_info import DebugInfo
+from irad.ir.module import MetadataNode, Module
+from irad.report.llvm_text import lines_of_text
+from irad.report.model import Stage, StageText, TextLine
+from irad.report.names import Namer
+from irad.report.source import UserSource
+
+_NODE: Final = re.compile(r"^!(\d+) = (distinct )?(.*)$", re.M)
+_FUNCTION: Final = re.compile(r'^"?([^\s"]+)"?:')
+_SUPPORT: Final = re.compile(r"(?:cpython\.|cfunc\.|NRT_|irad\.(?!.*\.irad\d)|numba_|nrt_)")
+_LABEL: Final = re.compile(r"\.L\w+:")
+
+
+def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple[str, str]]:
+    """The final LLVM text of each dispatcher of a derivative: what Numba's machine code was made of.
+
+    Returns:
+        (name of the dispatcher, text).
+    """
+    texts = []
+    for name, dispatcher, kinds in compiled:
+        dispatcher.compile(kinds)
+        texts.append((name, dispatcher.inspect_llvm(kinds)))
+    return texts
+
+
+def optimized_stage(texts: list[tuple[str, str]], source: UserSource) -> StageText:
+    """What is really compiled: the derivative, inlined into what calls it, after all of LLVM's pipeline."""
+    lines: list[TextLine] = []
+    for name, text in texts:
+        lines += _heading(name, texts, ";")
+        lines += lines_of_text(text, source, Namer.of_text(text))
+    return StageText(Stage.OPTIMIZED, "llvm", tuple(lines))
+
+
+def assembly_stage(texts: list[tuple[str, str]], source: UserSource) -> StageText:
+    """The machine code that is linked."""
+    lines: list[TextLine] = []
+    for name, text in texts:
+        lines += _heading(name, texts, "#")
+        lines += _assembly(text, source)
+    return StageText(Stage.ASM, "gas", tuple(lines))
+
+
+def _heading(name: str, texts: list[tuple[str, str]], comment: str) -> list[TextLine]:
+    return [TextLine(f"{comment} {name}")] if len(texts) > 1 else []
+
+
+def _assembly(text: str, source: UserSource) -> Iterator[TextLine]:
+    namer = Namer.of_text(text)
+    module = Module()
+    module.metadata = {int(m[1]): MetadataNode(m[3], bool(m[2])) for m in _NODE.finditer(text)}
+    info = DebugInfo(module)
+    known: dict[str, int | None] = {}
+
+    def line_of(node: str) -> int | None:
+        if node not in known:
+            known[node] = source.line_of([frame.place for frame in info.frames_of(node)])
+        return known[node]
+
+    in_support = True
+    for raw, line in assembly_with_lines(text, line_of):
+        head = _FUNCTION.match(raw)
+        if head is not None and not raw.startswith(".L"):
+            in_support = _SUPPORT.match(head[1]) is not None or head[1].startswith(".const")
+        is_directive = raw.startswith(("\t.", "\t#", "#"))
+        shown = namer.shorten(raw.expandtabs(8))
+        hidden = in_support or is_directive or not raw.strip()
+        yield TextLine(shown, line, None, hidden, raw if raw != shown else None)

@@ -1,0 +1,188 @@
+"""Names as a user knows them: Numba's mangled symbols demangled, LLVM's parameters as Python's.
+
+_ZN8__main__6energyB2v1B62c8t…E5ArrayIdLi1E1C7mutable7alignedEd.irad0.reverse     energy.irad0.reverse
+%arg.x.4                                                                          x
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_SYMBOL: Final = re.compile(r"_ZN[\w$]+")
+_ESCAPE: Final = re.compile(r"_([0-9a-f]{2})")
+_PARAMETER: Final = re.compile(r"(?:arg\.)([A-Za-z_]\w*)((?:\.\d+)*)")
+_BUILTIN: Final = {
+    "v": "none", "b": "bool", "a": "int8", "h": "uint8", "s": "int16", "t": "uint16", "i": "int32", "j": "uint32",
+    "l": "int64", "m": "uint64", "x": "int64", "y": "uint64", "f": "float32", "d": "float64", "c": "char",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Demangled:
+    """What a mangled symbol says.
+
+    Attributes:
+        path: module, classes, function.
+        types: of the parameters, as Numba spells them; empty where they cannot be told.
+        rest: what follows the mangled name, as `.irad0.reverse`.
+    """
+
+    path: tuple[str, ...]
+    types: tuple[str, ...]
+    rest: str = ""
+
+    @property
+    def name(self) -> str:
+        """The function, with its class where it is a method."""
+        if self.path[0] == "NumbaEnv":
+            return "NumbaEnv." + Demangled(self.path[1:], self.types).name
+        parts = self.path[1:] or self.path
+        if "<locals>" in parts:
+            parts = parts[len(parts) - parts[::-1].index("<locals>") :]
+        return ".".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.types)}){self.rest}"
+
+
+def demangle(symbol: str) -> Demangled | None:
+    """What a symbol that Numba made says; None where it is none."""
+    match = _SYMBOL.match(symbol)
+    if match is None or match.start() != 0:
+        return None
+    reader = _Reader(match[0], 3)
+    path = reader.path()
+    if path is None:
+        return None
+    types = reader.types()
+    return Demangled(tuple(path), tuple(types), symbol[match.end() :])
+
+
+class _Reader:
+    """Reads the Itanium mangling as Numba writes it (`numba.core.itanium_mangler`)."""
+
+    def __init__(self, text: str, position: int) -> None:
+        self.text, self.position = text, position
+
+    def path(self) -> list[str] | None:
+        """The parts of a nested name, up to its E; tags are skipped."""
+        parts: list[str] = []
+        while self.position < len(self.text):
+            head = self.text[self.position]
+            if head == "E":
+                self.position += 1
+                return parts
+            tagged = head == "B"
+            self.position += tagged
+            word = self.word()
+            if word is None:
+                return None
+            if not tagged:
+                parts += word.split(".")
+        return None
+
+    def word(self) -> str | None:
+        """A name with its length in front, unescaped."""
+        digits = re.compile(r"\d+").match(self.text, self.position)
+        if digits is None:
+            return None
+        size = int(digits[0])
+        start = digits.end()
+        raw = self.text[start : start + size]
+        if len(raw) < size or not size:
+            return None
+        self.position = start + size
+        return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), raw)
+
+    def types(self) -> list[str]:
+        """Types up to the end, or to where they cannot be read any more."""
+        found: list[str] = []
+        while self.position < len(self.text):
+            one = self.type()
+            if one is None:
+                return []
+            found.append(one)
+        return found
+
+    def type(self) -> str | None:
+        """One type or template argument."""
+        head = self.text[self.position]
+        if head == "L":
+            literal = re.compile(r"L[a-z](n?\d+)E").match(self.text, self.position)
+            if literal is None:
+                return None
+            self.position = literal.end()
+            return literal[1].replace("n", "-")
+        if head in _BUILTIN:
+            self.position += 1
+            return _BUILTIN[head]
+        word = self.word()
+        if word is None:
+            return None
+        if self.text[self.position : self.position + 1] != "I":
+            return word
+        self.position += 1
+        inside: list[str] = []
+        while self.text[self.position : self.position + 1] not in ("E", ""):
+            part = self.type()
+            if part is None:
+                return None
+            inside.append(part)
+        self.position += 1
+        return _spelled(word, inside)
+
+
+def _spelled(word: str, inside: list[str]) -> str:
+    """A type with arguments; arrays as Numba's signatures have them."""
+    if word == "Array" and len(inside) >= 3:
+        axes = {"C": [":"] * (int(inside[1]) - 1) + ["::1"], "F": ["::1"] + [":"] * (int(inside[1]) - 1)}
+        return f"{inside[0]}[{', '.join(axes.get(inside[2], [':'] * int(inside[1])))}]"
+    return f"{word}({', '.join(inside)})"
+
+
+class Namer:
+    """Short names for the symbols of one program, each for one symbol only."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self._names: dict[str, str] = {}
+        bare = dict.fromkeys(match[0] for symbol in symbols if (match := _SYMBOL.match(symbol)) is not None)
+        found = {symbol: known for symbol in bare if (known := demangle(symbol)) is not None}
+        taken: dict[str, int] = {}
+        for known in found.values():
+            taken[known.name] = taken.get(known.name, 0) + 1
+        used: set[str] = set()
+        for symbol, known in found.items():
+            name = known.name if taken[known.name] == 1 else str(known)
+            serial = 1
+            while name in used:
+                serial += 1
+                name = f"{known.name}#{serial}"
+            used.add(name)
+            self._names[symbol] = name
+
+    @staticmethod
+    def of_text(*texts: str) -> Namer:
+        """For all symbols in texts."""
+        return Namer(match[0] for text in texts for match in _SYMBOL.finditer(text))
+
+    def name(self, symbol: str) -> str:
+        """The short name of a symbol; the symbol itself where it is not mangled."""
+        match = _SYMBOL.match(symbol)
+        if match is None:
+            return symbol
+        return self._names.get(match[0], match[0]) + symbol[match.end() :]
+
+    def shorten(self, text: str) -> str:
+        """A text with its symbols replaced."""
+        if "_ZN" not in text:
+            return text
+        return _SYMBOL.sub(lambda match: self._names.get(match[0], match[0]), text)
+
+
+def python_name(llvm_name: str) -> str:
+    """The Python name of a parameter: `arg.x.4` is a part of `x`; other names stay as they are."""
+    match = _PARAMETER.fullmatch(llvm_name)
+    return match[1] if match is not None else llvm_name

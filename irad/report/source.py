@@ -1,0 +1,88 @@
+"""The user's source: which lines a report is about, and which of them an instruction belongs to."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numba
+
+import irad
+from irad.errors import SourceLocation
+
+_LIBRARIES: Final = tuple(os.path.dirname(os.path.abspath(str(package.__file__))) + os.sep for package in (numba, irad))
+
+_DEF: Final = re.compile(r"\s*(?:async )?(?:def |lambda)|.*\blambda\b")
+
+
+def is_library(file: str) -> bool:
+    """Whether a file belongs to Numba or irad; the rest is the user's."""
+    return os.path.abspath(file).startswith(_LIBRARIES) or file.startswith("<irad.") or not file
+
+
+@dataclass(frozen=True)
+class UserSource:
+    """Lines of one file: those of a function and of what it calls there.
+
+    Attributes:
+        file: as Python names it.
+        functions: name, first and last line of each function, in the order of the file.
+    """
+
+    file: str
+    functions: tuple[tuple[str, int, int], ...]
+
+    @staticmethod
+    def of(entry: Callable[..., Any], others: Iterable[Callable[..., Any]]) -> UserSource:
+        """Of a function and those of others that are defined in the same file."""
+        file = inspect.unwrap(entry).__code__.co_filename
+        found: dict[tuple[int, int], str] = {}
+        for function in (entry, *others):
+            code = getattr(inspect.unwrap(function), "__code__", None)
+            if code is not None and code.co_filename == file:
+                first = code.co_firstlineno
+                found[first, last_line(code)] = function.__qualname__
+        return UserSource(file, tuple((name, first, last) for (first, last), name in sorted(found.items())))
+
+    @property
+    def numbers(self) -> list[int]:
+        """All lines, in order, each once."""
+        return sorted({line for _, first, last in self.functions for line in range(first, last + 1)})
+
+    def text(self, line: int) -> str:
+        """A line of the file, without its end."""
+        return linecache.getline(self.file, line).rstrip("\n")
+
+    def definition(self, line: int) -> int:
+        """The line of the ``def`` where a line is that of a decorator above it, or else the line itself."""
+        for _, first, last in self.functions:
+            if first <= line <= last:
+                head = next((n for n in range(first, last + 1) if _DEF.match(self.text(n))), first)
+                return max(line, head)
+        return line
+
+    def line_of(self, places: Sequence[SourceLocation]) -> int | None:
+        """The innermost of an instruction's places that lies in the file."""
+        return next((place.line for place in places if place.line and self.is_here(place)), None)
+
+    def is_here(self, place: SourceLocation) -> bool:
+        """Whether a place lies in the file."""
+        return place.file == self.file or os.path.abspath(place.file) == os.path.abspath(self.file)
+
+
+def users_place(places: Sequence[SourceLocation]) -> SourceLocation | None:
+    """The innermost of an instruction's places that lies in the user's own files; else the innermost."""
+    known = [place for place in places if place.line]
+    return next((place for place in known if not is_library(place.file)), known[0] if known else None)
+
+
+def last_line(code: Any) -> int:
+    """The last line that a function's code has instructions for, functions inside it included."""
+    inner = [last_line(constant) for constant in code.co_consts if inspect.iscode(constant)]
+    own = [line for _, _, line in code.co_lines() if line]
+    return int(max([code.co_firstlineno, *inner, *own]))

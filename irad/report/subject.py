@@ -1,0 +1,164 @@
+"""What a report is about: a function, the types of a call, what it is differentiated by, the code that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated, Mode
+from irad.api.autodiff import autodiff_of
+from irad.api.check import with_types
+from irad.api.functions import check_options, check_positions, options_or_default, primal_of
+from irad.api.grad import grad
+from irad.api.vjp import forward_of
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend import abi
+from irad.frontend.abi import Argument, LeafKind
+from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.dispatcher import DerivativeDispatcher
+from irad.frontend.inspection import program_of
+from irad.frontend.numba_untyped import types
+from irad.frontend.problems import default_positions
+from irad.frontend.pullback import STATE_TYPE, ForwardDispatcher, task_for
+from irad.frontend.signature import without_derivative
+from irad.options import Options
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A derivative to be looked at.
+
+    Attributes:
+        primal: the dispatcher of the function.
+        argument_types: Numba types, one per parameter, star arguments as one tuple.
+        task: what is differentiated and how.
+        arguments_may_change: whether the caller may overwrite the arguments between the sweeps.
+        compiled: makes the code: (name, dispatcher, types that it is compiled for).
+    """
+
+    primal: Any
+    argument_types: tuple[Any, ...]
+    task: Task
+    arguments_may_change: bool
+    compiled: Callable[[], list[tuple[str, Any, tuple[Any, ...]]]]
+
+    @property
+    def signature(self) -> str:
+        """Numba's types of the arguments."""
+        return f"({', '.join(map(str, self.argument_types))})"
+
+
+def subject_of(
+    f: Any, args: tuple[Any, ...], argnums: int | Sequence[int] | None = None, options: Options | None = None
+) -> Subject:
+    """The derivative of a function at arguments of some types, or a derivative that irad made.
+
+    Args:
+        f: a function, as `irad.grad` takes it, or what `irad.grad`, `irad.value_and_grad` gave.
+        args: arguments of one call, or Numba types in their place.
+        argnums: positions to differentiate by; by default all arguments that hold floats.
+        options: how the derivative is made.
+
+    Raises:
+        SignatureError: the function does not take such arguments, or has no derivative by them.
+        IradError: Numba cannot compile the function.
+    """
+    check_options(options)
+    if isinstance(f, DerivativeDispatcher):
+        return _of_derivative(f, args, argnums, options)
+    primal = primal_of(f)
+    positions = None if argnums is None else check_positions(primal, argnums)
+    chosen = options_or_default(options)
+    return with_types(primal, args, lambda kinds: _of_function(primal, kinds, positions, chosen))
+
+
+def _of_derivative(
+    derivative: DerivativeDispatcher, args: tuple[Any, ...], argnums: int | Sequence[int] | None, options: Any
+) -> Subject:
+    if argnums is not None or options is not None:
+        raise SignatureError(
+            f"{derivative!r} is made already: argnums and options cannot be chosen any more", "inspect the function"
+        )
+    primal = derivative.primal
+    if isinstance(derivative, ForwardDispatcher):
+        return with_types(primal, args, lambda kinds: _vjp(primal, kinds, derivative.options))
+    task = derivative.task
+    if task is None:
+        raise UnsupportedError(f"{derivative!r} cannot be inspected", "inspect the function that it belongs to")
+
+    def use(kinds: tuple[Any, ...]) -> Subject:
+        program_of(primal, kinds)
+        return Subject(primal, kinds, task, False, lambda: [_compiled(derivative, task, kinds, None)])
+
+    return with_types(primal, args, use)
+
+
+def _of_function(primal: Any, kinds: tuple[Any, ...], given: tuple[int, ...] | None, options: Options) -> Subject:
+    arguments = abi.arguments_of(primal.py_func, kinds)
+    returned = program_of(primal, kinds).signature.return_type
+    positions = given if given is not None else default_positions(primal, kinds)
+    if not positions:
+        raise without_derivative(primal, arguments)
+    if isinstance(returned, types.Float):
+        derivative = grad(primal, positions, options=options)
+        task = derivative.task
+        return Subject(primal, kinds, task, False, lambda: [_compiled(derivative, task, kinds, None)])
+    if given is None and returned != types.none:
+        return _vjp(primal, kinds, options)
+    return _autodiff(primal, kinds, arguments, positions, returned, options)
+
+
+def _autodiff(
+    primal: Any,
+    kinds: tuple[Any, ...],
+    arguments: tuple[Argument, ...],
+    positions: tuple[int, ...],
+    returned: Any,
+    options: Options,
+) -> Subject:
+    seed = Seed.NONE if returned == types.none else Seed.GIVEN
+    annotations = tuple(_annotation(a) if a.position in positions else Const(None) for a in arguments)
+    derivative = autodiff_of(primal, Mode.REVERSE, annotations, seed, options)
+    task = derivative.task
+    assert task is not None
+    return Subject(primal, kinds, task, False, lambda: [_compiled(derivative, task, kinds, returned)])
+
+
+def _annotation(argument: Argument) -> Any:
+    has_memory = {leaf.kind.has_memory for leaf in argument.leaves if leaf.kind is not LeafKind.INERT}
+    if has_memory == {True}:
+        return Duplicated(None, None)
+    return MixedDuplicated(None, None) if True in has_memory else Active(None)
+
+
+def _compiled(derivative: Any, task: Task, kinds: tuple[Any, ...], returned: Any) -> tuple[str, Any, tuple[Any, ...]]:
+    targets = tuple(_destination(kinds[position], task.role_of(position)) for position in task.destinations)
+    seeds = (abi.owned_type(returned),) if task.seed is Seed.GIVEN else ()
+    return derivative.kind, derivative, (*_leading(derivative, targets), *seeds, *kinds)
+
+
+def _leading(derivative: Any, targets: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The parameters in front of the function's own: ``out`` is one for a single argument, else a tuple."""
+    if derivative.kind == "value_and_grad_into":
+        return targets if derivative.task.single else (types.BaseTuple.from_types(targets),)
+    return targets
+
+
+def _destination(kind: Any, role: Role) -> Any:
+    """The type of the memory for the derivative by an argument; of a number an array of one."""
+    return types.Array(kind, 1, "C") if role is Role.INTO and isinstance(kind, types.Float) else kind
+
+
+def _vjp(primal: Any, kinds: tuple[Any, ...], options: Options) -> Subject:
+    task = task_for(primal, kinds, options)
+    returned = program_of(primal, kinds).signature.return_type
+    forward = forward_of(primal, options)
+
+    def compiled() -> list[tuple[str, Any, tuple[Any, ...]]]:
+        forward.compile(kinds)
+        result = forward.overloads[kinds].signature.return_type
+        given = (STATE_TYPE, result.types[3], abi.owned_type(returned))
+        return [("vjp", forward, kinds), ("pullback", forward.pullbacks[forward.numbers[kinds]], given)]
+
+    return Subject(primal, kinds, task, True, compiled)

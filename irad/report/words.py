@@ -1,0 +1,93 @@
+"""Instructions and messages of the engine in words that a Python programmer knows."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from irad.ir.instructions import (
+    Alloca,
+    Binary,
+    CallSite,
+    Cast,
+    CondBr,
+    FCmp,
+    GetElementPtr,
+    ICmp,
+    Instruction,
+    Load,
+    Phi,
+    Ret,
+    Select,
+    Store,
+    Unary,
+)
+from irad.ir.module import Function
+from irad.ir.values import Parameter, Value
+from irad.passes.callees import resolve
+from irad.passes.unit import Unit
+from irad.report.names import Namer, python_name
+from irad.ruleset.interface import Elementwise
+
+_OPERATIONS: Final = {
+    "fadd": "sum", "fsub": "difference", "fmul": "product", "fdiv": "quotient", "frem": "remainder",
+    "add": "integer sum", "sub": "integer difference", "mul": "integer product", "fneg": "negation",
+}  # fmt: skip
+_PARAMETER: Final = re.compile(r"(?<![%\w.])arg\.([A-Za-z_]\w*)(?:\.\d+)*")
+
+
+def plain(text: str) -> str:
+    """An explanation with the Python names of arguments: `argument arg.x.4` is `argument x`."""
+    return _PARAMETER.sub(lambda match: match[1], text).replace("argument retptr", "the memory of the result")
+
+
+def describe(value: Value, unit: Unit, namer: Namer) -> str:
+    """What a value is, in a few words."""
+    match value:
+        case Parameter():
+            return f"argument {python_name(value.name or '?')}"
+        case Load():
+            return f"load from {_objects(value.operands[0], unit)}"
+        case Store():
+            return f"store to {_objects(value.operands[1], unit)}"
+        case CallSite():
+            return f"call of {callee_name(value, unit, namer)}"
+        case Phi():
+            loop = unit.loops.loop_of(value.block) if value.block is not None else None
+            carried = loop is not None and loop.header is value.block
+            return "carried from one iteration to the next" if carried else "one value or another, by the way taken"
+        case GetElementPtr():
+            return "address of an element"
+        case Binary() | Unary():
+            return _OPERATIONS.get(str(value.opcode), str(value.opcode))
+        case ICmp() | FCmp():
+            return "comparison"
+        case Select():
+            return "choice by a condition"
+        case Cast():
+            return f"conversion ({value.opcode})"
+        case Alloca():
+            return "local variable in memory"
+        case CondBr() | Ret():
+            return "branch" if isinstance(value, CondBr) else "return"
+        case Instruction():
+            return type(value).__name__.lower()
+        case _:
+            return "value"
+
+
+def callee_name(call: CallSite, unit: Unit, namer: Namer) -> str:
+    """What a call calls."""
+    callee = resolve(call, unit.registry)
+    if isinstance(callee, Elementwise):
+        return callee.name
+    target = call.callee
+    if isinstance(target, Function) and target.name is not None:
+        return namer.name(target.name)
+    return "what a pointer leads to"
+
+
+def _objects(pointer: Value, unit: Unit) -> str:
+    objects = unit.points_to.of(pointer)
+    names = [plain(str(item)) for item in objects[:3]]
+    return ", ".join(names) + (", …" if len(objects) > 3 else "") if names else "no known memory"
