@@ -1,8 +1,8 @@
 """Which Python variables are active on which line.
 
 Numba keeps each variable in memory of its own before LLVM optimises; so the raw text tells which value is stored to
-which variable. Values keep their names through LLVM's pipelines, and the activity analysis speaks of those that are left.
-A variable of which no value is left, an array for one, is as active as what its line makes.
+which variable. Values keep their names through LLVM's pipelines, and the activity analysis speaks of those
+that are left. A variable of which no value is left, an array for one, is as active as what its line makes.
 """
 
 from __future__ import annotations
