@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         UnsupportedProgram,
     )
     from irad.options import Options
+    from irad.report import Inspection, inspect
 
 __version__ = "0.1.0"
 
@@ -52,6 +53,7 @@ __all__ = [
     "Const",
     "Duplicated",
     "DuplicatedNoNeed",
+    "Inspection",
     "InternalError",
     "IradError",
     "MixedDuplicated",
@@ -69,6 +71,7 @@ __all__ = [
     "autodiff",
     "check",
     "grad",
+    "inspect",
     "jit",
     "rules",
     "testing",
@@ -83,6 +86,8 @@ _PACKAGES = ("rules", "testing")
 def _home(name: str) -> str:
     if name == "Options":
         return "irad.options"
+    if name in ("Inspection", "inspect"):
+        return "irad.report.inspection"
     return "irad.errors" if name.endswith(("Error", "Program")) else "irad.api"
 
 

@@ -14,6 +14,7 @@ from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
     "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
+    "inspect": ("irad.cli.inspect", "Show what irad makes of a function, stage by stage, and why."),
     "doctor": ("irad.cli.doctor", "Show the versions and settings that matter, for a bug report."),
 }
 

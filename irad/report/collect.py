@@ -8,7 +8,6 @@ Method  derive once more, with an observer; read the analyses, the plan and the 
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
@@ -28,7 +27,7 @@ from irad.report.functions import PairReader
 from irad.report.lines import line_facts
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.machine import assembly_stage, compile_code, optimized_stage
-from irad.report.model import FunctionReport, LineFacts, Report, Stage, StageText, TextLine
+from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
 from irad.report.names import Namer
 from irad.report.source import UserSource, is_library
 from irad.report.stages import facts_stage, python_stage
@@ -47,72 +46,77 @@ def collect(subject: Subject, stages: Collection[Stage] = ALL) -> Report:
 
     Args:
         subject: from `irad.report.subject.subject_of`.
-        stages: whose text is wanted. If all of them come before the analyses, the function is not differentiated, and
-            the report has no functions and no facts on its lines.
+        stages: whose text is wanted. If there are some and all come before the analyses, the function is not
+            differentiated, and the report has no functions and no facts on its lines.
 
     Raises:
         UnsupportedError: a stage that there is not.
         IradError: the function cannot be differentiated.
     """
-    if Stage.PTX in stages:
-        raise UnsupportedError(
-            "there is no PTX: irad has no CUDA target yet, only functions for the CPU are differentiated",
-            "ask for the stage asm",
-        )
-    return _Collector(subject).report(stages)
+    return Collector(subject).report(stages)
 
 
-@dataclass(frozen=True)
-class _Collector:
+@dataclass
+class Collector:
+    """Makes reports of one subject; what takes long is done once, when it is first needed."""
+
     subject: Subject
-    observed: _Observed = field(default_factory=lambda: _Observed())
 
     def report(self, stages: Collection[Stage]) -> Report:
+        """A report with the text of some stages; see `collect`."""
+        if Stage.PTX in stages:
+            raise _no_ptx()
         dispatcher = self.subject.primal
-        is_early = not set(stages) - EARLY
-        if not is_early:
-            self.derive()
+        is_early = bool(stages) and not set(stages) - EARLY
+        observed = _Observed() if is_early else self.observed
         place = location_of(dispatcher.py_func)
         return Report(
             function=dispatcher.py_func.__qualname__,
             place=place,
             signature=f"{self.subject.signature} -> {self.program.signature.return_type}",
             options=str(self.subject.task.options),
-            functions=self.observed.functions,
-            lines=self.lines(is_early),
+            functions=observed.functions,
+            lines=line_facts(self.source, observed.functions, observed.variables),
             stages={stage: self.stage(stage, is_early) for stage in Stage if stage in stages},
         )
 
     @cached_property
     def program(self) -> Program:
+        """The program that irad reads."""
         return program_of(self.subject.primal, self.subject.argument_types)
 
     @cached_property
     def typed(self) -> tuple[TypedFunction, ...]:
+        """Numba's typed IR of the user's functions."""
         found = typed_functions(self.subject.primal, self.subject.argument_types, lambda file: not is_library(file))
         return tuple(found)
 
     @cached_property
     def raw(self) -> str:
+        """What Numba lowers, before any optimisation."""
         return raw_text(self.subject.primal, self.subject.argument_types)
 
     @cached_property
     def source(self) -> UserSource:
+        """The user's lines."""
         functions = (function for function, _ in self.program.python_functions.values())
         return UserSource.of(self.subject.primal.py_func, functions)
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
+        """What LLVM made of the derivative."""
         return compile_code(self.subject.compiled())
 
-    def derive(self) -> None:
-        """Runs the engine, and reads what it found."""
+    @cached_property
+    def observed(self) -> _Observed:
+        """What the engine finds."""
+        found = _Observed()
 
         def observe(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
             if stage == "prepared":
-                self.observed.primals = [f for f in module.functions.values() if not f.is_declaration]
+                found.primals = [f for f in module.functions.values() if not f.is_declaration]
             elif stage == "generated":
-                self.observed.read(module, pairs, self.program, self.source, Versions.of_raw_text(self.raw), self.typed)
+                found.read(module, pairs, self.program, self.source, Versions.of_raw_text(self.raw), self.typed)
 
         observe_derivation(
             self.subject.primal,
@@ -121,12 +125,10 @@ class _Collector:
             observe,
             arguments_may_change=self.subject.arguments_may_change,
         )
-
-    def lines(self, is_early: bool) -> tuple[LineFacts, ...]:
-        variables = [] if is_early else self.observed.variables
-        return line_facts(self.source, self.observed.functions, variables)
+        return found
 
     def stage(self, stage: Stage, is_early: bool) -> StageText:
+        """The text of one stage."""
         match stage:
             case Stage.PYTHON:
                 return python_stage(self.source)
@@ -135,7 +137,7 @@ class _Collector:
             case Stage.LLVM:
                 return StageText(stage, "llvm", lines_of_text(self.raw, self.source, Namer.of_text(self.raw)))
             case Stage.PREPARED:
-                return StageText(stage, "llvm", self.prepared() if is_early else self.observed.prepared)
+                return StageText(stage, "llvm", self.prepared if is_early else self.observed.prepared)
             case Stage.ADJOINT:
                 return StageText(stage, "llvm", self.observed.adjoint)
             case Stage.OPTIMIZED:
@@ -145,6 +147,7 @@ class _Collector:
             case _:
                 return facts_stage(stage, self.observed.functions, self.source)
 
+    @cached_property
     def prepared(self) -> tuple[TextLine, ...]:
         """The program as the analyses find it, of a function that is not differentiated."""
         module = prepare_program(self.program.text, canonical_loops)
@@ -175,7 +178,7 @@ class _Observed:
         info = DebugInfo(module)
         namer = Namer(str(name) for name in module.functions)
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        readers = [PairReader(made, info, source, namer, program.ruled, places) for made in pairs]
+        readers = [PairReader(made, info, source, namer, program.ruled, places, versions) for made in pairs]
         self.functions = tuple(reader.report(pairs) for reader in readers)
         active = find_active(pairs, versions, info)
 
@@ -197,6 +200,13 @@ def _definition(function: Any, source: UserSource) -> SourceLocation | None:
     return None if is_library(place.file) else SourceLocation(place.file, line, place.function)
 
 
+def _no_ptx() -> UnsupportedError:
+    return UnsupportedError(
+        "there is no PTX: irad has no CUDA target yet, only functions for the CPU are differentiated",
+        "ask for the stage asm",
+    )
+
+
 def _numba_ir(functions: Iterable[TypedFunction], source: UserSource) -> Iterable[TextLine]:
     for each in functions:
         here = source.is_here(location_of(each.function))
@@ -204,8 +214,3 @@ def _numba_ir(functions: Iterable[TypedFunction], source: UserSource) -> Iterabl
         for line in each.ir.lines:
             yield TextLine(line.text, source.definition(line.line) if here else None)
         yield TextLine("")
-
-
-def only(report: Report, stages: Collection[Stage]) -> Report:
-    """The same report with some of its stages."""
-    return dataclasses.replace(report, stages={s: text for s, text in report.stages.items() if s in stages})

@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from irad.errors import SourceLocation
 from irad.frontend.custom.outline import Outlined
 from irad.ir.debug_info import DebugInfo
-from irad.ir.instructions import CallSite, Instruction, Load
+from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.loops import Loop
 from irad.ir.printer import print_lines
 from irad.ir.types import VOID, PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.derivative import GeneratedPair
+from irad.passes.objects import MemoryObject
 from irad.passes.request import ParameterKind
 from irad.report import words
 from irad.report.model import FunctionReport, Storage, TapeEntry, ValueFacts
 from irad.report.names import Namer, python_name
 from irad.report.rule_origin import rule_of
 from irad.report.source import UserSource, users_place
+from irad.report.variables import Versions, versions_of
 
 
 @dataclass(eq=False)
@@ -29,6 +31,8 @@ class PairReader:
     Attributes:
         definitions: where the functions of the program are defined, by symbol.
         names: spelling of the primal's values.
+        versions: the Python variables behind values.
+        allocations: how the engine names memory that a call allocates, and how to say it.
         primals: value of the forward sweep → the primal's value, and whether it is that one's shadow.
     """
 
@@ -38,14 +42,26 @@ class PairReader:
     namer: Namer
     ruled: tuple[Outlined, ...]
     definitions: Mapping[str, SourceLocation | None]
+    versions: Versions
     names: Mapping[Value, str] = field(init=False)
     primals: dict[Value, tuple[Value, bool]] = field(init=False)
+    allocations: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.names = print_lines(self.made.unit.function)[1]
         forward = self.made.forward
         self.primals = {copy: (primal, False) for primal, copy in forward.values.items()}
         self.primals |= {shadow: (primal, True) for primal, shadow in forward.shadows.items()}
+        made = [item for item in self.made.unit.points_to.objects if isinstance(item.value, Instruction)]
+        named = {str(item): self._memory_in_words(item) for item in made}
+        self.allocations = dict(sorted(named.items(), key=lambda pair: -len(pair[0])))  # longest first: `.7` and `.7.i`
+
+    def _memory_in_words(self, item: MemoryObject) -> str:
+        place = self.place_of(item.value) if item.value is not None else None
+        where = f" of line {place.line}" if place is not None else ""
+        return {"allocation": f"memory{where}", "header": f"the record of memory{where}"}.get(
+            item.kind.value, f"a local variable{where}"
+        )
 
     def report(self, pairs: Iterable[GeneratedPair]) -> FunctionReport:
         """Everything about the function; ``pairs`` are all of the program, in the order of the report."""
@@ -106,45 +122,66 @@ class PairReader:
         for param in function.params:
             yield self.facts(param)
         for inst in function.instructions():
-            if inst.type is not VOID or isinstance(inst, CallSite):
+            if inst.type is not VOID or isinstance(inst, CallSite | Store):
                 yield self.facts(inst)
 
     def facts(self, value: Value) -> ValueFacts:
         """What is known of one value."""
         unit = self.made.unit
+        about = value.operands[0] if isinstance(value, Store) else value
         rule = rule_of(value, unit.registry, self.ruled) if isinstance(value, CallSite) else None
         return ValueFacts(
             name=self.names.get(value, "") if value.type is not VOID else "",
             type=str(value.type),
-            operation=words.describe(value, unit, self.namer),
+            operation=self.plain(words.describe(value, unit, self.namer)),
             places=tuple(self.info.inline_chain(value)) if isinstance(value, Instruction) else (),
-            is_active=unit.activity.is_active(value),
-            activity=words.plain(unit.activity.explain(value)),
+            is_active=unit.activity.is_active(about),
+            activity=self.plain(unit.activity.explain(about)),
             memory=tuple(self.memory(value)),
             plan=self.plan(value),
             is_saved=any(self.primals.get(slot.value, (None,))[0] is value for slot in self.made.tape.slots),
             rule=rule.name if rule is not None else None,
             rule_origin=rule.place if rule is not None else None,
+            operands=tuple(self.operands(value)),
+            variables=self.variables(value),
         )
+
+    def operands(self, value: Value) -> Iterator[str]:
+        """The names of what a value is computed from."""
+        if isinstance(value, Instruction):
+            for operand in dict.fromkeys(value.operands):
+                if isinstance(operand, Instruction | Parameter):
+                    yield self.names[operand]
+
+    def variables(self, value: Value) -> tuple[str, ...]:
+        """The Python variables that a value is stored to, without the numbers of their versions."""
+        found = versions_of(value, str(self.made.unit.function.name), self.versions, self.info)
+        return tuple(dict.fromkeys(version.partition(".")[0] for _, version in found))
+
+    def plain(self, text: str) -> str:
+        """An explanation in a user's words."""
+        for spelled, shown in self.allocations.items():
+            text = text.replace(spelled, shown)
+        return words.plain(text)
 
     def memory(self, value: Value) -> Iterator[str]:
         """What a pointer may point to and what is there; of a load, whether that stays."""
         unit = self.made.unit
         if isinstance(value.type, PointerType):
-            yield words.plain(unit.points_to.explain(value))
-            yield f"holds {words.plain(unit.memory_types.explain(value))}"
+            yield self.plain(unit.points_to.explain(value))
+            yield f"holds {self.plain(unit.memory_types.explain(value))}"
         if isinstance(value, Load):
-            yield f"its memory: {words.plain(unit.effects.explain(value.operands[0], value))}"
+            yield f"its memory: {self.plain(unit.effects.explain(value.operands[0], value))}"
 
     def plan(self, value: Value) -> str:
         """What the plan says of a value, and of its shadow if that is needed, too."""
         forward, plan = self.made.forward, self.made.plan
         if value.type is VOID:
             return ""
-        told = words.plain(plan.explain(forward.value(value)))
+        told = self.plain(plan.explain(forward.value(value)))
         shadow = forward.shadows.get(value)
         if shadow is not None and shadow in plan.reasons:
-            told += f"; its shadow: {words.plain(plan.explain(shadow))}"
+            told += f"; its shadow: {self.plain(plan.explain(shadow))}"
         return told
 
     # -------------------------------------------------------------------------------------------- tape
@@ -175,7 +212,7 @@ class PairReader:
         """Why a value is saved."""
         plan = self.made.plan
         if value in plan.reasons:
-            return words.plain(plan.explain(value))
+            return self.plain(plan.explain(value))
         return "saved: the tape of a loop, or how often it runs, is found by it"
 
     def loop_line(self, loop: Loop) -> int:

@@ -70,10 +70,10 @@ class StageText:
 
 @dataclass(frozen=True, slots=True)
 class ValueFacts:
-    """One value of a function of the prepared program, and what was decided about it.
+    """One value of a function of the prepared program, and what was decided about it. Stores and calls count as values.
 
     Attributes:
-        name: with its ``%``.
+        name: with its ``%``; empty for what has no value, a store for one.
         type: LLVM's type, as text.
         operation: the instruction in words of the source where there are some: "load of x[i]", "call of exp".
         places: where in the source, innermost first.
@@ -84,6 +84,8 @@ class ValueFacts:
         is_saved: whether it is on the tape.
         rule: symbol or name of the rule that differentiates it, for calls.
         rule_origin: where that rule is written.
+        operands: names of the values it is computed from, in this function.
+        variables: the Python variables that it is a value of.
     """
 
     name: str
@@ -97,6 +99,8 @@ class ValueFacts:
     is_saved: bool = False
     rule: str | None = None
     rule_origin: SourceLocation | None = None
+    operands: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

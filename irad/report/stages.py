@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from irad.report.model import FunctionReport, LineFacts, Stage, StageText, Storage, TapeEntry, TextLine, ValueFacts
+from irad.report.model import FunctionReport, Stage, StageText, Storage, TapeEntry, TextLine, ValueFacts
 from irad.report.source import UserSource
 
 
@@ -75,18 +75,3 @@ def _entry(entry: TapeEntry, source: UserSource) -> TextLine:
         entry.place.line if here and entry.place is not None else None,
         entry.value,
     )
-
-
-def numbered(lines: Iterable[LineFacts]) -> Iterator[str]:
-    """The source with what each line does, for a terminal."""
-    for line in lines:
-        notes = []
-        if line.active:
-            notes.append("active " + ", ".join(line.active))
-        if line.saved_per_iteration:
-            notes.append(f"saves {line.saved_per_iteration} bytes per iteration")
-        if line.saved_per_call:
-            notes.append(f"saves {line.saved_per_call} bytes")
-        if line.rules:
-            notes.append("rule " + ", ".join(line.rules))
-        yield f"{line.line:5}  {line.text}" + (f"    # {'; '.join(notes)}" if notes else "")

@@ -1,8 +1,8 @@
 """Which Python variables are active on which line.
 
 Numba keeps each variable in memory of its own before LLVM optimises; so the raw text tells which value is stored to
-which variable. Values keep their names through LLVM's pipelines, and the activity analysis speaks of those
-that are left. A variable of which no value is left, an array for one, is as active as what its line makes.
+which variable. Values keep their names through LLVM's pipelines, and the activity analysis speaks of those that are
+left. A variable of which no value is left, an array for one, is as active as what its line makes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def find_active(pairs: Iterable[GeneratedPair], versions: Versions, info: DebugI
             if not (is_differentiable(value.type) or isinstance(value.type, PointerType)):
                 continue
             is_active = unit.activity.is_active(value)
-            for key in _versions_of(value, str(unit.function.name), versions, info):
+            for key in versions_of(value, str(unit.function.name), versions, info):
                 known.add(key)
                 if is_active:
                     active.add(key)
@@ -99,7 +99,7 @@ def find_active(pairs: Iterable[GeneratedPair], versions: Versions, info: DebugI
     return ActiveVariables(frozenset(active), frozenset(known), frozenset(lines))
 
 
-def _versions_of(value: Value, function: str, versions: Versions, info: DebugInfo) -> Iterator[tuple[str, str]]:
+def versions_of(value: Value, function: str, versions: Versions, info: DebugInfo) -> Iterator[tuple[str, str]]:
     """The variables that a value is, as (symbol, version)."""
     if value.name is None:
         return

@@ -42,7 +42,7 @@ def plain(text: str) -> str:
 
 
 def describe(value: Value, unit: Unit, namer: Namer) -> str:
-    """What a value is, in a few words."""
+    """What a value is, in a few words; the engine's names of memory stay in."""
     match value:
         case Parameter():
             return f"argument {python_name(value.name or '?')}"
@@ -89,5 +89,5 @@ def callee_name(call: CallSite, unit: Unit, namer: Namer) -> str:
 
 def _objects(pointer: Value, unit: Unit) -> str:
     objects = unit.points_to.of(pointer)
-    names = [plain(str(item)) for item in objects[:3]]
+    names = [str(item) for item in objects[:3]]
     return ", ".join(names) + (", …" if len(objects) > 3 else "") if names else "no known memory"

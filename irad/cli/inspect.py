@@ -1,0 +1,145 @@
+"""`irad inspect`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from irad.cli.output import gutter, highlight, show, working
+from irad.options import Options
+from irad.report.model import Stage
+
+if TYPE_CHECKING:
+    from irad.report.collect import Collector
+
+_STAGES = click.Choice([stage.value for stage in Stage])
+_EXAMPLES = """\b
+Examples:
+  irad inspect model.py:loss --args 'np.ones(10), 2.0'
+  irad inspect package.model:loss --sig 'float64[::1], float64' --stage plan --stage adjoint
+  irad inspect model.py:loss --sig 'float64[::1], float64' --explain 13
+  irad inspect model.py:loss --sig 'float64[::1], float64' --explain %.190 --explain tape
+  irad inspect model.py:loss --sig 'float64[::1], float64' --diff adjoint optimized -o changes.diff
+  irad inspect model.py:loss --args 'np.ones(10), 2.0' --json -o report.json
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
+@click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: only their types matter.")
+@click.option("--sig", "signature", metavar="TYPES", help="Numba types of the arguments: 'float64[::1], float64'.")
+@click.option("--stage", "stages", type=_STAGES, multiple=True, help="What to show; may be given several times.")
+@click.option("--diff", "pair", type=_STAGES, nargs=2, default=None, metavar="A B", help="What B changes in A.")
+@click.option("--explain", "questions", metavar="LINE|VALUE|VARIABLE|tape", multiple=True, help="Say why.")
+@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate by: 'x,w'. All that hold floats by default.")
+@click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
+@click.option("--plan", type=click.Choice(["default", "save_all"]), help="How it is decided what is saved.")
+@click.option("--strict/--no-strict", default=None, help="Keep the order of all sums.")
+@click.option("--noise/--no-noise", help="Show metadata, reference counts, wrappers and mangled names, too.")
+@click.option("--json", "as_json", is_flag=True, help="Write all facts, and the stages asked for, as JSON.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
+@click.option("--color/--no-color", default=None, help="Colours; by default on a terminal.")
+@click.option("--pager/--no-pager", default=True, show_default=True, help="Page what is longer than the terminal.")
+def inspect(
+    target: str,
+    expression: str | None,
+    signature: str | None,
+    stages: tuple[str, ...],
+    pair: tuple[str, str] | None,
+    questions: tuple[str, ...],
+    wrt: str | None,
+    argnums: str | None,
+    plan: str | None,
+    strict: bool | None,
+    noise: bool,
+    as_json: bool,
+    output: Path | None,
+    color: bool | None,
+    pager: bool,
+) -> None:
+    """Show what irad makes of a function, stage by stage, and why.
+
+    The function is compiled and differentiated, not run. Without --stage, --diff, --explain and --json an overview is
+    shown: the source with what is active and saved on each line, and the tape.
+    """
+    if pair and (stages or questions or as_json):
+        raise click.UsageError("--diff goes with neither --stage nor --explain nor --json")
+    with working("compiling"):
+        collector = _collector(target, expression, signature, (wrt, argnums), _options(plan, strict))
+        lines = _lines(collector, tuple(map(Stage, stages)), pair, questions, noise, as_json)
+    show(lines, file=output, color=color, pager=pager)
+
+
+def _options(plan: str | None, strict: bool | None) -> Options:
+    chosen = Options.from_environment()
+    return Options(
+        plan="save_all" if (plan or chosen.plan) == "save_all" else "default",
+        strict=chosen.strict if strict is None else strict,
+        verify=chosen.verify,
+    )
+
+
+def _collector(
+    target: str,
+    expression: str | None,
+    signature: str | None,
+    positions: tuple[str | None, str | None],
+    options: Options,
+) -> Collector:
+    from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
+    from irad.frontend.dispatcher import DerivativeDispatcher
+    from irad.report.collect import Collector
+    from irad.report.subject import subject_of
+
+    function, module = load_function(target)
+    args = arguments_of(function, module, expression, signature)
+    if isinstance(function, DerivativeDispatcher):
+        return Collector(subject_of(function, args))
+    return Collector(subject_of(function, args, positions_of(function, *positions), options))
+
+
+def _lines(
+    collector: Collector,
+    stages: tuple[Stage, ...],
+    pair: tuple[str, str] | None,
+    questions: Sequence[str],
+    noise: bool,
+    as_json: bool,
+) -> list[Text]:
+    from irad.report import text
+    from irad.report.as_json import to_json
+    from irad.report.explain import explain
+
+    if pair:
+        before, after = map(Stage, pair)
+        found = collector.report((before, after)).stages
+        return highlight(text.difference(found[before], found[after], noise=noise), "diff")
+    report = collector.report(() if questions and not stages else stages)
+    if as_json:
+        answers = {question: explain(_with_facts(collector, report), question) for question in questions}
+        more = {"explanations": answers} if questions else {}
+        return highlight(to_json(report, **more).split("\n"), "json")
+    lines: list[Text] = []
+    for stage, found_text in report.stages.items():
+        lines += _heading(stage.value, len(report.stages) + len(questions))
+        shown = text.shown_lines(found_text, noise=noise)
+        lines += gutter((line.line for line in shown), highlight((line.text for line in shown), found_text.language))
+    for question in questions:
+        lines += _heading(f"why: {question}", len(report.stages) + len(questions))
+        lines += [Text(line) for line in explain(_with_facts(collector, report), question).split("\n")]
+    if not stages and not questions:
+        lines += [Text(line) for line in text.overview(report).rstrip("\n").split("\n")]
+    return lines
+
+
+def _with_facts(collector: Collector, report: Any) -> Any:
+    """The report itself, unless only stages were asked for that need no derivative."""
+    return report if report.functions else collector.report(())
+
+
+def _heading(title: str, parts: int) -> list[Text]:
+    return [Text(f"──── {title}", "bold")] if parts > 1 else []

@@ -1,0 +1,76 @@
+"""How text gets to the user: colours and a pager on a terminal, plain into files and pipes."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.text import Text
+
+_THEME = "ansi_dark"
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """A spinner on the terminal while something takes its time; nothing where the output is not a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(message, spinner="dots"):
+        yield
+
+
+def highlight(lines: Iterable[str], language: str) -> list[Text]:
+    """Lines with the colours of a language; ``text`` has none."""
+    texts = list(lines)
+    if language == "text":
+        return [Text(line) for line in texts]
+    coloured = Syntax("", language, theme=_THEME, background_color="default").highlight("\n".join(texts))
+    split = list(coloured.split("\n", allow_blank=True))
+    return split[: len(texts)]
+
+
+def gutter(numbers: Iterable[int | None], lines: Iterable[Text]) -> list[Text]:
+    """Lines with the number of the source line in front of each."""
+    return [
+        Text.assemble((f"{'' if number is None else number:>5} ", "dim"), ("│ ", "dim"), line)
+        for number, line in zip(numbers, lines, strict=True)
+    ]
+
+
+def show(lines: Iterable[Text], *, file: Path | None, color: bool | None, pager: bool) -> None:
+    """Writes lines to a file, or to the terminal, in a pager where they are more than fit.
+
+    Args:
+        lines: what to write.
+        file: where to; None for standard output.
+        color: whether with colours; None: on a terminal.
+        pager: whether a pager may be used.
+    """
+    texts = list(lines)
+    if file is not None:
+        file.write_text("".join(f"{line.plain}\n" for line in texts), encoding="utf-8")
+        return
+    is_terminal = sys.stdout.isatty()
+    coloured = (is_terminal and not Console().no_color) if color is None else color
+    rendered = _rendered(texts) if coloured else "".join(f"{line.plain}\n" for line in texts)
+    if pager and is_terminal and len(texts) >= shutil.get_terminal_size().lines:
+        click.echo_via_pager(rendered, color=coloured)
+    else:
+        click.echo(rendered, nl=False, color=coloured)
+
+
+def _rendered(lines: Iterable[Text]) -> str:
+    buffer = io.StringIO()
+    console = Console(file=buffer, force_terminal=True, color_system="standard", width=10_000, legacy_windows=False)
+    for line in lines:
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    return buffer.getvalue()

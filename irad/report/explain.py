@@ -1,0 +1,222 @@
+"""Answers to "why?": of a line of the source, of a value of the program, of a Python variable, of the tape.
+
+Input   a `Report`, a question: a line (`13`), a value (`%.190`), a variable (`total`), or `tape`.
+Output  lines of text: why active, which rule, what memory, why saved and not recomputed, with the costs that decided.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from irad.errors import SignatureError, SourceLocation
+from irad.report.model import FunctionReport, LineFacts, Report, Storage, TapeEntry, ValueFacts
+
+_LONGEST_CHAIN = 8
+
+
+def explain(report: Report, question: str) -> str:
+    """What the report knows of something.
+
+    Raises:
+        SignatureError: there is no such line, value or variable.
+    """
+    asked = question.strip()
+    if asked == "tape":
+        return "\n".join(_tape(report))
+    line = re.fullmatch(r"(?:(.*):)?(\d+)", asked)
+    if line is not None and (line[1] is None or Path(line[1]).name == Path(report.place.file).name):
+        return "\n".join(_line(report, int(line[2])))
+    values = [(f, v) for f in report.functions for v in f.values if v.name and v.name.lstrip("%") == asked.lstrip("%")]
+    if values:
+        return "\n\n".join("\n".join(_value(report, function, value)) for function, value in values)
+    named = [(f, v) for f in report.functions for v in f.values if asked in v.variables]
+    if named or any(asked in (*line.active, *line.constant) for line in report.lines):
+        return "\n".join(_variable(report, asked, named))
+    raise SignatureError(
+        f"{question!r} is no line, value or variable of {report.function}",
+        "ask for (a) a line of the function, as 13, (b) a value of the stage prepared, as %.190, "
+        "(c) a Python variable or (d) tape",
+        location=report.place,
+    )
+
+
+def _line(report: Report, number: int) -> Iterator[str]:
+    facts = next((line for line in report.lines if line.line == number), None)
+    if facts is None:
+        lines = [line.line for line in report.lines]
+        raise SignatureError(
+            f"line {number} is not in {report.function}",
+            f"ask for a line from {lines[0]} to {lines[-1]} of {report.place.file}",
+            location=report.place,
+        )
+    yield f"{Path(report.place.file).name}:{number}  {facts.text.strip()}"
+    yield f"  active: {', '.join(facts.active) or 'nothing'}; constant: {', '.join(facts.constant) or 'nothing'}"
+    yield from _saved_by(report, facts)
+    for function in report.functions:
+        here = [value for value in function.values if _line_of(report, value) == number]
+        shown = [value for value in here if value.is_active or value.is_saved or value.rule is not None]
+        if shown:
+            yield f"  in {function.name}, {function.variant}:"
+        for value in shown:
+            yield from (f"    {text}" for text in _value(report, function, value, short=True))
+        if len(shown) < len(here):
+            yield f"    and {len(here) - len(shown)} constant values of which nothing is saved"
+
+
+def _saved_by(report: Report, facts: LineFacts) -> Iterator[str]:
+    heaviest = _heaviest(report)
+    if facts.saved_per_iteration or facts.saved_per_call:
+        iteration = sum(line.saved_per_iteration for line in report.lines)
+        call = sum(line.saved_per_call for line in report.lines)
+        yield (
+            f"  saves {facts.saved_per_iteration} of {iteration} bytes per iteration of loops, "
+            f"{facts.saved_per_call} of {call} bytes per call"
+        )
+    else:
+        yield "  saves nothing"
+    for line in heaviest:
+        if facts not in heaviest:
+            yield f"  most is saved by line {line.line}: {line.text.strip()}"
+
+
+def _heaviest(report: Report) -> list[LineFacts]:
+    """The lines that make the tape large: what loops save grows, what a call saves does not."""
+
+    def weight(line: LineFacts) -> tuple[int, int, int]:
+        return _depth(report, line), line.saved_per_iteration, line.saved_per_call
+
+    lines = [line for line in report.lines if line.saved_per_iteration or line.saved_per_call]
+    most = max(map(weight, lines), default=None)
+    return [line for line in lines if weight(line) == most]
+
+
+def _depth(report: Report, line: LineFacts) -> int:
+    entries = (entry for function in report.functions for entry in function.tape)
+    return max((len(e.loops) for e in entries if e.place is not None and e.place.line == line.line), default=0)
+
+
+def _value(report: Report, function: FunctionReport, value: ValueFacts, *, short: bool = False) -> Iterator[str]:
+    kind = f" {value.type}" if value.name else ""
+    yield f"{value.name or 'store'}:{kind}, {value.operation}{_at(value.places)}"
+    yield f"  {value.activity}"
+    if value.is_active and not short:
+        yield from (f"    {text}" for text in _chain(function, value, _sources, "depends on"))
+        yield from (f"    {text}" for text in _chain(function, value, _users, "reaches"))
+    if value.rule is not None:
+        origin = f", written in {_short(value.rule_origin)}" if value.rule_origin is not None else ""
+        yield f"  rule: {value.rule}{origin}"
+    yield from (f"  {text}" for text in value.memory)
+    if value.plan and not (short and value.plan.startswith("not needed")):
+        yield f"  {value.plan}"
+    if not short:
+        yield from (f"  on the tape: {text}" for text in _entries(function, value))
+
+
+def _at(places: tuple[SourceLocation, ...]) -> str:
+    known = [place for place in places if place.line]
+    if not known:
+        return ""
+    inlined = "".join(f", inlined at {_short(place)}" for place in known[1:])
+    return f" at {_short(known[0])}{inlined}"
+
+
+def _short(place: SourceLocation) -> str:
+    return f"{Path(place.file).name}:{place.line}"
+
+
+def _entries(function: FunctionReport, value: ValueFacts) -> Iterator[str]:
+    for entry in function.tape:
+        if entry.value == value.name:
+            yield _stored(entry)
+
+
+def _stored(entry: TapeEntry) -> str:
+    if entry.storage is Storage.FRAME:
+        return f"{entry.bytes} bytes in the frame, once per call"
+    loops = " in ".join(f"the loop of line {line}" for line in reversed(entry.loops))
+    return f"{entry.bytes} bytes in a {entry.storage.value}, in each iteration of {loops}"
+
+
+def _chain(
+    function: FunctionReport,
+    value: ValueFacts,
+    neighbours: Callable[[FunctionReport, ValueFacts], list[ValueFacts]],
+    verb: str,
+) -> Iterator[str]:
+    """The shortest way through active values to where none is left in the function: a load, a store, an argument."""
+    before: dict[int, ValueFacts] = {}
+    pending, seen = [value], {id(value)}
+    while pending:
+        current = pending.pop(0)
+        following = [v for v in neighbours(function, current) if v.is_active]
+        if not following and current is not value:
+            yield from _told(verb, _path(before, current, value))
+            return
+        for one in following:
+            if id(one) not in seen:
+                seen.add(id(one))
+                before[id(one)] = current
+                pending.append(one)
+
+
+def _path(before: dict[int, ValueFacts], end: ValueFacts, start: ValueFacts) -> list[ValueFacts]:
+    path = [end]
+    while path[-1] is not start:
+        path.append(before[id(path[-1])])
+    return path[-2::-1]
+
+
+def _told(verb: str, path: list[ValueFacts]) -> Iterator[str]:
+    hidden = len(path) - _LONGEST_CHAIN
+    shown = path if hidden <= 0 else [*path[: _LONGEST_CHAIN // 2], *path[-_LONGEST_CHAIN // 2 :]]
+    for number, step in enumerate(shown):
+        if hidden > 0 and number == _LONGEST_CHAIN // 2:
+            yield f"… {hidden} more"
+        name = f"{step.name}, " if step.name else ""
+        yield f"{verb if number == 0 else 'and so ' + verb} {name}{step.operation}{_at(step.places[:1])}"
+
+
+def _sources(function: FunctionReport, value: ValueFacts) -> list[ValueFacts]:
+    if value.operation.startswith("load from"):
+        return []
+    return [other for other in function.values if other.name in value.operands]
+
+
+def _users(function: FunctionReport, value: ValueFacts) -> list[ValueFacts]:
+    return [other for other in function.values if value.name and value.name in other.operands]
+
+
+def _variable(report: Report, name: str, values: list[tuple[FunctionReport, ValueFacts]]) -> Iterator[str]:
+    active = [line.line for line in report.lines if name in line.active]
+    constant = [line.line for line in report.lines if name in line.constant]
+    yield f"{name}: a variable of {report.function}"
+    if active:
+        yield f"  active on line {_numbers(active)}"
+    if constant:
+        yield f"  constant on line {_numbers(constant)}"
+    for function, value in values:
+        yield from (f"  {text}" for text in _value(report, function, value))
+
+
+def _numbers(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _tape(report: Report) -> Iterator[str]:
+    heaviest = _heaviest(report)
+    for line in heaviest:
+        yield f"line {line.line} makes the tape large: {line.text.strip()}"
+    if not heaviest:
+        yield f"{report.function} saves nothing"
+    for function in report.functions:
+        yield f"  {function.name}, {function.variant}"
+        for entry in function.tape:
+            place = f" of line {entry.place.line}" if entry.place is not None else ""
+            yield f"    {entry.value}{place}: {_stored(entry)}"
+            yield f"        {entry.why}"
+
+
+def _line_of(report: Report, value: ValueFacts) -> int | None:
+    return next((p.line for p in value.places if p.line and p.file == report.place.file), None)

@@ -1,0 +1,119 @@
+"""`irad.inspect`: everything about a derivative as a Python object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.errors import SignatureError
+from irad.options import Options
+from irad.report.as_json import to_json
+from irad.report.collect import Collector
+from irad.report.explain import explain
+from irad.report.model import Report, Stage
+from irad.report.subject import subject_of
+from irad.report.text import difference, overview, stage_text
+
+
+class Inspection:
+    """What becomes of a function on its way to its derivative, and why.
+
+    Each stage is an attribute with its text: ``python``, ``numba_ir``, ``llvm``, ``prepared``, ``types``, ``activity``,
+    ``plan``, ``tape``, ``adjoint``, ``optimized``, ``asm``. Nothing is computed before it is asked for; ``str()`` is an
+    overview.
+    """
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._reports: dict[frozenset[Stage], Report] = {}
+
+    @property
+    def report(self) -> Report:
+        """All facts, without the text of the stages.
+
+        Raises:
+            IradError: the function cannot be differentiated.
+        """
+        return self._report(frozenset())
+
+    def stage(self, name: str, *, noise: bool = False) -> str:
+        """The text of a stage.
+
+        Args:
+            name: as on the command line: "adjoint", "numba-ir", …
+            noise: also show metadata, reference counts, mangled names.
+
+        Raises:
+            SignatureError: there is no such stage.
+            IradError: the function cannot be differentiated; the stages before "types" can be had all the same.
+        """
+        stage = _stage(name)
+        return stage_text(self._report(frozenset({stage})).stages[stage], noise=noise)
+
+    def diff(self, before: str, after: str, *, noise: bool = False) -> str:
+        """A unified diff of two stages."""
+        stages = _stage(before), _stage(after)
+        found = self._report(frozenset(stages)).stages
+        return "\n".join(difference(found[stages[0]], found[stages[1]], noise=noise)) + "\n"
+
+    def explain(self, question: str | int) -> str:
+        """Why: about a line (13), a value ("%.190"), a Python variable ("total") or "tape".
+
+        Raises:
+            SignatureError: there is no such line, value or variable.
+        """
+        return explain(self.report, str(question))
+
+    def json(self, *stages: str) -> str:
+        """The facts, and the text of some stages, as JSON."""
+        return to_json(self._report(frozenset(map(_stage, stages))))
+
+    def __getattr__(self, name: str) -> str:
+        stages = {stage.value.replace("-", "_") for stage in Stage}
+        if name not in stages:
+            raise AttributeError(f"an inspection has no {name!r}; its stages are {', '.join(sorted(stages))}")
+        return self.stage(name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(stage.value.replace("-", "_") for stage in Stage)})
+
+    def __str__(self) -> str:
+        return overview(self.report)
+
+    def __repr__(self) -> str:
+        subject = self._collector.subject
+        return f"<irad.inspect of {subject.primal.py_func.__qualname__}{subject.signature}>"
+
+    def _report(self, stages: frozenset[Stage]) -> Report:
+        found = self._reports.get(stages)
+        if found is None:
+            found = self._reports[stages] = self._collector.report(stages)
+        return found
+
+
+def inspect(
+    f: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] | None = None,
+    options: Options | None = None,
+) -> Inspection:
+    """Looks at what irad makes of a function, and why. Nothing is run.
+
+    Args:
+        f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave.
+        args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
+        argnums: positions to differentiate by; by default all arguments that hold floats.
+        options: how the derivative is made.
+
+    Raises:
+        SignatureError: ``f`` is no function that Numba compiles, or does not take such arguments.
+        BackendError: Numba cannot compile it.
+    """
+    return Inspection(Collector(subject_of(f, args, argnums, options)))
+
+
+def _stage(name: str) -> Stage:
+    try:
+        return Stage(name.replace("_", "-"))
+    except ValueError:
+        raise SignatureError(f"there is no stage {name!r}", f"name one of {', '.join(Stage)}") from None
