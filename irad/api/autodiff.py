@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from irad.api.annotate import ROLES, Active, Annotation, Const, DuplicatedNoNeed, Mode
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.api.inspectable import InspectableDerivative
 from irad.errors import SignatureError
 from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
@@ -97,4 +98,4 @@ def autodiff_of(
     body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
     wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, call)
     rebuild = (autodiff_of, (primal, mode, arguments, seed, options))
-    return DerivativeDispatcher(wrapper, call, primal, "autodiff", rebuild, python_type(task), task)
+    return InspectableDerivative(wrapper, call, primal, "autodiff", rebuild, python_type(task), task)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
+from irad.api.inspectable import InspectableDerivative
 from irad.frontend.annotations import Returns, Role, Task
 from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.lowering import python_type
@@ -119,4 +120,4 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     targets = [] if not has_targets else ["(out,)" if task.single else "out"]
     body = f"irad_call({', '.join(['{arguments}', *targets])})"
     wrapper = make_wrapper(kind, function, leading, body, call)
-    return DerivativeDispatcher(wrapper, call, primal, kind, rebuild, python_type(task), task)
+    return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task)

@@ -1,16 +1,19 @@
-"""`jit`: ``numba.njit`` with the error model that optimises."""
+"""`jit`: ``numba.njit`` with the error model that optimises, and with methods to look at derivatives."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numba
+from numba.core.registry import CPUDispatcher
+
+from irad.api.inspectable import InspectableDispatcher
 
 _njit: Any = numba.njit
 
 
 def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
-    """Compiles a function with Numba in nopython mode.
+    """Compiles a function with Numba in nopython mode. Beside Numba's methods it has those of `Inspectable`.
 
     All options of ``numba.njit`` are passed on. The only difference is the default ``error_model="numpy"``: a division
     by zero gives inf or nan, as in NumPy, and does not raise. The checks of the Python model stop loops from being
@@ -25,4 +28,12 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
     """
     options.setdefault("error_model", "numpy")
     arguments = () if function is None else (function,)
-    return _njit(*arguments, *signature, **options)
+    made = _njit(*arguments, *signature, **options)
+    return _inspectable(made) if isinstance(made, CPUDispatcher) else lambda later: _inspectable(made(later))
+
+
+def _inspectable(dispatcher: Any) -> Any:
+    """The dispatcher that Numba made, with the methods of irad beside its own."""
+    if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
+        dispatcher.__class__ = InspectableDispatcher
+    return dispatcher

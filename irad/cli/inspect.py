@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
 from irad.cli.output import gutter, highlight, show, working
 from irad.options import Options
-from irad.report.model import Stage
+from irad.report.model import Report, Stage
 
 if TYPE_CHECKING:
     from irad.report.collect import Collector
@@ -40,6 +40,7 @@ Examples:
 @click.option("--plan", type=click.Choice(["default", "save_all"]), help="How it is decided what is saved.")
 @click.option("--strict/--no-strict", default=None, help="Keep the order of all sums.")
 @click.option("--noise/--no-noise", help="Show metadata, reference counts, wrappers and mangled names, too.")
+@click.option("--lines/--no-lines", default=True, help="The number of the source line in front of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Write all facts, and the stages asked for, as JSON.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option("--color/--no-color", default=None, help="Colours; by default on a terminal.")
@@ -56,6 +57,7 @@ def inspect(
     plan: str | None,
     strict: bool | None,
     noise: bool,
+    lines: bool,
     as_json: bool,
     output: Path | None,
     color: bool | None,
@@ -70,11 +72,20 @@ def inspect(
         raise click.UsageError("--diff goes with neither --stage nor --explain nor --json")
     with working("compiling"):
         collector = _collector(target, expression, signature, (wrt, argnums), _options(plan, strict))
-        lines = _lines(collector, tuple(map(Stage, stages)), pair, questions, noise, as_json)
-    show(lines, file=output, color=color, pager=pager)
+        wanted = tuple(map(Stage, stages))
+        if pair:
+            found = _difference(collector, Stage(pair[0]), Stage(pair[1]), noise)
+        elif as_json:
+            found = _json(collector, wanted, questions)
+        else:
+            found = _texts(collector, wanted, questions, noise, lines)
+    show(found, file=output, color=color, pager=pager)
 
 
-def _options(plan: str | None, strict: bool | None) -> Options:
+def _options(plan: str | None, strict: bool | None) -> Options | None:
+    """What the command line says of options, over those of the environment; None where it says nothing."""
+    if plan is None and strict is None:
+        return None
     chosen = Options.from_environment()
     return Options(
         plan="save_all" if (plan or chosen.plan) == "save_all" else "default",
@@ -88,7 +99,7 @@ def _collector(
     expression: str | None,
     signature: str | None,
     positions: tuple[str | None, str | None],
-    options: Options,
+    options: Options | None,
 ) -> Collector:
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
     from irad.frontend.dispatcher import DerivativeDispatcher
@@ -97,46 +108,49 @@ def _collector(
 
     function, module = load_function(target)
     args = arguments_of(function, module, expression, signature)
-    if isinstance(function, DerivativeDispatcher):
-        return Collector(subject_of(function, args))
-    return Collector(subject_of(function, args, positions_of(function, *positions), options))
+    primal = function.primal if isinstance(function, DerivativeDispatcher) else function
+    return Collector(subject_of(function, args, positions_of(primal, *positions), options))
 
 
-def _lines(
-    collector: Collector,
-    stages: tuple[Stage, ...],
-    pair: tuple[str, str] | None,
-    questions: Sequence[str],
-    noise: bool,
-    as_json: bool,
-) -> list[Text]:
-    from irad.report import text
+def _difference(collector: Collector, before: Stage, after: Stage, noise: bool) -> list[Text]:
+    from irad.report.text import difference
+
+    found = collector.report((before, after)).stages
+    return highlight(difference(found[before], found[after], noise=noise), "diff")
+
+
+def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:
     from irad.report.as_json import to_json
     from irad.report.explain import explain
 
-    if pair:
-        before, after = map(Stage, pair)
-        found = collector.report((before, after)).stages
-        return highlight(text.difference(found[before], found[after], noise=noise), "diff")
-    report = collector.report(() if questions and not stages else stages)
-    if as_json:
-        answers = {question: explain(_with_facts(collector, report), question) for question in questions}
-        more = {"explanations": answers} if questions else {}
-        return highlight(to_json(report, **more).split("\n"), "json")
-    lines: list[Text] = []
-    for stage, found_text in report.stages.items():
-        lines += _heading(stage.value, len(report.stages) + len(questions))
-        shown = text.shown_lines(found_text, noise=noise)
-        lines += gutter((line.line for line in shown), highlight((line.text for line in shown), found_text.language))
-    for question in questions:
-        lines += _heading(f"why: {question}", len(report.stages) + len(questions))
-        lines += [Text(line) for line in explain(_with_facts(collector, report), question).split("\n")]
+    report = collector.report(stages)
+    answers = {question: explain(_with_facts(collector, report), question) for question in questions}
+    return highlight(to_json(report, **({"explanations": answers} if questions else {})).split("\n"), "json")
+
+
+def _texts(
+    collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str], noise: bool, numbered: bool
+) -> list[Text]:
+    from irad.report.explain import explain
+    from irad.report.text import overview, shown_lines
+
+    report = collector.report(stages)
     if not stages and not questions:
-        lines += [Text(line) for line in text.overview(report).rstrip("\n").split("\n")]
+        return [Text(line) for line in overview(report).rstrip("\n").split("\n")]
+    parts = len(stages) + len(questions)
+    lines: list[Text] = []
+    for stage, found in report.stages.items():
+        shown = shown_lines(found, noise=noise)
+        texts = highlight((line.text for line in shown), found.language)
+        lines += _heading(stage.value, parts)
+        lines += gutter((line.line for line in shown), texts) if numbered else texts
+    for question in questions:
+        lines += _heading(f"why: {question}", parts)
+        lines += [Text(line) for line in explain(_with_facts(collector, report), question).split("\n")]
     return lines
 
 
-def _with_facts(collector: Collector, report: Any) -> Any:
+def _with_facts(collector: Collector, report: Report) -> Report:
     """The report itself, unless only stages were asked for that need no derivative."""
     return report if report.functions else collector.report(())
 

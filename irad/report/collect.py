@@ -9,6 +9,7 @@ Method  derive once more, with an observer; read the analyses, the plan and the 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,10 @@ from irad.report.source import UserSource, is_library
 from irad.report.stages import facts_stage, python_stage
 from irad.report.subject import Subject
 from irad.report.variables import Versions, find_active
+
+_CALL_DETAILS = re.compile(
+    r"(?:, |(?<=\())func=[^,]+, args=\[.*?\], kws=.*?, vararg=[^,]+, varkwarg=[^,]+, target=[^)]+\)"
+)
 
 EARLY = frozenset({Stage.PYTHON, Stage.NUMBA_IR, Stage.LLVM, Stage.PREPARED})
 """The stages that every function has which Numba compiles."""
@@ -212,5 +217,7 @@ def _numba_ir(functions: Iterable[TypedFunction], source: UserSource) -> Iterabl
         here = source.is_here(location_of(each.function))
         yield TextLine(f"# {each.function.__qualname__}")
         for line in each.ir.lines:
-            yield TextLine(line.text, source.definition(line.line) if here else None)
+            text = _CALL_DETAILS.sub(")", line.text)
+            raw = line.text if text != line.text else None
+            yield TextLine(text, source.definition(line.line) if here else None, raw=raw)
         yield TextLine("")
