@@ -12,10 +12,11 @@ from typing import Any, Final
 
 import numba
 
-import irad
 from irad.errors import SourceLocation
 
-_LIBRARIES: Final = tuple(os.path.dirname(os.path.abspath(str(package.__file__))) + os.sep for package in (numba, irad))
+_LIBRARIES: Final = tuple(
+    os.path.dirname(os.path.abspath(file)) + os.sep for file in (str(numba.__file__), os.path.dirname(__file__))
+)
 
 _DEF: Final = re.compile(r"\s*(?:async )?(?:def |lambda)|.*\blambda\b")
 
