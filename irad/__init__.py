@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         UnsupportedProgram,
     )
     from irad.options import Options
-    from irad.report import Inspection, inspect
+    from irad.report.inspection import Inspection, inspect
 
 __version__ = "0.1.0"
 

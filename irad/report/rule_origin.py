@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import irad.rules as builtin
 from irad.errors import SourceLocation
 from irad.frontend.custom.catalogue import CustomRule, place_of, symbols
 from irad.frontend.custom.outline import Outlined
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.rules import ALL
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 
@@ -96,9 +96,9 @@ def _line_with(file: str, words: tuple[str, ...]) -> int | None:
 @cache
 def _modules() -> dict[int, Any]:
     """The module of each built-in rule."""
+    kept = {id(rule) for rule in ALL}
     found: dict[int, Any] = {}
     for name, module in list(sys.modules.items()):
-        if name.startswith(f"{builtin.__name__}."):
-            for rule in getattr(module, "RULES", ()):
-                found[id(rule)] = module
+        if name.startswith("irad.rules."):
+            found |= {id(rule): module for rule in getattr(module, "RULES", ()) if id(rule) in kept}
     return found
