@@ -49,7 +49,8 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
     Call it while the shadow is active.
 
     Returns:
-        None where Numba cannot tell: a callee may have been compiled in another way, with literal types for one.
+        None where Numba cannot tell: a callee may have been compiled in another way, with literal types for one, or
+        with some of its parameters bound.
     """
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, dispatcher.targetoptions)
@@ -59,6 +60,8 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
     state = pipeline.state
     try:
         state.func_id = bytecode.FunctionIdentity.from_function(function)
+        if state.func_id.arg_count != len(signature.args):
+            return None
         state.bc = bytecode.ByteCode(state.func_id)
         state.lifted = ()
         for define in (
