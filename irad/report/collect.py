@@ -33,7 +33,7 @@ from irad.report.names import Namer
 from irad.report.source import UserSource, is_library
 from irad.report.stages import facts_stage, python_stage
 from irad.report.subject import Subject
-from irad.report.variables import Versions, find_active
+from irad.report.variables import Copies, find_active
 
 _CALL_DETAILS = re.compile(
     r"(?:, |(?<=\())func=[^,]+, args=\[.*?\], kws=.*?, vararg=[^,]+, varkwarg=[^,]+, target=[^)]+\)"
@@ -121,7 +121,7 @@ class Collector:
             if stage == "prepared":
                 found.primals = [f for f in module.functions.values() if not f.is_declaration]
             elif stage == "generated":
-                found.read(module, pairs, self.program, self.source, Versions.of_raw_text(self.raw), self.typed)
+                found.read(module, pairs, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)
 
         observe_derivation(
             self.subject.primal,
@@ -176,16 +176,16 @@ class _Observed:
         pairs: tuple[GeneratedPair, ...],
         program: Program,
         source: UserSource,
-        versions: Versions,
+        copies: Copies,
         typed: Iterable[TypedFunction],
     ) -> None:
         """Reads everything while the primal is still there."""
         info = DebugInfo(module)
         namer = Namer(str(name) for name in module.functions)
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        readers = [PairReader(made, info, source, namer, program.ruled, places, versions) for made in pairs]
+        readers = [PairReader(made, info, source, namer, program.ruled, places, copies) for made in pairs]
         self.functions = tuple(reader.report(pairs) for reader in readers)
-        active = find_active(pairs, versions, info)
+        active = find_active(pairs, copies, info)
 
         def is_here(function: Any) -> bool:
             return source.is_here(location_of(function))

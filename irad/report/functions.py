@@ -12,16 +12,16 @@ from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.loops import Loop
 from irad.ir.printer import print_lines
 from irad.ir.types import VOID, PointerType
-from irad.ir.values import Parameter, Value
+from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.derivative import GeneratedPair
 from irad.passes.objects import MemoryObject
 from irad.passes.request import ParameterKind
 from irad.report import words
-from irad.report.model import FunctionReport, Storage, TapeEntry, ValueFacts
+from irad.report.model import FunctionReport, LoopTape, Storage, TapeEntry, ValueFacts
 from irad.report.names import Namer, python_name
 from irad.report.rule_origin import rule_of
 from irad.report.source import UserSource, users_place
-from irad.report.variables import Versions, versions_of
+from irad.report.variables import Copies, variables_of
 
 
 @dataclass(eq=False)
@@ -31,7 +31,7 @@ class PairReader:
     Attributes:
         definitions: where the functions of the program are defined, by symbol.
         names: spelling of the primal's values.
-        versions: the Python variables behind values.
+        copies: the Python variables behind values.
         allocations: how the engine names memory that a call allocates, and how to say it.
         primals: value of the forward sweep → the primal's value, and whether it is that one's shadow.
     """
@@ -42,7 +42,7 @@ class PairReader:
     namer: Namer
     ruled: tuple[Outlined, ...]
     definitions: Mapping[str, SourceLocation | None]
-    versions: Versions
+    copies: Copies
     names: Mapping[Value, str] = field(init=False)
     primals: dict[Value, tuple[Value, bool]] = field(init=False)
     allocations: dict[str, str] = field(init=False)
@@ -77,6 +77,8 @@ class PairReader:
             calls=tuple(self.calls(pairs)),
             values=tuple(self.values()),
             tape=tuple(sorted(self.tape(), key=lambda entry: (-len(entry.loops), -entry.bytes))),
+            loop_tapes=tuple(self.loop_tapes()),
+            frame_bytes=frame_bytes(self.made),
         )
 
     def variant(self) -> str:
@@ -85,11 +87,11 @@ class PairReader:
         active = dict.fromkeys(
             python_name(param.name or "?")
             for param, kind in zip(function.params, variant.kinds, strict=True)
-            if kind is not ParameterKind.CONST and param.name not in ("retptr", "excinfo")
+            if kind is not ParameterKind.CONST and not _is_result(param)
         )
-        first = function.params[0] if function.params else None
-        seeded = variant.result_active or (
-            first is not None and first.name == "retptr" and variant.kinds[0] is ParameterKind.SHADOW
+        seeded = variant.result_active or any(
+            _is_result(param) and kind is ParameterKind.SHADOW
+            for param, kind in zip(function.params, variant.kinds, strict=True)
         )
         lane = "one lane; " if variant.is_lane else ""
         return f"{lane}by {', '.join(active) or 'nothing'}; result {'active' if seeded else 'constant'}"
@@ -143,7 +145,7 @@ class PairReader:
             rule=rule.name if rule is not None else None,
             rule_origin=rule.place if rule is not None else None,
             operands=tuple(self.operands(value)),
-            variables=self.variables(value),
+            variables=variables_of(value, str(unit.function.name), self.copies, self.info),
         )
 
     def operands(self, value: Value) -> Iterator[str]:
@@ -152,11 +154,6 @@ class PairReader:
             for operand in dict.fromkeys(value.operands):
                 if isinstance(operand, Instruction | Parameter):
                     yield self.names[operand]
-
-    def variables(self, value: Value) -> tuple[str, ...]:
-        """The Python variables that a value is stored to, without the numbers of their versions."""
-        found = versions_of(value, str(self.made.unit.function.name), self.versions, self.info)
-        return tuple(dict.fromkeys(version.partition(".")[0] for _, version in found))
 
     def plain(self, text: str) -> str:
         """An explanation in a user's words."""
@@ -202,6 +199,17 @@ class PairReader:
                 why=self.why(slot.value),
             )
 
+    def loop_tapes(self) -> Iterator[LoopTape]:
+        """What each loop takes."""
+        tape = self.made.tape
+        for loop in self.made.unit.loops.loops:
+            slots = [slot for slot in tape.slots if slot.loop is loop]
+            if slots:
+                storage = Storage(slots[0].storage.value)
+                size = tape.per_iteration[loop]
+                lines = tuple(self.loop_line(outer) for outer in _around(loop))
+                yield LoopTape(lines, storage, _allocated(size) if storage is Storage.RECORD else size, len(slots))
+
     def place_of(self, value: Value) -> SourceLocation | None:
         """The user's line that computes a value."""
         if isinstance(value, Instruction):
@@ -223,6 +231,23 @@ class PairReader:
                 if place is not None:
                     return place.line
         return 0
+
+
+def _is_result(param: Parameter) -> bool:
+    """Whether a parameter is the place for the result; LLVM numbers it in callees."""
+    return (param.name or "").partition(".")[0] == "retptr"
+
+
+def frame_bytes(made: GeneratedPair) -> int:
+    """What a call takes outside loops."""
+    size = made.pair.frame_size.initializer
+    return size.value if isinstance(size, ConstantInt) else made.tape.frame_size
+
+
+def _allocated(size: int) -> int:
+    """What `irad.arena_alloc` takes for one of many allocations of a size: they begin at multiples of 16, or of 64."""
+    step = 64 if size > 63 else 16
+    return -(-size // step) * step
 
 
 def _around(loop: Loop | None) -> list[Loop]:

@@ -126,6 +126,23 @@ class TapeEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopTape:
+    """What a loop takes on the tape.
+
+    Attributes:
+        loops: source lines of the loop and those around it, outermost first.
+        storage: SLAB or RECORD.
+        bytes: that an iteration takes, with links and padding: what is really allocated, divided by the iterations.
+        values: how many values are saved in each iteration.
+    """
+
+    loops: tuple[int, ...]
+    storage: Storage
+    bytes: int
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionReport:
     """One function of the program in one variant: a node of the call graph.
 
@@ -138,6 +155,8 @@ class FunctionReport:
         calls: indices into `Report.functions`, one per call site.
         values: in program order.
         tape: largest first.
+        loop_tapes: the loops that save something, in the order of the function.
+        frame_bytes: that a call takes outside loops, with all that is not for saved values.
     """
 
     symbol: str
@@ -149,6 +168,8 @@ class FunctionReport:
     calls: tuple[int, ...]
     values: tuple[ValueFacts, ...]
     tape: tuple[TapeEntry, ...]
+    loop_tapes: tuple[LoopTape, ...] = ()
+    frame_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ _ZN8__main__6energyB2v1B62c8t…E5ArrayIdLi1E1C7mutable7alignedEd.irad0.reverse 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -36,10 +37,11 @@ class Demangled:
 
     @property
     def name(self) -> str:
-        """The function, with its class where it is a method."""
+        """The function, with its class where it is a method. Numba writes modules and classes alike."""
         if self.path[0] == "NumbaEnv":
             return "NumbaEnv." + Demangled(self.path[1:], self.types).name
-        parts = self.path[1:] or self.path
+        modules = [n for n in range(1, len(self.path)) if ".".join(self.path[:n]) in sys.modules]
+        parts = self.path[max(modules, default=1) :] or self.path
         if "<locals>" in parts:
             parts = parts[len(parts) - parts[::-1].index("<locals>") :]
         return ".".join(parts)

@@ -56,13 +56,12 @@ def _value(stage: Stage, value: ValueFacts, source: UserSource) -> Iterator[Text
 
 
 def _tape(function: FunctionReport, source: UserSource) -> Iterator[TextLine]:
-    frame = sum(entry.bytes for entry in function.tape if entry.storage is Storage.FRAME)
-    inside = [entry for entry in function.tape if entry.storage is not Storage.FRAME]
-    yield TextLine(f"  {frame} bytes per call, {len(function.tape) - len(inside)} values")
-    for loops in dict.fromkeys(entry.loops for entry in inside):
-        size = sum(entry.bytes for entry in inside if entry.loops == loops)
-        where = " in ".join(f"the loop of line {line}" for line in reversed(loops))
-        yield TextLine(f"  {size} bytes per iteration of {where}", loops[-1] or None)
+    frame = [entry for entry in function.tape if entry.storage is Storage.FRAME]
+    yield TextLine(f"  {function.frame_bytes} bytes per call, for {len(frame)} values")
+    for loop in function.loop_tapes:
+        where = " in ".join(f"the loop of line {line}" for line in reversed(loop.loops))
+        text = f"  {loop.bytes} bytes per iteration of {where}, for {loop.values} values in a {loop.storage.value}"
+        yield TextLine(text, loop.loops[-1] or None)
     for entry in function.tape:
         yield _entry(entry, source)
 

@@ -1,8 +1,9 @@
 """Which Python variables are active on which line.
 
 Numba keeps each variable in memory of its own before LLVM optimises; so the raw text tells which value is stored to
-which variable. Values keep their names through LLVM's pipelines, and the activity analysis speaks of those that are
-left. A variable of which no value is left, an array for one, is as active as what its line makes.
+which variable, and which is passed for which parameter. Values keep their names through LLVM's pipelines, and the
+activity analysis speaks of those that are left. A variable of which no value is left, an array for one, is as active as
+what is made on its line, a parameter as what is made where it is used.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from irad.frontend.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
@@ -21,36 +22,99 @@ from irad.passes.activity import is_differentiable
 from irad.passes.derivative import GeneratedPair
 from irad.report.names import python_name
 
-_DEFINE: Final = re.compile(r'^define [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
-_STORE: Final = re.compile(r'^  store .* %"?([^\s",]+)"?, ptr %"?([A-Za-z_][\w.]*)"?,')
+Node: TypeAlias = tuple[str, str]  # symbol of the function; version of a variable, or a value with its %
+
+_NAME: Final = r'%"?([^\s",)]+)"?'
+_DEFINE: Final = re.compile(r'^define [^@\n]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
+_STORE: Final = re.compile(rf"^  store .* {_NAME}, ptr {_NAME}(?:,|$)")
+_LOAD: Final = re.compile(rf"^  {_NAME} = load .*, ptr {_NAME}(?:,|$)")
+_CALL: Final = re.compile(r'^  (?:\S+ = )?(?:tail )?call [^@]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
+_LAST: Final = re.compile(rf"{_NAME}$")
 _COPY: Final = re.compile(r"(?:\.i\d*|\.lcssa\d*)+$")
+_VERSION: Final = re.compile(r"[A-Za-z_]\w*(?:\.\d+)?")
+_ARGUMENT: Final = re.compile(r"  \w+ = arg\(")
 
 
 @dataclass(frozen=True, slots=True)
-class Versions:
-    """What Numba's variables are called in LLVM: (symbol of the function, value) → versions of variables."""
+class Copies:
+    """What is the same number under several names.
 
-    of_value: Mapping[tuple[str, str], frozenset[str]]
+    Attributes:
+        origins: what is copied to a value or variable: by loads, stores, and calls.
+        variables: the versions of variables that a value is stored to.
+    """
+
+    origins: Mapping[Node, frozenset[Node]]
+    variables: Mapping[Node, frozenset[str]]
 
     @staticmethod
-    def of_raw_text(text: str) -> Versions:
-        """Reads the stores to variables in a program that is not optimised."""
-        found: dict[tuple[str, str], set[str]] = {}
+    def of_raw_text(text: str) -> Copies:
+        """Reads a program that is not optimised."""
+        origins: dict[Node, set[Node]] = {}
+        variables: dict[Node, set[str]] = {}
+        lines = text.splitlines()
+        parameters = {m[1] or m[2]: _names(m[3]) for line in lines if (m := _DEFINE.match(line)) is not None}
         symbol = ""
-        for line in text.splitlines():
+        for line in lines:
             if (head := _DEFINE.match(line)) is not None:
                 symbol = head[1] or head[2]
             elif (store := _STORE.match(line)) is not None:
-                found.setdefault((symbol, store[1]), set()).add(store[2])
-        return Versions({key: frozenset(names) for key, names in found.items()})
+                value, variable = (symbol, f"%{store[1]}"), store[2]
+                if _VERSION.fullmatch(variable):
+                    origins.setdefault((symbol, variable), set()).add(value)
+                    variables.setdefault(value, set()).add(variable)
+            elif (load := _LOAD.match(line)) is not None:
+                if _VERSION.fullmatch(load[2]):
+                    origins.setdefault((symbol, f"%{load[1]}"), set()).add((symbol, load[2]))
+            elif (call := _CALL.match(line)) is not None:
+                callee = call[1] or call[2]
+                for parameter, argument in zip(parameters.get(callee, ()), _names(call[3]), strict=False):
+                    if parameter is not None and argument is not None:
+                        origins.setdefault((callee, f"%{parameter}"), set()).add((symbol, f"%{argument}"))
+        return Copies(
+            {key: frozenset(found) for key, found in origins.items()},
+            {key: frozenset(found) for key, found in variables.items()},
+        )
+
+    def sources(self, node: Node) -> frozenset[Node]:
+        """A variable and all that is copied to it, in one step or several."""
+        pending, seen = [node], {node}
+        while pending:
+            for origin in self.origins.get(pending.pop(), ()):
+                if origin not in seen:
+                    seen.add(origin)
+                    pending.append(origin)
+        return frozenset(seen)
+
+
+def _names(arguments: str) -> list[str | None]:
+    """The name that each of some arguments or parameters ends with, None where that is no name."""
+    parts, depth, start = [], 0, 0
+    for position, letter in enumerate(arguments):
+        depth += letter in "([{<"
+        depth -= letter in ")]}>"
+        if letter == "," and depth == 0:
+            parts.append(arguments[start:position])
+            start = position + 1
+    parts.append(arguments[start:])
+    found = [_LAST.search(part.strip()) for part in parts]
+    return [match[1] if match is not None else None for match in found]
 
 
 @dataclass(frozen=True, slots=True)
 class ActiveVariables:
-    """Which variables are active, by version and function; and which lines make anything active."""
+    """Which variables are active.
 
-    versions: frozenset[tuple[str, str]]
-    known: frozenset[tuple[str, str]]
+    Attributes:
+        copies: what variables are called.
+        active: values, and parameters by their Python names.
+        known: those of which the analysis speaks.
+        lines: where anything active is made, by function.
+    """
+
+    copies: Copies
+    active: frozenset[Node]
+    known: frozenset[Node]
     lines: frozenset[tuple[str, int]]
 
     def split(
@@ -59,57 +123,74 @@ class ActiveVariables:
         """Active and constant variables of each line of a function, without their versions."""
         active: dict[int, set[str]] = {}
         every: dict[int, set[str]] = {}
-        first: dict[str, int] = {}
+        places = _places(typed)
         for line in typed.ir.lines:
+            shown = definition(line.line)
             for version in line.variables:
-                made = first.setdefault(version, line.line)
                 name = version.partition(".")[0]
-                shown = definition(line.line)
                 every.setdefault(shown, set()).add(name)
-                if version in typed.ir.floats and self._is_active(typed.symbol, version, made):
+                if version in typed.ir.floats and self._is_active(typed.symbol, version, places[version]):
                     active.setdefault(shown, set()).add(name)
         return {
             line: (frozenset(active.get(line, ())), frozenset(names - active.get(line, set())))
             for line, names in every.items()
         }
 
-    def _is_active(self, symbol: str, version: str, made: int) -> bool:
-        if (symbol, version) in self.known:
-            return (symbol, version) in self.versions
-        return (symbol, made) in self.lines
+    def _is_active(self, symbol: str, version: str, lines: Iterable[int]) -> bool:
+        sources = self.copies.sources((symbol, version))
+        if sources & self.known:
+            return bool(sources & self.active)
+        return any((symbol, line) in self.lines for line in lines)
 
 
-def find_active(pairs: Iterable[GeneratedPair], versions: Versions, info: DebugInfo) -> ActiveVariables:
+def _places(typed: TypedFunction) -> Mapping[str, list[int]]:
+    """Where it shows whether a version is active: where it is made, a parameter where it is used."""
+    uses: dict[str, list[int]] = {}
+    parameters: set[str] = set()
+    for line in typed.ir.lines:
+        for version in line.variables:
+            uses.setdefault(version, []).append(line.line)
+            if _ARGUMENT.match(line.text):
+                parameters.add(version)
+    return {version: lines[1:] if version in parameters else lines[:1] for version, lines in uses.items()}
+
+
+def find_active(pairs: Iterable[GeneratedPair], copies: Copies, info: DebugInfo) -> ActiveVariables:
     """Collects what is active in all pairs."""
-    active: set[tuple[str, str]] = set()
-    known: set[tuple[str, str]] = set()
+    active: set[Node] = set()
+    known: set[Node] = set()
     lines: set[tuple[str, int]] = set()
     for made in pairs:
         unit = made.unit
         for value in (*unit.function.params, *unit.function.instructions()):
             if not (is_differentiable(value.type) or isinstance(value.type, PointerType)):
                 continue
-            is_active = unit.activity.is_active(value)
-            for key in versions_of(value, str(unit.function.name), versions, info):
-                known.add(key)
-                if is_active:
-                    active.add(key)
-            if is_active and isinstance(value, Instruction):
-                lines.update((frame.symbol, frame.place.line) for frame in info.frames(value))
-    return ActiveVariables(frozenset(active), frozenset(known), frozenset(lines))
+            nodes = tuple(_nodes(value, str(unit.function.name), info))
+            known.update(nodes)
+            if unit.activity.is_active(value):
+                active.update(nodes)
+                if isinstance(value, Instruction):
+                    lines.update((frame.symbol, frame.place.line) for frame in info.frames(value))
+    return ActiveVariables(copies, frozenset(active), frozenset(known), frozenset(lines))
 
 
-def versions_of(value: Value, function: str, versions: Versions, info: DebugInfo) -> Iterator[tuple[str, str]]:
-    """The variables that a value is, as (symbol, version)."""
+def variables_of(value: Value, function: str, copies: Copies, info: DebugInfo) -> tuple[str, ...]:
+    """The Python variables that a value is stored to, without the numbers of their versions."""
+    nodes = tuple(_nodes(value, function, info))
+    stored = [version for node in nodes for version in sorted(copies.variables.get(node, ()))]
+    given = [name for _, name in nodes if not name.startswith("%")]
+    return tuple(dict.fromkeys(version.partition(".")[0] for version in (*given, *stored)))
+
+
+def _nodes(value: Value, function: str, info: DebugInfo) -> Iterator[Node]:
+    """The names of a value before LLVM optimised; a parameter that is a part of an argument is that argument, too."""
     if value.name is None:
         return
     if isinstance(value, Parameter):
+        yield function, f"%{value.name}"
         if value.name.startswith("arg."):
             yield function, python_name(value.name)
         return
     assert isinstance(value, Instruction)
     frames = info.frames(value)
-    symbol = frames[0].symbol if frames else function
-    name = _COPY.sub("", value.name)
-    for version in versions.of_value.get((symbol, name), ()):
-        yield symbol, version
+    yield frames[0].symbol if frames else function, f"%{_COPY.sub('', value.name)}"

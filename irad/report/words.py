@@ -35,17 +35,19 @@ _OPERATIONS: Final = {
 }  # fmt: skip
 _PARAMETER: Final = re.compile(r"(?<![%\w.])arg\.([A-Za-z_]\w*)(?:\.\d+)*")
 
+_RESULT: Final = re.compile(r"\bargument retptr(?:\.\d+)?\b")
+
 
 def plain(text: str) -> str:
     """An explanation with the Python names of arguments: `argument arg.x.4` is `argument x`."""
-    return _PARAMETER.sub(lambda match: match[1], text).replace("argument retptr", "the memory of the result")
+    return _RESULT.sub("the memory of the result", _PARAMETER.sub(lambda match: match[1], text))
 
 
 def describe(value: Value, unit: Unit, namer: Namer) -> str:
     """What a value is, in a few words; the engine's names of memory stay in."""
     match value:
         case Parameter():
-            return f"argument {python_name(value.name or '?')}"
+            return plain(f"argument {python_name(value.name or '?')}")
         case Load():
             return f"load from {_objects(value.operands[0], unit)}"
         case Store():
