@@ -10,14 +10,16 @@ from irad.frontend.custom.outline import Outlined
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.loops import Loop
+from irad.ir.module import Function
 from irad.ir.printer import print_lines
 from irad.ir.types import VOID, PointerType
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.derivative import GeneratedPair
 from irad.passes.objects import MemoryObject
 from irad.passes.request import ParameterKind
+from irad.passes.runtime import ARENA_ALLOC
 from irad.report import words
-from irad.report.model import FunctionReport, LoopTape, Storage, TapeEntry, ValueFacts
+from irad.report.model import FunctionReport, LoopTape, ShadowMemory, Storage, TapeEntry, ValueFacts
 from irad.report.names import Namer, python_name
 from irad.report.rule_origin import rule_of
 from irad.report.source import UserSource, users_place
@@ -79,6 +81,7 @@ class PairReader:
             tape=tuple(sorted(self.tape(), key=lambda entry: (-len(entry.loops), -entry.bytes))),
             loop_tapes=tuple(self.loop_tapes()),
             frame_bytes=frame_bytes(self.made),
+            shadow_memory=tuple(self.shadow_memory()),
         )
 
     def variant(self) -> str:
@@ -209,6 +212,25 @@ class PairReader:
                 size = tape.per_iteration[loop]
                 lines = tuple(self.loop_line(outer) for outer in _around(loop))
                 yield LoopTape(lines, storage, _allocated(size) if storage is Storage.RECORD else size, len(slots))
+
+    def shadow_memory(self) -> Iterator[ShadowMemory]:
+        """What the forward sweep takes of the arena beside tapes and frames of callees: that is for shadows."""
+        augmented = self.made.pair.augmented
+        spelled = print_lines(augmented)[1]
+        loops = {self.made.forward.block(b): self.made.unit.loops.loop_of(b) for b in self.made.unit.cfg.order}
+        frames = {frame for frame, _ in self.made.forward.callee_frames.values()}
+        for inst in augmented.instructions():
+            if not isinstance(inst, CallSite) or inst in frames or inst.name == "record":
+                continue
+            if isinstance(inst.callee, Function) and inst.callee.name == ARENA_ALLOC:
+                size = inst.arguments[1]
+                around = loops.get(inst.block) if inst.block is not None else None
+                yield ShadowMemory(
+                    users_place(self.info.inline_chain(inst)),
+                    tuple(self.loop_line(outer) for outer in _around(around)),
+                    size.value if isinstance(size, ConstantInt) else None,
+                    spelled.get(size, str(size)) if not isinstance(size, ConstantInt) else str(size.value),
+                )
 
     def place_of(self, value: Value) -> SourceLocation | None:
         """The user's line that computes a value."""

@@ -143,6 +143,23 @@ class LoopTape:
 
 
 @dataclass(frozen=True, slots=True)
+class ShadowMemory:
+    """Memory for derivatives beside that of the arguments: the shadow of an array that the function makes, for one.
+
+    Attributes:
+        place: the user's line that it belongs to.
+        loops: as of `LoopTape`: it is allocated once in each iteration of all of them.
+        bytes: how much; None where that is known only when the function runs.
+        size: the value that says how much, as LLVM spells it.
+    """
+
+    place: SourceLocation | None
+    loops: tuple[int, ...]
+    bytes: int | None
+    size: str
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionReport:
     """One function of the program in one variant: a node of the call graph.
 
@@ -157,6 +174,7 @@ class FunctionReport:
         tape: largest first.
         loop_tapes: the loops that save something, in the order of the function.
         frame_bytes: that a call takes outside loops, with all that is not for saved values.
+        shadow_memory: what lives beside the tape as long as it does.
     """
 
     symbol: str
@@ -170,6 +188,7 @@ class FunctionReport:
     tape: tuple[TapeEntry, ...]
     loop_tapes: tuple[LoopTape, ...] = ()
     frame_bytes: int = 0
+    shadow_memory: tuple[ShadowMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -57,7 +58,7 @@ def demangle(symbol: str) -> Demangled | None:
         return None
     reader = _Reader(match[0], 3)
     path = reader.path()
-    if path is None:
+    if not path:
         return None
     types = reader.types()
     return Demangled(tuple(path), tuple(types), symbol[match.end() :])
@@ -152,18 +153,9 @@ class Namer:
         self._names: dict[str, str] = {}
         bare = dict.fromkeys(match[0] for symbol in symbols if (match := _SYMBOL.match(symbol)) is not None)
         found = {symbol: known for symbol in bare if (known := demangle(symbol)) is not None}
-        taken: dict[str, int] = {}
-        for known in found.values():
-            taken[known.name] = taken.get(known.name, 0) + 1
-        used: set[str] = set()
+        shared = Counter(known.name for known in found.values())
         for symbol, known in found.items():
-            name = known.name if taken[known.name] == 1 else str(known)
-            serial = 1
-            while name in used:
-                serial += 1
-                name = f"{known.name}#{serial}"
-            used.add(name)
-            self._names[symbol] = name
+            self._add(symbol, known.name if shared[known.name] == 1 else str(known), known)
 
     @staticmethod
     def of_text(*texts: str) -> Namer:
@@ -173,15 +165,26 @@ class Namer:
     def name(self, symbol: str) -> str:
         """The short name of a symbol; the symbol itself where it is not mangled."""
         match = _SYMBOL.match(symbol)
-        if match is None:
-            return symbol
-        return self._names.get(match[0], match[0]) + symbol[match.end() :]
+        return symbol if match is None else self._short(match[0]) + symbol[match.end() :]
 
     def shorten(self, text: str) -> str:
         """A text with its symbols replaced."""
-        if "_ZN" not in text:
-            return text
-        return _SYMBOL.sub(lambda match: self._names.get(match[0], match[0]), text)
+        return _SYMBOL.sub(lambda match: self._short(match[0]), text) if "_ZN" in text else text
+
+    def _short(self, symbol: str) -> str:
+        """The name of a symbol; LLVM names blocks after functions that it has inlined, so new ones may turn up."""
+        known = None if symbol in self._names else demangle(symbol)
+        if known is not None:
+            self._add(symbol, known.name, known)
+        return self._names.get(symbol, symbol)
+
+    def _add(self, symbol: str, name: str, known: Demangled) -> None:
+        used = set(self._names.values())
+        serial = 1
+        while name in used:
+            serial += 1
+            name = f"{known.name}#{serial}"
+        self._names[symbol] = name
 
 
 def python_name(llvm_name: str) -> str:

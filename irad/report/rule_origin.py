@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from irad.frontend.custom.catalogue import CustomRule, place_of, symbols
 from irad.frontend.custom.outline import Outlined
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.report.source import is_library
 from irad.rules import ALL
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
@@ -50,8 +52,11 @@ def _users(ruled: Iterable[Outlined]) -> Mapping[str, CustomRule]:
 
 
 def _place_of_users(rule: CustomRule) -> SourceLocation | None:
-    places = (place_of(part) for part in rule.parts.values())
-    return next((place for place in places if place is not None), None)
+    written = [*rule.parts.values()]
+    for part in rule.parts.values():  # `easy_rule` writes the parts itself, around the functions that it was given
+        written += [given for name, given in part.__globals__.items() if re.fullmatch(r"partial\d+", name)]
+    places = (place_of(function) for function in (*written, rule.target))
+    return next((place for place in places if place is not None and not is_library(place.file)), None)
 
 
 def _name(rule: Rule, symbol: str) -> str:

@@ -62,6 +62,10 @@ def _tape(function: FunctionReport, source: UserSource) -> Iterator[TextLine]:
         where = " in ".join(f"the loop of line {line}" for line in reversed(loop.loops))
         text = f"  {loop.bytes} bytes per iteration of {where}, for {loop.values} values in a {loop.storage.value}"
         yield TextLine(text, loop.loops[-1] or None)
+    for shadow in function.shadow_memory:
+        line = shadow.place.line if shadow.place is not None and source.is_here(shadow.place) else None
+        often = f" in each iteration of the loop of line {shadow.loops[-1]}" if shadow.loops else ""
+        yield TextLine(f"  {shadow.size} bytes for the shadow of memory of line {line or '?'}{often}", line)
     for entry in function.tape:
         yield _entry(entry, source)
 

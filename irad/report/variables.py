@@ -24,14 +24,19 @@ from irad.report.names import python_name
 
 Node: TypeAlias = tuple[str, str]  # symbol of the function; version of a variable, or a value with its %
 
+CONSTANT: Final = ("", "")
+"""Stands for all constants."""
+
 _NAME: Final = r'%"?([^\s",)]+)"?'
 _DEFINE: Final = re.compile(r'^define [^@\n]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
 _STORE: Final = re.compile(rf"^  store .* {_NAME}, ptr {_NAME}(?:,|$)")
+_CONSTANT: Final = re.compile(rf"^  store (?:double|float) [-\d][^,%]*, ptr {_NAME}(?:,|$)")
 _LOAD: Final = re.compile(rf"^  {_NAME} = load .*, ptr {_NAME}(?:,|$)")
 _CALL: Final = re.compile(r'^  (?:\S+ = )?(?:tail )?call [^@]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
 _LAST: Final = re.compile(rf"{_NAME}$")
 _COPY: Final = re.compile(r"(?:\.i\d*|\.lcssa\d*)+$")
 _VERSION: Final = re.compile(r"[A-Za-z_]\w*(?:\.\d+)?")
+_TARGET: Final = re.compile(r"  (\S+) = ")
 _ARGUMENT: Final = re.compile(r"  \w+ = arg\(")
 
 
@@ -58,14 +63,15 @@ class Copies:
         for line in lines:
             if (head := _DEFINE.match(line)) is not None:
                 symbol = head[1] or head[2]
+            elif (constant := _CONSTANT.match(line)) is not None:
+                origins.setdefault((symbol, constant[1]), set()).add(CONSTANT)
             elif (store := _STORE.match(line)) is not None:
                 value, variable = (symbol, f"%{store[1]}"), store[2]
+                origins.setdefault((symbol, variable), set()).add(value)
                 if _VERSION.fullmatch(variable):
-                    origins.setdefault((symbol, variable), set()).add(value)
                     variables.setdefault(value, set()).add(variable)
             elif (load := _LOAD.match(line)) is not None:
-                if _VERSION.fullmatch(load[2]):
-                    origins.setdefault((symbol, f"%{load[1]}"), set()).add((symbol, load[2]))
+                origins.setdefault((symbol, f"%{load[1]}"), set()).add((symbol, load[2]))
             elif (call := _CALL.match(line)) is not None:
                 callee = call[1] or call[2]
                 for parameter, argument in zip(parameters.get(callee, ()), _names(call[3]), strict=False):
@@ -145,20 +151,21 @@ class ActiveVariables:
 
 def _places(typed: TypedFunction) -> Mapping[str, list[int]]:
     """Where it shows whether a version is active: where it is made, a parameter where it is used."""
+    made: dict[str, list[int]] = {}
     uses: dict[str, list[int]] = {}
-    parameters: set[str] = set()
     for line in typed.ir.lines:
+        target = _TARGET.match(line.text)
         for version in line.variables:
             uses.setdefault(version, []).append(line.line)
-            if _ARGUMENT.match(line.text):
-                parameters.add(version)
-    return {version: lines[1:] if version in parameters else lines[:1] for version, lines in uses.items()}
+            if target is not None and target[1] == version and not _ARGUMENT.match(line.text):
+                made.setdefault(version, []).append(line.line)
+    return {version: made.get(version, lines[1:]) for version, lines in uses.items()}
 
 
 def find_active(pairs: Iterable[GeneratedPair], copies: Copies, info: DebugInfo) -> ActiveVariables:
     """Collects what is active in all pairs."""
     active: set[Node] = set()
-    known: set[Node] = set()
+    known = {CONSTANT}
     lines: set[tuple[str, int]] = set()
     for made in pairs:
         unit = made.unit
