@@ -68,6 +68,8 @@ def inspect(
     The function is compiled and differentiated, not run. Without --stage, --diff, --explain and --json an overview is
     shown: the source with what is active and saved on each line, and the tape.
     """
+    if output is not None and not output.parent.is_dir():
+        raise click.UsageError(f"-o {output}: there is no folder {output.parent}")
     if pair and (stages or questions or as_json):
         raise click.UsageError("--diff goes with neither --stage nor --explain nor --json")
     with working("compiling"):

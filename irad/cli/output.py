@@ -57,7 +57,10 @@ def show(lines: Iterable[Text], *, file: Path | None, color: bool | None, pager:
     """
     texts = list(lines)
     if file is not None:
-        file.write_text("".join(f"{line.plain}\n" for line in texts), encoding="utf-8")
+        try:
+            file.write_text("".join(f"{line.plain}\n" for line in texts), encoding="utf-8")
+        except OSError as error:
+            raise click.FileError(str(file), str(error)) from None
         return
     is_terminal = sys.stdout.isatty()
     coloured = (is_terminal and not Console().no_color) if color is None else color

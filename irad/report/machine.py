@@ -6,7 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from numba.core.errors import NumbaError
+
 from irad.backend.assembly import assembly_with_lines
+from irad.errors import BackendError
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import MetadataNode, Module
 from irad.report.llvm_text import lines_of_text
@@ -25,10 +28,18 @@ def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple
 
     Returns:
         (name of the dispatcher, text).
+
+    Raises:
+        BackendError: Numba cannot compile what calls the derivative.
     """
     texts = []
     for name, dispatcher, kinds in compiled:
-        dispatcher.compile(kinds)
+        try:
+            dispatcher.compile(kinds)
+        except NumbaError as error:
+            raise BackendError(
+                f"Numba cannot compile {dispatcher!r}: {error}", "report it with the function"
+            ) from error
         texts.append((name, dispatcher.inspect_llvm(kinds)))
     return texts
 

@@ -30,7 +30,7 @@ CONSTANT: Final = ("", "")
 _NAME: Final = r'%"?([^\s",)]+)"?'
 _DEFINE: Final = re.compile(r'^define [^@\n]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
 _STORE: Final = re.compile(rf"^  store .* {_NAME}, ptr {_NAME}(?:,|$)")
-_CONSTANT: Final = re.compile(rf"^  store (?:double|float) [-\d][^,%]*, ptr {_NAME}(?:,|$)")
+_CONSTANT: Final = re.compile(rf"^  store (?:double|float) (?!0\.0+e\+00,)[-\d][^,%]*, ptr {_NAME}(?:,|$)")
 _LOAD: Final = re.compile(rf"^  {_NAME} = load .*, ptr {_NAME}(?:,|$)")
 _CALL: Final = re.compile(r'^  (?:\S+ = )?(?:tail )?call [^@]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
 _LAST: Final = re.compile(rf"{_NAME}$")

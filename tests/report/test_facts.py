@@ -81,7 +81,7 @@ def test_a_variable_that_reaches_no_output_is_constant():
     @irad.jit
     def f(x):
         unused = np.exp(x)
-        flag = 1.0 if unused > 2.0 else 3.0
+        flag = float(int(unused > 2.0))
         return flag * x
 
     report = irad.inspect(f, 2.0).report
