@@ -119,7 +119,7 @@ def _differences(
         promoted = [with_leaves(a, read_leaves(a)) for a in args]
         promoted[position] = with_leaves(args[position], leaves)
         if single:
-            promoted = [_in_types_of(b, a) for b, a in zip(promoted, args, strict=True)]
+            promoted = [in_types_of(b, a) for b, a in zip(promoted, args, strict=True)]
         return float(weights @ read_leaves(f(*promoted)))
 
     values, errors = gradient(contracted, read_leaves(args[position]), single=single)
@@ -128,10 +128,10 @@ def _differences(
     return values
 
 
-def random_like(value: Any) -> Any:
+def random_like(value: Any, draw: int = 0) -> Any:
     """A cotangent for ``value``: in its structure and precision, None in place of what holds no floats."""
     count = read_leaves(value).size
-    leaves = np.random.default_rng(count).uniform(0.5, 1.5, count)
+    leaves = np.random.default_rng((count, draw) if draw else count).uniform(0.5, 1.5, count)
     return _as_cotangent(with_leaves(value, leaves), value)
 
 
@@ -141,13 +141,13 @@ def _as_cotangent(value: Any, like: Any) -> Any:
     if isinstance(like, tuple):
         entries = [_as_cotangent(v, k) for v, k in zip(value, like, strict=True)]
         return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
-    return _in_types_of(value, like)
+    return in_types_of(value, like)
 
 
-def _in_types_of(value: Any, like: Any) -> Any:
+def in_types_of(value: Any, like: Any) -> Any:
     """``value`` with the precision of ``like``, whose structure it has."""
     if isinstance(like, tuple):
-        entries = [_in_types_of(v, k) for v, k in zip(value, like, strict=True)]
+        entries = [in_types_of(v, k) for v, k in zip(value, like, strict=True)]
         return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
     if isinstance(like, np.ndarray):
         return value.astype(like.dtype)

@@ -17,8 +17,8 @@ _KINK_STEP_SINGLE: Final = 0.02
 _ROUNDING: Final = 1e-14
 _ROUNDING_SINGLE: Final = 1e-6
 _NOISE_SINGLE: Final = 2e-7
-_SHRINK: Final = 1.6
-_ROWS: Final = 8
+SHRINK: Final = 1.6
+ROWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,33 @@ def gradient(f: Callable[[Vector], float], at: Vector, *, single: bool = False) 
 
 def _sweep(f: Callable[[float], float], at: float, step: float, noise: float) -> Estimate:
     """The best of one sweep; ``noise`` is what is wrong with each value of ``f``."""
+    return extrapolate(lambda width: _central(f, at, width), step, noise, power=2)
+
+
+def extrapolate(quotient: Callable[[float], float], step: float, noise: float, *, power: int) -> Estimate:
+    """A difference quotient at width 0, from widths that shrink from ``step`` on.
+
+    Args:
+        quotient: of a width; NaN where it has no value.
+        step: the widest.
+        noise: what is wrong with each value of the function: the narrower, the worse the quotient.
+        power: the quotient's error is a series in this power of the width: 2 for central, 1 for one-sided differences.
+
+    Source:
+        Ridders 1982, as above.
+    """
     best = Estimate(nan, inf)
     previous: list[float] = []
-    for row in range(_ROWS):
-        width = step / _SHRINK**row
-        current = [_central(f, at, width)]
-        factor = _SHRINK**2
+    for row in range(ROWS):
+        width = step / SHRINK**row
+        current = [quotient(width)]
+        factor = SHRINK**power
         for k, before in enumerate(previous):
             current.append((current[k] * factor - before) / (factor - 1))
             error = max(abs(current[-1] - current[k]), abs(current[-1] - before)) + noise / width
             if isfinite(error) and error < best.error:
                 best = Estimate(current[-1], error)
-            factor *= _SHRINK**2
+            factor *= SHRINK**power
         previous = current
     return best
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -129,10 +130,10 @@ def _fill(target: NDArray[Any], source: NDArray[Any], rest: Iterator[float]) -> 
         for name in source.dtype.names:
             _fill(target[name], source[name], rest)
     elif source.dtype.kind == "f":
-        target[...] = np.array([next(rest) for _ in range(source.size)]).reshape(source.shape)
+        target[...] = np.fromiter(islice(rest, source.size), np.float64, source.size).reshape(source.shape)
     elif source.dtype.kind == "c":
-        numbers = [complex(next(rest), next(rest)) for _ in range(source.size)]
-        target[...] = np.array(numbers).reshape(source.shape)
+        parts = np.fromiter(islice(rest, 2 * source.size), np.float64, 2 * source.size)
+        target[...] = parts.view(np.complex128).reshape(source.shape)
     else:
         target[...] = source
 

@@ -15,9 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 import irad
+from irad.options import Options
 from irad.testing.check_gradient import random_like
 from irad.testing.finite_difference import gradient
 from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, same_bits, with_leaves
+from irad.testing.objective import Objective
 
 RTOL: Final = 1e-6
 RTOL_SINGLE: Final = 2e-4
@@ -49,6 +51,9 @@ class Trial:
         constant_return: whether the value has no cotangent.
         rtol: relative tolerance; as the narrowest argument allows when None.
         atol: absolute tolerance; ``rtol`` times the largest derivative when None.
+        draw: which of the random cotangents.
+        options: how the derivative is made.
+        unit: the cotangent of a float is 1 and not random.
     """
 
     program: Callable[..., Any]
@@ -57,6 +62,9 @@ class Trial:
     constant_return: bool = False
     rtol: float | None = None
     atol: float | None = None
+    draw: int = 0
+    options: Options | None = None
+    unit: bool = False
 
     @cached_property
     def plain(self) -> tuple[Any, tuple[Any, ...]]:
@@ -74,7 +82,9 @@ class Trial:
     def seed(self) -> Any:
         """A cotangent for the value; None where it has none."""
         value = self.plain[0]
-        return None if self.constant_return or not has_leaves(value) else random_like(value)
+        if self.unit and not self.constant_return and isinstance(value, float):
+            return 1.0
+        return None if self.constant_return or not has_leaves(value) else random_like(value, self.draw)
 
     @property
     def is_single(self) -> bool:
@@ -91,7 +101,7 @@ class Trial:
     def shadows(self, filled: Sequence[bool]) -> tuple[Any, ...]:
         """Shadows for the arguments: zero, or random where told so."""
         made = copy_arguments(self.values)
-        generator = np.random.default_rng(7)
+        generator = np.random.default_rng(7 + self.draw)
         for each, random in zip(made, filled, strict=True):
             fill(each, generator if random else None)
         return made
@@ -102,33 +112,30 @@ class Trial:
         Raises:
             AssertionError: the differences do not converge.
         """
-        weights = np.zeros(0) if self.seed is None else read_leaves(self.seed)
-        written = [i for i, modified in enumerate(self.modified) if modified and self.active[i]]
-        outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
+        objective = self.objective(shadows)
         found: list[Vector | None] = []
         for position, active in enumerate(self.active):
             if not active:
                 found.append(None)
                 continue
-            own = self._differences(position, weights, outside)
+            own = self._differences(position, objective)
             if not self.modified[position]:
                 own = own + only_memory(self.values[position], shadows[position])
             found.append(own)
         return tuple(found)
 
-    def _differences(self, position: int, weights: Vector, outside: dict[int, Vector]) -> Vector:
+    def objective(self, shadows: tuple[Any, ...]) -> Objective:
+        """What the cotangents are the derivative of: shadows of written memory count as cotangents."""
+        weights = np.zeros(0) if self.seed is None else read_leaves(self.seed)
+        written = [i for i, modified in enumerate(self.modified) if modified and self.active[i]]
+        outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
+        return Objective(self.program, self.values, weights, outside)
+
+    def _differences(self, position: int, objective: Objective) -> Vector:
         at = read_leaves(self.values[position])
-        if weights.size == 0 and not outside:
+        if objective.is_constant:
             return np.zeros(at.size)
-
-        def contracted(leaves: Vector) -> float:
-            promoted = [with_leaves(value, read_leaves(value)) for value in self.values]
-            promoted[position] = with_leaves(self.values[position], leaves)
-            value = self.program(*promoted)
-            total = weights @ read_leaves(value) if weights.size else 0.0
-            return float(total + sum(each @ read_leaves(promoted[i]) for i, each in outside.items()))
-
-        values, errors = gradient(contracted, at)
+        values, errors = gradient(lambda leaves: objective({position: leaves}), at)
         limit = (self.rtol or RTOL) * max(1.0, float(np.max(np.abs(values), initial=0.0)))
         assert np.all(errors <= limit), (
             f"finite differences of the plain function by argument {position} do not converge, errors {errors}: "
@@ -143,7 +150,7 @@ class Trial:
             annotate(*each) if active else irad.Const(each[0])
             for *each, active in zip(arguments, shadows, self.active, strict=True)
         ]
-        found, value = irad.autodiff(irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed)
+        found, value = irad.autodiff(irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed, options=self.options)
         cotangents = tuple(
             None if not active else read_leaves(shadow if gradient is None else gradient)
             for gradient, shadow, active in zip(found, shadows, self.active, strict=True)

@@ -1,0 +1,304 @@
+"""``gradcheck``: is the gradient of a function right, and how exactly is that known?"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final
+
+import numba
+import numpy as np
+
+from irad.api.functions import check_positions, primal_of
+from irad.errors import SignatureError
+from irad.frontend.numba_cpu import location_of
+from irad.frontend.problems import default_positions
+from irad.options import Options
+from irad.testing.check_gradient import in_types_of
+from irad.testing.gradient_comparison import Comparison, Tolerances
+from irad.testing.gradient_report import ArgumentReport, GradcheckError, GradcheckReport, merged
+from irad.testing.leaves import has_leaves, read_leaves, with_leaves
+from irad.testing.modes import MODES, Answer, gradients_match
+from irad.testing.reference import Bounds, reference_for, sizes_of
+from irad.testing.rule_trial import Trial
+
+_REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order
+_SPREAD: Final = 0.1  # of random points around the given one, as a part of each number
+
+Range = tuple[Any, Any]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How `gradcheck` checks; see there."""
+
+    modes: tuple[str, ...] = ("autodiff",)
+    tolerances: Tolerances = Tolerances()
+    points: int = 1
+    cotangents: int = 2
+    max_partials: int = 64
+    directions: int = 4
+    seed: int = 0
+    complex_step: bool = True
+    options: Options | None = None
+
+
+def gradcheck(
+    f: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] | None = None,
+    modes: Sequence[str] = ("autodiff",),
+    rtol: float | None = None,
+    atol: float = 0.0,
+    domain: Mapping[int, Range] | None = None,
+    points: int = 1,
+    cotangents: int = 2,
+    max_partials: int = 64,
+    directions: int = 4,
+    complex_step: bool = True,
+    seed: int = 0,
+    options: Options | None = None,
+    raises: bool = True,
+    progress: Progress | None = None,
+) -> GradcheckReport:
+    """Check irad's gradient of a function against derivatives that come from the values of the function alone.
+
+    The truth are finite differences, extrapolated over a sweep of step sizes, with an estimate of their error; where the
+    function can be compiled for complex numbers and both agree, complex steps, which are exact to rounding. A difference
+    counts against what this truth can tell at that place, so no tolerance need be given, whatever the scale.
+
+    Functions may return a float, or arrays, complex numbers and tuples, which are contracted with random cotangents; they
+    may write to their arrays, whose final content then takes part in the same way. Of complex arguments the real and
+    the imaginary parts are varied apart. Arguments in single precision are promoted for the truth. The value and the
+    memory that the derivative leaves have to be those of a plain call.
+
+    At a kink, where the derivatives of both sides differ, irad's has to lie between them; the report lists kinks.
+
+    Args:
+        f: a Numba function, or a plain one, which is compiled.
+        args: where to check; copied for every call.
+        argnums: positions to differentiate by; all that hold floats when not given. The others are constants.
+        modes: "autodiff" (both sweeps in one), "vjp" (the sweeps apart: a pullback).
+        rtol: a relative tolerance, besides what the truth allows; 1e-9 for double precision, 2e-4 for single.
+        atol: an absolute tolerance of partial derivatives.
+        domain: by position, a lower and an upper bound of the argument's numbers (numbers, or arrays of its shape, None
+            for no bound). The function is not called outside; on a bound differences are one-sided.
+        points: how many points to check: the given one, and random ones around it, within 10 per cent of each number.
+        cotangents: how many random cotangents, if the function gives more than a float.
+        max_partials: an argument with more floats is checked along random directions.
+        directions: how many. The report says what they would miss.
+        complex_step: whether complex steps are tried; they take another compilation of the function.
+        seed: of what is random.
+        options: how the derivative is made.
+        raises: raise if the gradient is wrong or cannot be checked; otherwise only the report says so.
+        progress: called with the name of an argument, the comparisons done and those to do.
+
+    Returns:
+        The figures, by argument.
+
+    Raises:
+        GradcheckError: the gradient is wrong, or cannot be checked there; an `AssertionError` that names the float, both
+            numbers and what is allowed, and holds the report.
+        SignatureError: the arguments do not fit.
+    """
+    unknown = [mode for mode in modes if mode not in MODES]
+    if unknown or not modes:
+        raise SignatureError(f"modes={modes!r} names no mode of irad", f"use some of {', '.join(map(repr, MODES))}")
+    settings = Settings(
+        tuple(modes), Tolerances(rtol, atol), points, cotangents, max_partials, directions, seed, complex_step, options
+    )
+    subject = _Subject(f, args, argnums, domain or {})
+    report = _Run(subject, settings, progress).report()
+    if raises and not report.right:
+        raise GradcheckError(report)
+    return report
+
+
+class _Subject:
+    """The function and its arguments, looked at."""
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        argnums: int | Sequence[int] | None,
+        domain: Mapping[int, Range],
+    ) -> None:
+        self.primal, self.values = primal_of(f), args
+        self.location = location_of(self.primal.py_func)
+        types = tuple(map(numba.typeof, args))
+        wanted = (
+            default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)
+        )
+        self.names = tuple(self._name(i) for i in range(len(args)))
+        self.active = tuple(i in wanted and has_leaves(value) for i, value in enumerate(args))
+        self.not_checked = tuple(
+            f"{self.names[i]}, a {type(args[i]).__name__}: gradcheck cannot vary the numbers in it"
+            for i in wanted
+            if i < len(args) and not self.active[i]
+        )
+        self.bounds = {position: self._bounds(position, limits) for position, limits in domain.items()}
+
+    @property
+    def name(self) -> str:
+        """The function's."""
+        return str(self.primal.py_func.__qualname__)
+
+    def _name(self, position: int) -> str:
+        parameters = list(inspect.signature(self.primal.py_func).parameters.values())
+        last = len(parameters) - 1
+        if position >= last and parameters and parameters[last].kind is inspect.Parameter.VAR_POSITIONAL:
+            return f"{parameters[last].name}[{position - last}]"
+        return parameters[position].name
+
+    def _bounds(self, position: int, limits: Range) -> Bounds:
+        if not 0 <= position < len(self.values) or not self.active[position]:
+            raise SignatureError(
+                f"`domain` names argument {position}, by which the gradient is not checked",
+                "name positions of arguments with floats, counted from 0",
+                location=self.location,
+            )
+        leaves = read_leaves(self.values[position])
+        low, high = (
+            np.full(leaves.size, infinite) if limit is None else np.broadcast_to(np.ravel(limit), leaves.shape)
+            for limit, infinite in zip(limits, (-np.inf, np.inf), strict=True)
+        )
+        if np.any(leaves < low) or np.any(leaves > high):
+            raise SignatureError(
+                f"argument {position}, {self.names[position]}, lies outside its domain",
+                "give a point inside, or a wider domain",
+                location=self.location,
+            )
+        return low.astype(np.float64), high.astype(np.float64)
+
+    def refuse_shared_memory(self, modified: Sequence[bool]) -> None:
+        """Arrays that overlap have one derivative if they are written: what is varied is then not one argument."""
+        arrays = [(i, v) for i, v in enumerate(self.values) if isinstance(v, np.ndarray) and self.active[i]]
+        for (i, a), (j, b) in combinations(arrays, 2):
+            if any(modified) and np.may_share_memory(a, b):
+                raise SignatureError(
+                    f"arguments {i} and {j} share memory, and {self.name} writes to an argument",
+                    "check the gradient with copies",
+                    location=self.location,
+                )
+
+
+class _Run:
+    """One call of `gradcheck`."""
+
+    def __init__(self, subject: _Subject, settings: Settings, progress: Progress | None) -> None:
+        self._subject, self._settings, self._progress = subject, settings, progress
+        self._found: dict[int, list[ArgumentReport]] = {}
+        self._skipped: list[str] = []
+        self._done, self._total, self._points = 0, 0, 0
+        self._primal, self._unsteady = "", ""
+
+    def report(self) -> GradcheckReport:
+        """Checks everything."""
+        for number, values in enumerate(self._all_points()):
+            self._point(number, values)
+            if self._primal or self._unsteady:
+                break
+        subject = self._subject
+        return GradcheckReport(
+            subject.name,
+            subject.location,
+            tuple(merged(reports) for _, reports in sorted(self._found.items())),
+            self._points,
+            tuple(self._skipped),
+            subject.not_checked,
+            "" if self._unsteady else self._primal,
+            self._unsteady,
+        )
+
+    def _all_points(self) -> Iterator[tuple[Any, ...]]:
+        yield self._subject.values
+        generator = np.random.default_rng(self._settings.seed)
+        for _ in range(self._settings.points - 1):
+            yield tuple(self._moved(i, value, generator) for i, value in enumerate(self._subject.values))
+
+    def _moved(self, position: int, value: Any, generator: np.random.Generator) -> Any:
+        if not self._subject.active[position]:
+            return value
+        leaves = read_leaves(value)
+        moved = leaves + _SPREAD * sizes_of(leaves) * generator.uniform(-1.0, 1.0, leaves.size)
+        if position in self._subject.bounds:
+            moved = np.clip(moved, *self._subject.bounds[position])
+        return in_types_of(with_leaves(value, moved), value)
+
+    def _point(self, number: int, values: tuple[Any, ...]) -> None:
+        settings, subject = self._settings, self._subject
+        trial = Trial(subject.primal, values, subject.active, options=settings.options, unit=True)
+        if number:
+            try:
+                unfit = "" if np.all(np.isfinite(read_leaves(trial.plain[0]))) else "its value is infinite or NaN"
+            except (ArithmeticError, ValueError) as error:
+                unfit = f"{type(error).__name__}: {error}"
+            if unfit:
+                self._skipped.append(f"random point {number}: {unfit}")
+                return
+        subject.refuse_shared_memory(trial.modified)
+        self._points += 1
+        several = read_leaves(trial.plain[0]).size > 1 or any(trial.modified)
+        draws = settings.cotangents if several else 1
+        self._plan(number, draws)
+        for mode in settings.modes:
+            for draw in range(draws):
+                self._compare(replace(trial, draw=draw), mode, number)
+
+    def _plan(self, number: int, draws: int) -> None:
+        """How many comparisons there will be, as the first point tells."""
+        if number == 0:
+            sizes = [read_leaves(v).size for v, a in zip(self._subject.values, self._subject.active, strict=True) if a]
+            each = sum(n if n <= self._settings.max_partials else self._settings.directions for n in sizes)
+            self._total = each * draws * len(self._settings.modes) * self._settings.points
+
+    def _compare(self, trial: Trial, mode: str, number: int) -> None:
+        if not any(trial.active):
+            return
+        answer = MODES[mode](trial)
+        if not _alike(replace(trial).plain[0], trial.plain[0]):
+            self._unsteady = "two plain calls with the same arguments give different values (random numbers, or a state)"
+        self._primal = self._wrong_primal(trial, answer)
+        if self._unsteady or self._primal:
+            return
+        reference = reference_for(
+            answer.objective, trial.active, self._subject.bounds, self._settings.seed, self._settings.complex_step
+        )
+        generator = np.random.default_rng((self._settings.seed, number, trial.draw))
+        for position, got in enumerate(answer.run.cotangents):
+            if got is None:
+                continue
+            name = self._subject.names[position]
+            comparison = Comparison(reference, position, name, got, self._settings.tolerances)
+            few = got.size <= self._settings.max_partials
+            tick = self._ticker(name)
+            found = (
+                comparison.partials(tick) if few else comparison.directions(self._settings.directions, generator, tick)
+            )
+            self._found.setdefault(position, []).append(found)
+
+    def _ticker(self, name: str) -> Callable[[], None]:
+        def tick() -> None:
+            self._done += 1
+            if self._progress is not None:
+                self._progress(name, self._done, max(self._done, self._total))
+
+        return tick
+
+    def _wrong_primal(self, trial: Trial, answer: Answer) -> str:
+        value, after = trial.plain
+        if not trial.same(answer.run.value, value):
+            return f"the value that comes with the derivative is {answer.run.value!r}, a plain call gives {value!r}"
+        for position, (got, wanted) in enumerate(zip(answer.run.after, after, strict=True)):
+            if not trial.same(got, wanted):
+                return f"it leaves {self._subject.names[position]} otherwise than a plain call does"
+        return gradients_match(answer.run.cotangents, trial.values) or ""
+
+
+def _alike(a: Any, b: Any) -> bool:
+    x, y = read_leaves(a), read_leaves(b)
+    return x.shape == y.shape and bool(np.allclose(x, y, rtol=_REPEATED, atol=0.0, equal_nan=True))

@@ -1,0 +1,240 @@
+"""What a check of gradients found: figures by argument, text to read, and the error that says what is wrong."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any
+
+from irad.errors import IradError, SourceLocation
+
+
+class Verdict(enum.Enum):
+    """What is to be thought of a gradient."""
+
+    RIGHT = "right"
+    UNDECIDED = "undecided"
+    WRONG = "wrong"
+
+    @property
+    def weight(self) -> int:
+        """How bad it is: of several verdicts the worst counts."""
+        return list(Verdict).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentReport:
+    """The gradient by one argument.
+
+    Attributes:
+        position: of the argument.
+        name: of the parameter.
+        kind: its type.
+        size: the number of its floats.
+        checked: the number of comparisons.
+        method: where the expected numbers come from.
+        verdict: over all that was compared.
+        ratio: the largest difference, as a multiple of what is allowed: at most 1 if right.
+        accuracy: what is allowed, as a part of the largest derivative: the check sees no smaller error.
+        worst: the float, or the random direction, with the largest difference.
+        got: irad's derivative there.
+        expected: that of the plain function.
+        allowed: how far apart they may be.
+        reason: why it is wrong or undecided; empty if right.
+        kinks: floats at which the function has a kink; irad's derivative lies between those of both sides, or is wrong.
+        confidence: for random directions what they would have missed.
+    """
+
+    position: int
+    name: str
+    kind: str
+    size: int
+    checked: int
+    method: str
+    verdict: Verdict
+    ratio: float
+    accuracy: float
+    worst: str
+    got: float
+    expected: float
+    allowed: float
+    reason: str = ""
+    kinks: tuple[str, ...] = ()
+    confidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GradcheckReport:
+    """What `irad.testing.gradcheck` found.
+
+    Attributes:
+        function: the qualified name.
+        location: where it is defined.
+        arguments: by argument that was differentiated by, the worst over all points, modes and cotangents.
+        points: the number of points that were checked.
+        skipped: random points that were left out, and why.
+        not_checked: arguments that have a derivative but hold no numbers that could be varied.
+        primal: what is wrong with the value or the memory that comes with the derivative; empty if nothing is.
+        unsteady: why the function's values are no function of its arguments; empty if they are.
+    """
+
+    function: str
+    location: SourceLocation
+    arguments: tuple[ArgumentReport, ...]
+    points: int = 1
+    skipped: tuple[str, ...] = ()
+    not_checked: tuple[str, ...] = ()
+    primal: str = ""
+    unsteady: str = ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of all verdicts."""
+        if self.primal:
+            return Verdict.WRONG
+        if self.unsteady:
+            return Verdict.UNDECIDED
+        return max((a.verdict for a in self.arguments), key=lambda v: v.weight, default=Verdict.UNDECIDED)
+
+    @property
+    def right(self) -> bool:
+        """Whether everything that was compared is right."""
+        return self.verdict is Verdict.RIGHT
+
+    @property
+    def worst(self) -> ArgumentReport:
+        """The argument with the worst verdict, of these the one with the largest difference."""
+        return max(self.arguments, key=badness)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON: infinite and undefined numbers as text."""
+        listed = [{k: _plain(v) for k, v in asdict(a).items()} for a in self.arguments]
+        return {
+            "function": self.function,
+            "file": self.location.file,
+            "line": self.location.line,
+            "verdict": self.verdict.value,
+            "points": self.points,
+            "skipped": list(self.skipped),
+            "not_checked": list(self.not_checked),
+            "primal": self.primal,
+            "unsteady": self.unsteady,
+            "arguments": listed,
+        }
+
+    def __str__(self) -> str:
+        head = f"{self.function}: gradient {self.verdict.value}, {self.points} point{'s' * (self.points > 1)}"
+        rows = [("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")]
+        rows += [cells(argument) for argument in self.arguments]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([head, f"  at  {self.location}", *table, *self.remarks()])
+
+    def remarks(self) -> list[str]:
+        """What does not go into the table, one sentence each."""
+        found = [text for text in (self.primal, self.unsteady) if text]
+        for argument in self.arguments:
+            if argument.reason:
+                found.append(f"{argument.name}: {argument.reason}")
+            if argument.kinks:
+                found.append(f"{argument.name}: {kinks_text(argument.kinks)}")
+            if argument.confidence:
+                found.append(f"{argument.name}: {argument.confidence}")
+        found += [f"not checked: {each}" for each in self.not_checked]
+        return found + [f"left out: {each}" for each in self.skipped]
+
+
+def cells(argument: ArgumentReport) -> tuple[str, ...]:
+    """An argument as a line of a table."""
+    counted = f"all {argument.size}" if not argument.confidence else f"{argument.checked} directions"
+    return (
+        f"{argument.name}: {argument.kind}",
+        counted,
+        short(argument.ratio),
+        short(argument.accuracy),
+        argument.worst,
+        f"{argument.got:.12g}",
+        f"{argument.expected:.12g}",
+        argument.verdict.value,
+    )
+
+
+def short(number: float) -> str:
+    """A figure of which the magnitude matters."""
+    return f"{number:.1e}" if number and not 0.01 <= abs(number) < 1000 else f"{number:.2g}"
+
+
+def kinks_text(kinks: Sequence[str]) -> str:
+    """Which floats lie on a kink."""
+    listed = ", ".join(kinks[:3]) + (f" and {len(kinks) - 3} more" if len(kinks) > 3 else "")
+    return f"a kink at this point by {listed}: the derivatives of both sides differ, irad gives one between them"
+
+
+def badness(argument: ArgumentReport) -> tuple[int, float]:
+    """For the order of arguments from right to wrong."""
+    return argument.verdict.weight, argument.ratio if isfinite(argument.ratio) else float("inf")
+
+
+def merged(reports: Sequence[ArgumentReport]) -> ArgumentReport:
+    """Several checks of one argument as one: the worst, with all that was compared and all kinks."""
+    worst = max(reports, key=badness)
+    kinks = tuple(dict.fromkeys(kink for report in reports for kink in report.kinks))
+    most = max(report.accuracy for report in reports)
+    return replace(worst, checked=sum(report.checked for report in reports), kinks=kinks, accuracy=most)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Verdict):
+        return value.value
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+class GradcheckError(IradError, AssertionError):
+    """A gradient that is wrong, or that could not be checked.
+
+    Attributes:
+        report: everything that was found.
+    """
+
+    def __init__(self, report: GradcheckReport) -> None:
+        self.report = report
+        problem, remedy = _words(report)
+        super().__init__(problem, remedy, location=report.location, detail=_detail(report))
+
+
+def _words(report: GradcheckReport) -> tuple[str, str]:
+    name = report.function
+    if report.primal:
+        return f"the derivative of {name} does not run the function as a plain call does: {report.primal}", _REPORT_IT
+    if report.unsteady:
+        return f"the gradient of {name} cannot be checked: {report.unsteady}", "seed the generator inside the function"
+    if not report.arguments:
+        return f"there is nothing to check in {name}: no argument holds floats", "give floats or arrays of floats"
+    worst = report.worst
+    where = worst.worst or worst.name
+    if report.verdict is Verdict.WRONG:
+        return f"the gradient of {name} by {where} is wrong: {_difference(worst)}", _REPORT_IT
+    return f"the gradient of {name} by {where} cannot be checked: {worst.reason}", (
+        "check at a point (a) away from kinks, jumps and ends of the domain, or (b) given with `domain`; "
+        "(c) `atol` or `rtol` state what is exact enough"
+    )
+
+
+_REPORT_IT = "correct the rule of your own that it uses (irad.testing.check_rule finds it), else report it with the function"
+
+
+def _difference(worst: ArgumentReport) -> str:
+    return f"got {worst.got!r}, expected {worst.expected!r} ± {short(worst.allowed)}"
+
+
+def _detail(report: GradcheckReport) -> str | None:
+    if not report.arguments or report.primal or report.unsteady:
+        return None
+    worst = report.worst
+    return f"argument {worst.position}, {worst.name}: {worst.kind}; {worst.method}" + (
+        f"; {worst.reason}" if worst.reason and report.verdict is Verdict.WRONG else ""
+    )

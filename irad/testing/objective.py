@@ -1,0 +1,48 @@
+"""One number made of all that a function gives: what derivatives of it are checked by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from irad.testing.check_gradient import in_types_of
+from irad.testing.leaves import Vector, read_leaves, with_leaves
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """⟨weights, floats of the value⟩ + ⟨outside, floats of arguments after the call⟩, by the floats of arguments.
+
+    Attributes:
+        program: compiled by Numba.
+        values: its arguments.
+        weights: by float of the value; empty where the value does not count.
+        outside: by argument that is written, weights of what it holds afterwards.
+        native: arguments keep their precision; otherwise the function computes in double precision.
+    """
+
+    program: Callable[..., Any]
+    values: tuple[Any, ...]
+    weights: Vector
+    outside: Mapping[int, Vector]
+    native: bool = False
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether nothing counts."""
+        return self.weights.size == 0 and not self.outside
+
+    def __call__(self, changed: Mapping[int, Vector]) -> float:
+        """The number, with other floats in some arguments."""
+        arguments = [with_leaves(a, changed[i] if i in changed else read_leaves(a)) for i, a in enumerate(self.values)]
+        if self.native:
+            arguments = [in_types_of(a, like) for a, like in zip(arguments, self.values, strict=True)]
+        value = self.program(*arguments)
+        total = self.weights @ read_leaves(value) if self.weights.size else 0.0
+        return float(total + sum(each @ read_leaves(arguments[i]) for i, each in self.outside.items()))
+
+    def along(self, directions: Mapping[int, Vector]) -> Callable[[float], float]:
+        """The number on a line through the arguments."""
+        start = {position: read_leaves(self.values[position]) for position in directions}
+        return lambda t: self({position: start[position] + t * d for position, d in directions.items()})
