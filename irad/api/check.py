@@ -122,6 +122,16 @@ def _literal_where_asked(
             kinds = _with_literals(primal, kinds, values, wanted)
 
 
+def types_of(primal: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The Numba types of a call, one for each parameter: star arguments as one tuple, defaults as Numba passes them.
+
+    Raises:
+        SignatureError: the function does not take so many arguments.
+        BackendError: Numba has no type for one.
+    """
+    return tuple(_type_of(primal, name, value) for name, value in _bound(primal, args).items())
+
+
 def _report(
     primal: Any, kinds: dict[str, Any], positions: tuple[int, ...], problems: tuple[IradError, ...]
 ) -> CheckReport:

@@ -26,8 +26,8 @@ _RTOL: Final = 1e-9
 _RTOL_EXACT: Final = 1e-11  # where complex steps are the truth
 _RTOL_SINGLE: Final = 2e-4
 _DECIDED: Final = 1e-2  # parts of the largest derivative: a reference that is worse decides nothing
-_NOTHING: Final = 1e-9  # parts of the function's value: a derivative times the size of the number
-_NOTHING_SINGLE: Final = 1e-4
+_NOTHING: Final = 4e-15  # parts of the function's value: a derivative that is rounding
+_NOTHING_SINGLE: Final = 1e-6
 _ESCAPES: Final = 0.08  # probability that a Gaussian number is below 0.1
 
 
@@ -74,7 +74,9 @@ class Probe:
             return nan
         if not isfinite(self.got):
             return inf
-        return abs(self.got - self.expected) / self.allowed if self.allowed else (inf if self.got != self.expected else 0)
+        return (
+            abs(self.got - self.expected) / self.allowed if self.allowed else (inf if self.got != self.expected else 0)
+        )
 
 
 class Comparison:
@@ -156,7 +158,9 @@ class Comparison:
             return self._empty()
         largest = max((max(abs(p.got), abs(p.slope.value)) for p in probes if isfinite(p.got)), default=0.0)
         judged = [(*self._judge(probe, largest), probe) for probe in probes]
-        verdict, reason, worst = max(judged, key=lambda each: (each[0].weight, not each[2].is_direction, _rank(each[2])))
+        verdict, reason, worst = max(
+            judged, key=lambda each: (each[0].weight, not each[2].is_direction, _rank(each[2]))
+        )
         known = [p.allowed for p in probes if isfinite(p.allowed)]
         return ArgumentReport(
             position=self._position,
@@ -190,20 +194,18 @@ class Comparison:
             return Verdict.WRONG, f"it is {probe.got}, where the function has a derivative"
         if probe.ratio > 1.0:
             return Verdict.WRONG, ""
-        coarse = probe.allowed > _DECIDED * largest
+        coarse = probe.allowed > _DECIDED * max(largest, probe.slope.steepest)
         if coarse and not self._is_nothing(probe):
             return Verdict.UNDECIDED, (
-                f"finite differences by {probe.label} are exact to {probe.allowed:.1e} only, beside a derivative "
-                f"of {abs(probe.got):.1e} (both times the size of the number): the function's values are too rough or too large"
+                f"finite differences by {probe.label} tell too little: of the derivative times the size of the number, "
+                f"{probe.got:.1e}, they are exact to {probe.allowed:.1e}; the function's values are rough or large"
             )
         return Verdict.RIGHT, ""
 
     def _is_nothing(self, probe: Probe) -> bool:
         """Whether a derivative is zero, as far as can be seen beside the function's value."""
-        if max(abs(probe.got), abs(probe.slope.value)) > probe.allowed:
-            return False
         part = _NOTHING_SINGLE if self._single else _NOTHING
-        return probe.got == 0.0 or probe.allowed <= part * self._reference.magnitude
+        return abs(probe.slope.value) <= probe.allowed and abs(probe.got) <= part * self._reference.magnitude
 
     def _confidence(self, probes: list[Probe]) -> str:
         scale = float(np.linalg.norm(self._got * self._sizes))
@@ -233,4 +235,3 @@ def kind_of(value: Any) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(kind_of, value))})" if len(value) < 4 else f"tuple of {len(value)}"
     return type(value).__name__
-

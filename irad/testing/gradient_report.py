@@ -6,9 +6,11 @@ import enum
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 from irad.errors import IradError, SourceLocation
+
+COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
 
 
 class Verdict(enum.Enum):
@@ -126,8 +128,7 @@ class GradcheckReport:
 
     def __str__(self) -> str:
         head = f"{self.function}: gradient {self.verdict.value}, {self.points} point{'s' * (self.points > 1)}"
-        rows = [("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")]
-        rows += [cells(argument) for argument in self.arguments]
+        rows = [COLUMNS, *map(cells, self.arguments)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([head, f"  at  {self.location}", *table, *self.remarks()])
@@ -147,7 +148,7 @@ class GradcheckReport:
 
 
 def cells(argument: ArgumentReport) -> tuple[str, ...]:
-    """An argument as a line of a table."""
+    """An argument as a line of a table with `COLUMNS`."""
     counted = f"all {argument.size}" if not argument.confidence else f"{argument.checked} directions"
     return (
         f"{argument.name}: {argument.kind}",
@@ -224,7 +225,9 @@ def _words(report: GradcheckReport) -> tuple[str, str]:
     )
 
 
-_REPORT_IT = "correct the rule of your own that it uses (irad.testing.check_rule finds it), else report it with the function"
+_REPORT_IT = (
+    "correct the rule of your own that it uses (irad.testing.check_rule finds it), else report it with the function"
+)
 
 
 def _difference(worst: ArgumentReport) -> str:

@@ -17,7 +17,7 @@ from irad.testing.rule_trial import is_single
 from irad.testing.slope import FIRST_STEPS, Shape, Slope, guarded, noise_of, slope
 
 _AGREE: Final = 10.0  # times its error that finite differences may be off
-_TELLING: Final = 1e-4  # parts of the slope: finite differences as good as this tell whether a complex step is right
+_TELLING: Final = 2e-2  # parts of the slope: finite differences as good as this tell whether a complex step is right
 _NARROW: Final = (0.1, 3e-3)  # first steps as parts of a number that is small beside the others
 _ROOM_LEFT: Final = 1e-9  # parts of a number's size; a number closer to a bound than this lies on it
 
@@ -157,4 +157,3 @@ def sizes_of(leaves: Vector) -> Vector:
     sizes = np.abs(leaves)
     sizes[~np.isfinite(leaves) | (leaves == 0.0)] = typical
     return np.maximum(sizes, 1e-3 * typical)
-

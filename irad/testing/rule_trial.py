@@ -23,6 +23,7 @@ from irad.testing.objective import Objective
 
 RTOL: Final = 1e-6
 RTOL_SINGLE: Final = 2e-4
+_MEMORY: Final = (np.ndarray, np.void)
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,9 @@ class Trial:
             annotate(*each) if active else irad.Const(each[0])
             for *each, active in zip(arguments, shadows, self.active, strict=True)
         ]
-        found, value = irad.autodiff(irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed, options=self.options)
+        found, value = irad.autodiff(
+            irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed, options=self.options
+        )
         cotangents = tuple(
             None if not active else read_leaves(shadow if gradient is None else gradient)
             for gradient, shadow, active in zip(found, shadows, self.active, strict=True)
@@ -200,7 +203,7 @@ def holds(value: Any) -> tuple[bool, bool]:
     if isinstance(value, tuple):
         inner = [holds(entry) for entry in value]
         return any(n for n, _ in inner), any(m for _, m in inner)
-    is_array = isinstance(value, np.ndarray)
+    is_array = isinstance(value, _MEMORY)
     return has_leaves(value) and not is_array, has_leaves(value) and is_array
 
 
@@ -208,7 +211,7 @@ def only_memory(value: Any, shadow: Any) -> Vector:
     """The content of a shadow, with zeros for the numbers of a mixed argument, as one vector."""
     if isinstance(value, tuple):
         return np.concatenate([np.zeros(0), *(only_memory(v, s) for v, s in zip(value, shadow, strict=True))])
-    return read_leaves(shadow) * isinstance(value, np.ndarray)
+    return read_leaves(shadow) * isinstance(value, _MEMORY)
 
 
 def fill(value: Any, generator: np.random.Generator | None) -> None:
@@ -216,11 +219,24 @@ def fill(value: Any, generator: np.random.Generator | None) -> None:
     if isinstance(value, tuple):
         for entry in value:
             fill(entry, generator)
+    elif isinstance(value, np.void) or (isinstance(value, np.ndarray) and value.dtype.names is not None):
+        _fill_fields(value, generator)
     elif isinstance(value, np.ndarray) and has_leaves(value):
         value.flags.writeable = True
         value[...] = 0.0 if generator is None else generator.uniform(0.5, 1.5, value.shape)
         if generator is not None and value.dtype.kind == "c":
             value.imag[...] = generator.uniform(0.5, 1.5, value.shape)
+
+
+def _fill_fields(value: Any, generator: np.random.Generator | None) -> None:
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = True
+    for name in value.dtype.names:
+        part = value[name]
+        if isinstance(part, _MEMORY):
+            fill(part, generator)
+        elif has_leaves(part):
+            value[name] = 0.0 if generator is None else generator.uniform(0.5, 1.5)
 
 
 def spoil(value: Any) -> None:

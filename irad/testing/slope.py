@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import comb, inf, isfinite, nan, sqrt
 from typing import Final
@@ -50,6 +50,7 @@ class Slope:
         right: that on the other side.
         shape: ``ROUGH`` where neither the slope nor those of both sides converge, ``UNDEFINED`` where the value is
             not finite.
+        steepest: the largest difference quotient of the first steps.
         from_values: whether this comes from real function values, and not from a complex step.
     """
 
@@ -58,6 +59,7 @@ class Slope:
     left: float = nan
     right: float = nan
     shape: Shape = Shape.SMOOTH
+    steepest: float = 0.0
     from_values: bool = True
 
 
@@ -82,15 +84,18 @@ def slope(
         return Slope(nan, inf, shape=Shape.UNDEFINED)
     noise = max(noise, _EPSILON * abs(centre) / 2)
     central = left = right = Estimate(nan, inf)
+    steepest = 0.0
     for step in first_steps:
         width = _fitting(step, room)
-        central = _better(central, extrapolate(partial(_central, values), width, noise, power=2))
-        right = _better(right, extrapolate(partial(_one_sided, values, centre), width, 2 * noise, power=1))
-        left = _better(left, extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * noise, power=1))
-        enough = max(_ENOUGH * abs(central.value), _NOISY * noise / width)
+        off = max(noise, _EPSILON / 2 * values.largest_at(width))
+        central = _better(central, extrapolate(partial(_central, values), width, off, power=2))
+        right = _better(right, extrapolate(partial(_one_sided, values, centre), width, 2 * off, power=1))
+        left = _better(left, extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * off, power=1))
+        steepest = max(steepest, values.steepest_at(width))
+        enough = max(_ENOUGH * abs(central.value), _NOISY * off / width)
         if min(central.error, max(left.error, right.error)) <= enough and not _differ(left, right):
             break
-    return _classified(central, left, right, values.largest)
+    return replace(_classified(central, left, right, values.largest), steepest=steepest)
 
 
 def _fitting(step: float, room: tuple[float, float]) -> float:
@@ -110,6 +115,15 @@ class _Values:
     def largest(self) -> float:
         """The largest magnitude among the finite values."""
         return max(abs(value) for value in self._known.values() if isfinite(value))
+
+    def largest_at(self, width: float) -> float:
+        """The largest magnitude at a distance."""
+        return max((abs(value) for value in (self(width), self(-width)) if isfinite(value)), default=0.0)
+
+    def steepest_at(self, width: float) -> float:
+        """The largest magnitude of the difference quotients of both sides."""
+        quotients = (abs(self(t) - self(0.0)) / width for t in (width, -width))
+        return max(filter(isfinite, quotients), default=0.0)
 
     def __call__(self, t: float) -> float:
         if not self._room[0] <= t <= self._room[1]:
@@ -169,7 +183,9 @@ def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf
     """
     sign = 1.0 if room[1] >= -room[0] else -1.0
     for step in _NOISE_STEPS:
-        values = [guarded(f, sign * j * min(step, max(-room[0], room[1]) / _NOISE_POINTS)) for j in range(_NOISE_POINTS)]
+        values = [
+            guarded(f, sign * j * min(step, max(-room[0], room[1]) / _NOISE_POINTS)) for j in range(_NOISE_POINTS)
+        ]
         if not all(map(isfinite, values)):
             return 0.0
         if len(set(values)) > 2:

@@ -29,7 +29,7 @@ RIGHT, SIGN, RELATIVE, ONE_PLACE, BRANCH, NOTHING, UNDEFINED, SPREAD = range(8)
 def damped(x, fault, place):
     total = 0.0
     for i in range(x.size):
-        total += x[i] * math.exp(-x[i])
+        total += x[i] * np.exp(-x[i])
     return total
 
 
@@ -85,7 +85,8 @@ def test_the_right_rule_passes():
 
 @pytest.mark.parametrize("complex_step", [True, False])
 @pytest.mark.parametrize(
-    ("fault", "worst"), [(SIGN, 0.1), (RELATIVE, 1e-6), (ONE_PLACE, 0.4), (BRANCH, 1e-3), (NOTHING, 1.0), (SPREAD, 1e-6)]
+    ("fault", "worst"),
+    [(SIGN, 0.1), (RELATIVE, 1e-6), (ONE_PLACE, 0.4), (BRANCH, 1e-3), (NOTHING, 1.0), (SPREAD, 1e-6)],
 )
 def test_wrong_rules_are_seen(fault: int, worst: float, complex_step: bool):
     with pytest.raises(GradcheckError) as caught:
@@ -204,6 +205,16 @@ def nested(pair, items, record):
 
 
 @njit
+def of_records(rows, row):
+    s = 0.0
+    for i in range(rows.size):
+        s += rows[i].a * rows[i].b[1] * row.a
+        rows[i].a = s
+    row.b[0] = s * row.b[1]
+    return s
+
+
+@njit
 def of_a_list(items):
     s = 0.0
     for item in items:
@@ -259,7 +270,8 @@ RECORD = np.array([(2.0, [1.0, 3.0])], np.dtype([("a", "f8"), ("b", "f8", (2,))]
         (power, (X + 1j, X * 1j)),
         (power, ((X + 1j).astype(np.complex64), (X * 1j).astype(np.complex64))),
         (written, (X.copy(), X.copy())),
-        (nested, ((2.0, X), [1.5, 2.5], RECORD)),
+        (nested, ((2.0, X), TypedList([1.5, 2.5]), RECORD)),
+        (of_records, (np.array([RECORD, RECORD]), RECORD)),
         (of_a_list, (TypedList([1.0, 2.0]),)),
         (branching, (np.array([0.5, 1.0 + 1e-6, 3.0]),)),
         (rooted, (np.array([1.0001, 2.0]),)),
@@ -347,7 +359,7 @@ def test_undecided(function: Any, at: float, words: str):
 def test_a_slope_that_the_values_do_not_show_is_not_called_right():
     @njit
     def drowned(x):
-        return 1e16 + abs(x)
+        return 1e14 + abs(x) ** 3
 
     assert gradcheck(drowned, 1.0, raises=False).verdict is Verdict.UNDECIDED
 
@@ -417,7 +429,7 @@ def test_shared_memory_that_is_written_is_refused():
 
 
 def test_unknown_modes_are_refused():
-    with pytest.raises(SignatureError, match="use some of 'autodiff', 'vjp'|names no mode"):
+    with pytest.raises(SignatureError, match="names no mode of irad"):
         gradcheck(cubed, 1.0, modes=("forward",))
 
 
