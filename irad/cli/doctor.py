@@ -2,42 +2,59 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
-import sys
-from collections.abc import Iterator
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-import irad
-from irad.options import Options
+from irad.report.environment import SUPPORTED, Fact, State, facts
 
-_PACKAGES = ("numba", "llvmlite", "numpy", "scipy", "matplotlib", "cupy-cuda12x", "numba-cuda")
+_STYLES = {State.GOOD: "green", State.NOTE: "dim", State.MISSING: "yellow", State.BROKEN: "bold red"}
 
 
 @click.command()
-def doctor() -> None:
-    """Show the versions and settings that matter, for a bug report."""
-    table = Table("what", "value", title="irad doctor")
-    for what, value in _facts():
-        table.add_row(what, value)
-    Console().print(table)
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+def doctor(as_json: bool) -> None:
+    """Look at the installation: versions, CPU, libraries, CUDA, caches; what is missing and how to get it.
+
+    \b
+    Examples:
+      irad doctor
+      irad doctor --json > doctor.json     to go with a bug report
+
+    The status is 1 if something is broken that irad cannot do without.
+    """
+    console = Console()
+    with console.status("looking"):
+        found = tuple(facts())
+    broken = [fact for fact in found if fact.state is State.BROKEN]
+    if as_json:
+        listed = [asdict(fact) | {"state": fact.state.value} for fact in found]
+        click.echo(json.dumps({"healthy": not broken, "platforms": SUPPORTED, "facts": listed}, indent=2))
+    else:
+        _show(console, found)
+    if broken:
+        raise SystemExit(1)
 
 
-def _facts() -> Iterator[tuple[str, str]]:
-    yield "irad", irad.__version__
-    yield "Python", f"{platform.python_version()} ({sys.executable})"
-    yield "platform", platform.platform()
-    for name in _PACKAGES:
-        yield name, _version_of(name)
-    options = Options.from_environment()
-    yield "options", f"plan={options.plan} strict={options.strict} verify={options.verify}"
-
-
-def _version_of(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"
+def _show(console: Console, found: Sequence[Fact]) -> None:
+    table = Table("", "what", "found", "", title="irad doctor", title_justify="left")
+    group = ""
+    for fact in found:
+        if group and fact.group != group:
+            table.add_section()
+        state = Text(fact.state.value, style=_STYLES[fact.state])
+        table.add_row("" if fact.group == group else fact.group, fact.what, Text(fact.value), state)
+        group = fact.group
+    console.print(table)
+    wanting = [fact for fact in found if fact.remedy and fact.state is not State.GOOD]
+    for fact in sorted(wanting, key=lambda fact: fact.state is not State.BROKEN):
+        console.print(Text.assemble((fact.what, _STYLES[fact.state]), f": {fact.remedy}"))
+    broken = sum(fact.state is State.BROKEN for fact in found)
+    console.print(
+        "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to mend before irad works."
+    )

@@ -1,0 +1,317 @@
+"""The machine and the installation, as far as they matter to irad: what is there, what is missing, how to get it.
+
+Nothing here takes a package for granted: what cannot be imported is a fact like any other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import importlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import irad
+from irad.options import Options
+
+SUPPORTED: Final = (
+    "Linux on x86-64 is supported and tested. Other systems on which Numba compiles to little-endian code may work; "
+    "the self-test tells. Windows is not supported."
+)
+_REQUIRED: Final = {"numba": (0, 65), "llvmlite": (0, 47), "numpy": (1, 26), "click": (8, 1), "rich": (13, 0)}
+_OPTIONAL: Final = {
+    "scipy": "np.linalg, np.dot and @ in compiled code take their BLAS and LAPACK from it",
+    "matplotlib": "`irad demo` plots with it",
+    "rocket-fft": "brings np.fft to compiled code",
+}
+_NO_SVML: Final = "exp, sin, … in loops are computed number by number without it: pip install intel-cmplr-lib-rt"
+_CPU_FEATURES: Final = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+_LAYERS: Final = {
+    "tbb": ("tbbpool", "the layer that several Python threads may use at once: pip install tbb"),
+    "omp": ("omppool", "apt install libgomp1"),
+    "workqueue": ("workqueue", "reinstall numba: it brings this layer itself"),
+}
+
+
+class State(enum.Enum):
+    """What a fact means for irad."""
+
+    GOOD = "ok"
+    NOTE = "note"
+    MISSING = "missing"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that was looked at.
+
+    Attributes:
+        group: what it belongs to.
+        what: its name.
+        value: what was found.
+        state: `State.MISSING` of what irad can do without, `State.BROKEN` of what it cannot.
+        remedy: how to get or mend it; for a note what it means.
+    """
+
+    group: str
+    what: str
+    value: str
+    state: State = State.GOOD
+    remedy: str = ""
+
+
+def facts() -> Iterator[Fact]:
+    """Everything, group by group; compiles and runs a small derivative at the end."""
+    yield from _versions()
+    yield from _platform()
+    yield from _vector_functions()
+    yield from _blas()
+    yield from _threads()
+    yield from _cuda()
+    yield from _cache()
+    yield _options()
+    yield _self_test()
+
+
+def _versions() -> Iterator[Fact]:
+    group = "versions"
+    yield Fact(group, "irad", irad.__version__)
+    version = platform.python_version()
+    yield Fact(group, "Python", f"{version} ({sys.executable})")
+    for name, least in _REQUIRED.items():
+        yield _required(group, name, least)
+    for name, purpose in _OPTIONAL.items():
+        found = _version_of(name)
+        if found is not None:
+            yield Fact(group, name, found)
+        else:
+            yield Fact(group, name, "not installed", State.MISSING, f"{purpose}: pip install {name}")
+
+
+def _required(group: str, name: str, least: tuple[int, int]) -> Fact:
+    found, wanted = _version_of(name), ".".join(map(str, least))
+    module, failure = _module(name)
+    install = f"pip install '{name}>={wanted}'"
+    if found is None or module is None:
+        return Fact(group, name, failure or "not installed", State.BROKEN, install)
+    if _numbers(found) < least:
+        return Fact(group, name, f"{found}, older than {wanted}", State.BROKEN, install)
+    if name == "llvmlite":
+        llvm = ".".join(map(str, importlib.import_module("llvmlite.binding").llvm_version_info))
+        return Fact(group, name, f"{found} (LLVM {llvm})")
+    return Fact(group, name, found)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        parts.append(int(digits))
+    return tuple(parts)
+
+
+def _platform() -> Iterator[Fact]:
+    group = "machine"
+    if sys.platform == "win32" or sys.byteorder != "little":
+        yield Fact(group, "platform", platform.platform(), State.BROKEN, SUPPORTED)
+    else:
+        tested = sys.platform == "linux" and platform.machine() == "x86_64"
+        yield Fact(group, "platform", platform.platform(), State.GOOD if tested else State.NOTE, SUPPORTED)
+    llvm, _ = _module("llvmlite.binding")
+    known = f" (LLVM: {llvm.get_host_cpu_name()})" if llvm else ""
+    yield Fact(group, "CPU", f"{_cpu_model()}{known}, {os.cpu_count()} logical cores")
+    if llvm:
+        features = llvm.get_host_cpu_features()
+        yield Fact(
+            group, "CPU features", " ".join(name for name in _CPU_FEATURES if features.get(name)) or "none known"
+        )
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    models = [line.partition(":")[2].strip() for line in lines if line.lower().startswith("model name")]
+    return models[0] if models else platform.machine()
+
+
+def _vector_functions() -> Iterator[Fact]:
+    group = "vector functions"
+    config, _ = _module("numba.core.config")
+    if config is not None and getattr(config, "USING_SVML", False):
+        yield Fact(group, "SVML", "used by Numba")
+    elif platform.machine() == "x86_64":
+        targets, _ = _module("llvmlite.binding.targets")
+        patched = targets is not None and targets.has_svml()
+        value = "library not found" if patched else "this LLVM is built without it"
+        yield Fact(group, "SVML", f"{value}; Numba does not use it", State.NOTE, _NO_SVML if patched else "")
+    if sys.platform == "linux":
+        found = _loads("libmvec.so.1")
+        yield Fact(group, "libmvec", "found; neither Numba nor irad uses it" if found else "not found; not used")
+
+
+def _blas() -> Iterator[Fact]:
+    group = "BLAS"
+    module, failure = _module("scipy.linalg.cython_blas")
+    if module is None:
+        yield Fact(
+            group,
+            "scipy.linalg.cython_blas",
+            failure,
+            State.MISSING,
+            "np.dot, @ and np.linalg do not compile without it. pip install scipy",
+        )
+        return
+    yield Fact(group, "scipy.linalg.cython_blas", _built_with("scipy"))
+    loaded = _loaded_libraries("blas", "mkl_rt", "blis", "accelerate")
+    if loaded:
+        yield Fact(group, "loaded", ", ".join(loaded))
+
+
+def _built_with(package: str) -> str:
+    settings = importlib.import_module(package).show_config(mode="dicts")
+    blas = settings["Build Dependencies"]["blas"]
+    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+
+
+def _loaded_libraries(*words: str) -> list[str]:
+    """File names of shared libraries in this process."""
+    try:
+        lines = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    names = {Path(line.split(maxsplit=5)[5]).name for line in lines if "/" in line and ".so" in line}
+    return sorted(name for name in names if name.startswith("lib") and any(word in name for word in words))
+
+
+def _threads() -> Iterator[Fact]:
+    group = "threads"
+    config, _ = _module("numba.core.config")
+    if config is None:
+        return
+    for layer, (module, remedy) in _LAYERS.items():
+        found, failure = _module(f"numba.np.ufunc.{module}")
+        if found is not None:
+            yield Fact(group, f"layer {layer}", "available")
+        else:
+            state = State.BROKEN if layer == "workqueue" else State.MISSING
+            yield Fact(group, f"layer {layer}", failure, state, remedy)
+    chosen = f"{config.NUMBA_NUM_THREADS} threads, layer {config.THREADING_LAYER!r}"
+    yield Fact(group, "setting", f"{chosen} (NUMBA_NUM_THREADS, NUMBA_THREADING_LAYER)")
+
+
+def _cuda() -> Iterator[Fact]:
+    group = "CUDA"
+    yield Fact(group, "use", "none: irad does not differentiate CUDA kernels", State.NOTE)
+    yield Fact(group, "driver", _driver() if _loads("libcuda.so.1") else "none (no libcuda.so.1)", State.NOTE)
+    compiler = shutil.which("nvcc") or _first_existing(os.environ.get("CUDA_HOME"), "/usr/local/cuda")
+    yield Fact(group, "toolkit", compiler or "none (no nvcc, no CUDA_HOME)", State.NOTE)
+    packages = [d for d in ("numba-cuda", "cupy", "cupy-cuda11x", "cupy-cuda12x", "cupy-cuda13x") if _version_of(d)]
+    listed = ", ".join(f"{name} {_version_of(name)}" for name in packages)
+    yield Fact(group, "packages", listed or "neither numba-cuda nor cupy", State.NOTE)
+
+
+def _driver() -> str:
+    """Version and devices, as the driver itself says."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    version, devices = ctypes.c_int(), ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    text = f"for CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+    status = driver.cuInit(0)
+    if status:
+        return f"{text}, no device can be used (cuInit gives {status})"
+    driver.cuDeviceGetCount(ctypes.byref(devices))
+    return f"{text}, {devices.value} devices{_device_names()}"
+
+
+def _device_names() -> str:
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ""
+    query = [program, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=False)
+    return f": {'; '.join(done.stdout.strip().splitlines())}" if done.returncode == 0 else ""
+
+
+def _first_existing(*paths: str | None) -> str | None:
+    return next((path for path in paths if path and Path(path).is_dir()), None)
+
+
+def _cache() -> Iterator[Fact]:
+    group = "cache"
+    config, _ = _module("numba.core.config")
+    if config is None:
+        return
+    folder = config.CACHE_DIR
+    if folder:
+        yield Fact(group, "Numba (cache=True)", f"{folder}: {_size(Path(folder))} (NUMBA_CACHE_DIR)")
+    else:
+        home = Path(importlib.import_module("numba.misc.appdirs").user_cache_dir("numba", False))
+        where = f"__pycache__ beside each source file; where that cannot be written, {home}: {_size(home)}"
+        yield Fact(group, "Numba (cache=True)", where)
+    yield Fact(group, "irad", "keeps nothing on disk: derivatives are compiled once in each process")
+
+
+def _size(folder: Path) -> str:
+    files = [path for path in folder.rglob("*") if path.is_file()] if folder.is_dir() else []
+    return f"{sum(path.stat().st_size for path in files) / 1e6:.1f} MB in {len(files)} files"
+
+
+def _options() -> Fact:
+    options = Options.from_environment()
+    return Fact("irad", "options", f"plan={options.plan} strict={options.strict} verify={options.verify}")
+
+
+def _self_test() -> Fact:
+    """Whether a derivative comes out right: all that a broken installation may break takes part."""
+    try:
+        slope = irad.grad(_cube)(2.0)
+    except Exception as error:  # whatever it is, it is the finding
+        return Fact("irad", "self-test", f"{type(error).__name__}: {error}", State.BROKEN, _REINSTALL)
+    if slope == 12.0:
+        return Fact("irad", "self-test", "a derivative compiles and is right")
+    return Fact("irad", "self-test", f"d/dx x³ at 2 is {slope}, not 12", State.BROKEN, _REINSTALL)
+
+
+_REINSTALL: Final = "reinstall numba and llvmlite in versions that belong together; if that does not help, report it"
+
+
+def _cube(x: float) -> float:
+    return x * x * x
+
+
+def _module(name: str) -> tuple[Any, str]:
+    """A module, or None and why it cannot be imported."""
+    try:
+        found: ModuleType | None = importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        return None, str(error)
+    return found, ""
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def _version_of(distribution: str) -> str | None:
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None

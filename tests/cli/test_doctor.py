@@ -1,0 +1,128 @@
+"""`irad doctor` tells what is there, what is missing, and fails where irad cannot work."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import irad
+from irad.cli import main
+from irad.report import environment
+from irad.report.environment import State, facts
+
+
+def test_the_table_names_what_matters(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    done = CliRunner().invoke(main, ["doctor"])
+    assert done.exit_code == 0
+    for words in ("irad", "llvmlite", "LLVM", "CPU features", "SVML", "cython_blas", "layer omp", "driver", "cache"):
+        assert words in done.output
+    assert "a derivative compiles and is right" in done.output
+    assert done.output.rstrip().endswith("irad works here.")
+
+
+def test_json():
+    done = CliRunner().invoke(main, ["doctor", "--json"])
+    assert done.exit_code == 0
+    found = json.loads(done.output)
+    assert found["healthy"] is True
+    assert "Linux" in found["platforms"]
+    by_name = {fact["what"]: fact for fact in found["facts"]}
+    assert by_name["numba"]["value"] == importlib.metadata.version("numba")
+    assert by_name["numba"]["state"] == "ok"
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
+    """Make modules and distributions as if they were not installed."""
+    honest_import, honest_version = importlib.import_module, importlib.metadata.version
+
+    def import_module(name: str) -> Any:
+        if name in modules:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return honest_import(name)
+
+    def version(name: str) -> str:
+        if name in modules:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return honest_version(name)
+
+    monkeypatch.setattr(environment.importlib, "import_module", import_module)
+    monkeypatch.setattr(environment.importlib.metadata, "version", version)
+
+
+def test_what_is_optional_is_missing_with_its_remedy(monkeypatch: pytest.MonkeyPatch):
+    hide(monkeypatch, "scipy", "scipy.linalg.cython_blas", "numba.np.ufunc.omppool")
+    done = CliRunner().invoke(main, ["doctor", "--json"])
+    assert done.exit_code == 0
+    by_name = {fact["what"]: fact for fact in json.loads(done.output)["facts"]}
+    for name, remedy in (
+        ("scipy", "pip install scipy"),
+        ("scipy.linalg.cython_blas", "pip install scipy"),
+        ("layer omp", "apt install libgomp1"),
+    ):
+        assert by_name[name]["state"] == "missing"
+        assert remedy in by_name[name]["remedy"]
+
+
+def test_without_numba_irad_is_broken(monkeypatch: pytest.MonkeyPatch):
+    hide(monkeypatch, "numba", "numba.core.config")
+    monkeypatch.setattr(irad, "grad", SimpleNamespace, raising=False)
+    done = CliRunner().invoke(main, ["doctor"])
+    assert done.exit_code == 1
+    assert "pip install 'numba>=0.65'" in done.output
+    assert "to mend before irad works" in done.output
+
+
+def test_an_old_version_is_broken(monkeypatch: pytest.MonkeyPatch):
+    honest = importlib.metadata.version
+    monkeypatch.setattr(environment.importlib.metadata, "version", lambda n: "0.59.1" if n == "numba" else honest(n))
+    [numba] = [fact for fact in facts() if fact.what == "numba"]
+    assert (numba.state, numba.value) == (State.BROKEN, "0.59.1, older than 0.65")
+
+
+def test_a_wrong_derivative_is_broken(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(irad, "grad", lambda f: lambda x: 11.0, raising=False)
+    done = CliRunner().invoke(main, ["doctor", "--json"])
+    assert done.exit_code == 1
+    [test] = [fact for fact in json.loads(done.output)["facts"] if fact["what"] == "self-test"]
+    assert test["state"] == "broken"
+    assert test["value"] == "d/dx x³ at 2 is 11.0, not 12"
+
+
+@pytest.mark.parametrize(("platform", "order"), [("win32", "little"), ("linux", "big")])
+def test_platforms_that_are_not_supported(monkeypatch: pytest.MonkeyPatch, platform: str, order: str):
+    monkeypatch.setattr(environment, "sys", SimpleNamespace(platform=platform, byteorder=order))
+    [fact] = [fact for fact in environment._platform() if fact.what == "platform"]
+    assert fact.state is State.BROKEN
+    assert "Windows is not supported" in fact.remedy
+
+
+def test_a_cache_folder_and_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: Any):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "f.nbc").write_bytes(b"x" * 1_500_000)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    [fact] = [fact for fact in environment._cache() if fact.what.startswith("Numba")]
+    assert f"{tmp_path}: 1.5 MB in 1 files" in fact.value
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("0.68.1", (0, 68, 1)), ("1.26.0rc1", (1, 26, 0)), ("2.x", (2,))])
+def test_versions(text: str, numbers: tuple[int, ...]):
+    assert environment._numbers(text) == numbers
+
+
+def test_help_does_not_start_numba():
+    code = (
+        "import sys\nfrom irad.cli import main\n"
+        "try:\n    main(['doctor', '--help'])\nexcept SystemExit:\n    sys.exit('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "irad doctor --json" in done.stdout
