@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect as python_inspect
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from numba.core.registry import CPUDispatcher
@@ -20,7 +21,8 @@ class Inspectable:
 
     def inspect(self, *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None) -> Any:
         """An `irad.Inspection` for arguments of the function, or Numba types in their place; see `irad.inspect`."""
-        from irad.report.inspection import inspect  # only those who look wait for the import
+        # Only those who look wait for the import; by name, since mypy loses the names of `irad` in a cycle through it.
+        inspect = import_module("irad.report.inspection").inspect
 
         looked_at: Any = self
         return inspect(looked_at, *args, argnums=argnums, options=options)
