@@ -16,15 +16,17 @@ from irad.report.environment import SUPPORTED, Fact, State, facts
 _STYLES = {State.GOOD: "green", State.NOTE: "dim", State.MISSING: "yellow", State.BROKEN: "bold red"}
 
 
-@click.command()
+_EXAMPLES = """\b
+Examples:
+  irad doctor
+  irad doctor --json > doctor.json     to go with a bug report
+"""
+
+
+@click.command(epilog=_EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def doctor(as_json: bool) -> None:
     """Look at the installation: versions, CPU, libraries, CUDA, caches; what is missing and how to get it.
-
-    \b
-    Examples:
-      irad doctor
-      irad doctor --json > doctor.json     to go with a bug report
 
     The status is 1 if something is broken that irad cannot do without.
     """

@@ -13,9 +13,10 @@ import irad
 from irad.errors import IradError
 
 _COMMANDS = {  # name → module of the command of that name, and its line in `irad --help`
+    "check": ("irad.cli.check", "Say what cannot be differentiated; verify the gradient; say where it would break."),
     "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
     "inspect": ("irad.cli.inspect", "Show what irad makes of a function, stage by stage, and why."),
-    "doctor": ("irad.cli.doctor", "Show the versions and settings that matter, for a bug report."),
+    "doctor": ("irad.cli.doctor", "Look at the installation: what is there, what is missing, how to get it."),
 }
 
 

@@ -1,0 +1,263 @@
+"""`irad check`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from irad.cli.output import working
+from irad.cli.progress import progress
+from irad.errors import IradError
+
+if TYPE_CHECKING:
+    from irad.api.check import CheckReport
+    from irad.testing.gradient_report import GradcheckReport
+    from irad.testing.weak_points import WeakPoint
+
+_EXAMPLES = """\b
+Examples:
+  irad check model.py:loss --args 'np.linspace(0.1, 2, 50), 3.0'
+  irad check package.model:loss --sig 'float64[::1], float64' --points 10
+  irad check model.py:loss --args 'np.ones(3), 0.5' --domain 'rate=0:1' --wrt x
+
+\b
+Status:
+  0  the gradient is right
+  1  it is wrong, cannot be checked there, or the function cannot be differentiated
+  2  the command line is wrong
+"""
+_STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
+@click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: the point to check.")
+@click.option(
+    "--sig", "signature", metavar="TYPES", help="Their Numba types; values are made up, floats from 0.5 to 2."
+)
+@click.option(
+    "--points", default=3, show_default=True, type=click.IntRange(1), help="Points: this one and random ones."
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of everything that is random.")
+@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate by: 'x,w'. All that hold floats by default.")
+@click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
+@click.option("--domain", "domains", metavar="NAME=LOW:HIGH", multiple=True, help="The range of an argument's numbers.")
+@click.option("--rtol", type=float, help="What relative difference is allowed; by default what can be told apart.")
+@click.option("--probe/--no-probe", default=True, show_default=True, help="Look for kinks, overflow, ends of domains.")
+@click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
+def check(
+    target: str,
+    expression: str | None,
+    signature: str | None,
+    points: int,
+    seed: int,
+    wrt: str | None,
+    argnums: str | None,
+    domains: tuple[str, ...],
+    rtol: float | None,
+    probe: bool,
+    as_json: bool,
+) -> None:
+    """Say what cannot be differentiated; verify the gradient; say where it would break.
+
+    First everything that irad cannot differentiate in the function is listed, without running it. Then the gradient
+    is compared with finite differences and complex steps, which come from the function's values alone, at the given
+    point and at random ones within 10 per cent. Then kinks close by, ends of the domain and overflow are looked for:
+    the function is called with its arguments scaled, up to very large and small numbers.
+    """
+    from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
+
+    function, module = load_function(target)
+    given = arguments_of(function, module, expression, signature)
+    positions = positions_of(function, wrt, argnums)
+    session = _Session(function, given, positions, seed)
+    supported = session.supported()
+    if not supported.supported:
+        _finish(as_json, supported, None, ())
+    ranges = _ranges(function, domains)
+    gradient = session.gradient(points, ranges, rtol)
+    weak = session.weak_points() if probe and not gradient.primal and not gradient.unsteady else ()
+    _finish(as_json, supported, gradient, weak)
+
+
+class _Session:
+    """The steps of a check, each with its sign of life on the terminal."""
+
+    def __init__(self, function: Any, given: tuple[Any, ...], positions: tuple[int, ...] | None, seed: int) -> None:
+        from irad.api.functions import primal_of
+        from irad.testing.samples import samples
+
+        self._primal, self._given, self._positions, self._seed = primal_of(function), given, positions, seed
+        self._values = samples(given, seed)
+
+    def supported(self) -> CheckReport:
+        """Everything that is not supported."""
+        import irad
+
+        with working("looking for what cannot be differentiated"):
+            return irad.check(self._primal, *self._given, argnums=self._positions)
+
+    def gradient(self, points: int, ranges: dict[int, tuple[Any, Any]], rtol: float | None) -> GradcheckReport:
+        """The comparison with the truth."""
+        from irad.testing import gradcheck
+
+        self._run_once()
+        with progress("checking the gradient") as report:
+            return gradcheck(
+                self._primal,
+                *self._values,
+                argnums=self._positions,
+                points=points,
+                domain=ranges,
+                rtol=rtol,
+                seed=self._seed,
+                raises=False,
+                progress=report,
+            )
+
+    def weak_points(self) -> tuple[WeakPoint, ...]:
+        """Where it would break."""
+        from irad.testing.gradcheck import Subject
+        from irad.testing.rule_trial import Trial
+        from irad.testing.weak_points import weak_points
+
+        subject = Subject(self._primal, self._values, self._positions, {})
+        trial = Trial(subject.primal, subject.values, subject.active, unit=True)
+        with progress("looking for weak points (--no-probe leaves this out)") as report:
+            return weak_points(trial, subject.names, report)
+
+    def _run_once(self) -> None:
+        from irad.frontend.numba_cpu import location_of
+        from irad.testing.leaves import copy_arguments
+
+        try:
+            with working("compiling"):
+                self._primal(*copy_arguments(self._values))
+        except IradError:
+            raise
+        except Exception as error:  # of the user's function: it is shown in a line
+            made_up = any(value is not given for value, given in zip(self._values, self._given, strict=True))
+            raise IradError(
+                f"{self._primal.py_func.__qualname__} raises {type(error).__name__} at the point to check: {error}",
+                "give --args with a point where it runs"
+                + (": these values were made up from types" if made_up else ""),
+                location=location_of(self._primal.py_func),
+            ) from None
+
+
+def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
+    from irad.cli.target import positions_of
+
+    found = {}
+    for text in texts:
+        name, equals, limits = text.partition("=")
+        low, colon, high = limits.partition(":")
+        try:
+            pair = (float(low) if low.strip() else None, float(high) if high.strip() else None)
+        except ValueError:
+            pair = None
+        if not (equals and colon and pair):
+            raise click.UsageError(f"--domain {text!r}: write NAME=LOW:HIGH, as rate=0:1 or x=0:")
+        for position in positions_of(function, name.strip(), None) or ():
+            found[position] = pair
+    return found
+
+
+def _finish(as_json: bool, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]) -> None:
+    """Shows what was found, and ends the process with status 1 unless all is right."""
+    right = supported.supported and gradient is not None and gradient.right
+    if as_json:
+        click.echo(json.dumps(_as_dict(right, supported, gradient, weak), indent=2))
+    else:
+        _show(Console(), supported, gradient, weak)
+    if not right:
+        raise SystemExit(1)
+    raise SystemExit(0)
+
+
+def _as_dict(
+    right: bool, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]
+) -> dict[str, Any]:
+    problems = [
+        {
+            "problem": each.problem,
+            "file": each.location.file if each.location else None,
+            "line": each.location.line if each.location else None,
+            "detail": each.detail,
+            "remedy": each.remedy,
+        }
+        for each in supported.problems
+    ]
+    return {
+        "right": right,
+        "function": supported.function,
+        "arguments": [{"name": name, "type": kind} for name, kind in supported.arguments],
+        "unsupported": problems,
+        "gradient": None if gradient is None else gradient.to_dict(),
+        "weak_points": [asdict(each) for each in weak],
+    }
+
+
+def _show(
+    console: Console, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]
+) -> None:
+    console.print(Text(str(supported)))
+    if gradient is None:
+        return
+    console.print()
+    console.print(_gradient_table(gradient))
+    for remark in gradient.remarks():
+        console.print(Text(f"  {remark}"))
+    if weak:
+        console.print()
+        console.print(_weak_table(weak))
+    console.print()
+    console.print(_conclusion(gradient, weak))
+
+
+def _gradient_table(gradient: GradcheckReport) -> Table:
+    from irad.testing.gradient_report import short
+
+    points = f"{gradient.points} point{'s' * (gradient.points > 1)}"
+    table = Table(title=f"gradient against the function's values, at {points}", title_justify="left")
+    for column in ("argument", "checked against", "error / attainable", "accuracy", "worst at", "got", "expected", ""):
+        table.add_column(column, overflow="fold")
+    for each in gradient.arguments:
+        table.add_row(
+            f"{each.name}: {each.kind}",
+            each.method,
+            short(each.ratio),
+            short(each.accuracy),
+            each.worst,
+            f"{each.got:.9g}",
+            f"{each.expected:.9g}",
+            Text(each.verdict.value, style=_STYLES[each.verdict.value]),
+        )
+    return table
+
+
+def _weak_table(weak: Sequence[WeakPoint]) -> Table:
+    table = Table("argument", "where", "what happens", title="where it would break", title_justify="left")
+    for each in weak:
+        table.add_row(each.argument, each.where, each.what)
+    return table
+
+
+def _conclusion(gradient: GradcheckReport, weak: Sequence[WeakPoint]) -> Text:
+    verdict = gradient.verdict.value
+    words = {
+        "right": "The gradient is right here.",
+        "wrong": "The gradient is WRONG: do not use it. Report it, unless a rule of your own takes part.",
+        "undecided": "The gradient could not be checked here; give another point, or --domain.",
+    }
+    text = Text(words[verdict], style=_STYLES[verdict])
+    if verdict == "right" and weak:
+        text.append(" The table shows where it would not be.", style="default")
+    return text
