@@ -13,7 +13,7 @@ from _pytest.mark import ParameterSet
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDES = ("README.md", "docs/custom_rules.md")
+GUIDES = ("README.md", "docs/custom_rules.md", "docs/testing_gradients.md")
 EXAMPLE = re.compile(r"```python\n(.*?)```\n+(?:prints\n+)?```text\n(.*?)```", re.DOTALL)
 
 

@@ -231,7 +231,7 @@ _REPORT_IT = (
 
 
 def _difference(worst: ArgumentReport) -> str:
-    return f"got {worst.got!r}, expected {worst.expected!r} ± {short(worst.allowed)}"
+    return f"got {worst.got:.13g}, expected {worst.expected:.13g} ± {short(worst.allowed)}"
 
 
 def _detail(report: GradcheckReport) -> str | None:
