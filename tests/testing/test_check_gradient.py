@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import config
 
 import irad
 from irad.options import Options
@@ -57,6 +58,18 @@ def test_right_gradient_passes(install: Callable[..., None]):
 def test_single_precision_passes(install: Callable[..., None]):
     install(lambda x, a, plan: by_hand(x, a))
     check_gradient(weighted, np.array([0.5, 1.5], np.float32), 1.25)
+
+
+def test_the_first_plan_is_optimised_as_users_have_it(install: Callable[..., None]):
+    seen = []
+
+    def answer(x, a, plan):
+        seen.append((plan, int(config.OPT)))
+        return by_hand(x, a)
+
+    install(answer)
+    check_gradient(weighted, *POINT)
+    assert seen == [("default", int(config.OPT))] * 2 + [("save_all", 1)]
 
 
 def wrong_number(x, a, plan):
