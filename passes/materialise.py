@@ -43,6 +43,7 @@ class Materialiser:
     loops: ForwardLoops
     recipes: Recipes
     saved: dict[Value, None] = field(default_factory=dict)
+    saved_in: dict[Loop | None, list[Value]] = field(default_factory=dict)
     frame_slots: dict[Value, int] = field(default_factory=dict)
     storages: dict[Loop, Slab | Records] = field(default_factory=dict)
     record_slots: dict[Loop, Alloca] = field(default_factory=dict)
@@ -52,7 +53,8 @@ class Materialiser:
         """Does all of it; returns the plan."""
         used = [n for n in self.sweep.needs if n.placeholder.users]
         plan = make_plan(self.sweep.forward, self.recipes, (n.value for n in used))
-        self.saved.update(dict.fromkeys(plan.saved))
+        for value in plan.saved:
+            self.save(value)
         for loop in innermost_first(self.sweep.forward.unit.loops.loops):
             self.store_loop(loop, plan.modes[loop])
         self.store_frame()
@@ -100,12 +102,17 @@ class Materialiser:
             return None
         return self.loops.innermost.get(value.block)
 
+    def save(self, value: Value) -> None:
+        """Has a value saved where it is made; loops around that place are stored later."""
+        if value not in self.saved:
+            self.saved[value] = None
+            self.saved_in.setdefault(self.loop_of(value), []).append(value)
+
     def store_loop(self, loop: Loop, mode: LoopMode) -> None:
         """Makes the storage of a loop for the values saved in it, and the saves."""
-        values = [v for v in self.saved if self.loop_of(v) is loop]
+        values = sorted(self.saved_in.get(loop, ()), key=lambda v: -size_in_memory(v.type))
         if not values:
             return
-        values.sort(key=lambda v: -size_in_memory(v.type))
         last = self.loops.trip(loop)
         if mode is LoopMode.COUNTED and last is not None:
             self.store_in_slab(loop, last, values)
@@ -124,14 +131,14 @@ class Materialiser:
             slot = slot_in_slab(build, slab.base, slab.count, slab.prefix(value), size, counter)
             store_value(build, value, slot, forward.scopes.tape())
         self.storages[loop] = slab
-        self.saved.setdefault(slab.base)
+        self.save(slab.base)
         if any(slab.prefix(v) for v in values):
             self.plan_more(slab.count)
 
     def plan_more(self, value: Value) -> None:
         """A value that storage needs: recomputed where that needs nothing new, else saved."""
         if not is_free(value) and not self.is_available(value):
-            self.saved.setdefault(value)
+            self.save(value)
 
     def is_available(self, value: Value) -> bool:
         """Whether a value can be had in the reverse sweep with what is saved so far."""
@@ -163,7 +170,7 @@ class Materialiser:
             if key not in self.last_records:
                 last = self.loops.carried_out(loop, exit_block, records.current, NULL)
                 self.last_records[key] = last
-                self.saved.setdefault(last)
+                self.save(last)
 
     def after(self, value: Value, also: Value | None = None) -> Builder:
         """Behind the definition of a value, and behind ``also`` when that is made in the same block."""
@@ -180,9 +187,7 @@ class Materialiser:
     def store_frame(self) -> None:
         """Save the values that are computed once per call in the frame."""
         forward = self.sweep.forward
-        values = [v for v in self.saved if self.loop_of(v) is None]
-        values.sort(key=lambda v: -size_in_memory(v.type))
-        for value in values:
+        for value in sorted(self.saved_in.get(None, ()), key=lambda v: -size_in_memory(v.type)):
             size = size_in_memory(value.type)
             offset = forward.frame.region(size, min(8, types.alignment_of(value.type)))
             self.frame_slots[value] = offset
