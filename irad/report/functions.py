@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from irad.errors import SourceLocation
 from irad.frontend.custom.outline import Outlined
 from irad.ir.debug_info import DebugInfo
-from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.instructions import CallSite, Instruction, Load, Phi, Store
 from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.printer import print_lines
@@ -233,9 +233,11 @@ class PairReader:
                 )
 
     def place_of(self, value: Value) -> SourceLocation | None:
-        """The user's line that computes a value."""
+        """The user's line that computes a value; of a choice between values, for which LLVM has none, that of one."""
         if isinstance(value, Instruction):
-            return users_place(self.info.inline_chain(value))
+            candidates = (value, *value.operands) if isinstance(value, Phi) else (value,)
+            places = (users_place(self.info.inline_chain(v)) for v in candidates if isinstance(v, Instruction))
+            return next((place for place in places if place is not None), None)
         return self.place() if isinstance(value, Parameter) else None
 
     def why(self, value: Value) -> str:

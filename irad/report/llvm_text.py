@@ -35,7 +35,8 @@ _OUTSIDE: Final = (
 _CALLS: Final = re.compile(
     r"@(?:NRT_incref|NRT_decref|llvm\.dbg\.|llvm\.lifetime\.|llvm\.assume|llvm\.experimental\.noalias\.scope\.decl)"
 )
-_SUPPORT: Final = re.compile(r"^(?:cpython\.|cfunc\.|NRT_|irad\.(?!.*\.irad\d)|numba_|nrt_)")
+SUPPORT: Final = re.compile(r"(?:_ZN7cpython|cpython\.|cfunc\.|NRT_|irad\.(?!.*\.irad\d)|numba_|nrt_)")
+"""Symbols of wrappers and run-time support, which are no part of the derivative."""
 
 
 def lines_of_text(text: str, source: UserSource, namer: Namer) -> tuple[TextLine, ...]:
@@ -51,7 +52,7 @@ def _lines(texts: Iterable[str], info: DebugInfo, source: UserSource, namer: Nam
     for raw in texts:
         symbol = _SYMBOL.match(raw)
         if symbol is not None:
-            in_support = _SUPPORT.match(symbol[1] or symbol[2]) is not None
+            in_support = SUPPORT.match(symbol[1] or symbol[2]) is not None
         node = _DEBUG.search(raw)
         places = [frame.place for frame in info.frames_of(node[1])] if node is not None else []
         yield _line(raw, source.line_of(places), namer, hidden=in_support)

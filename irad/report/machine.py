@@ -12,15 +12,13 @@ from irad.backend.assembly import assembly_with_lines
 from irad.errors import BackendError
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import MetadataNode, Module
-from irad.report.llvm_text import lines_of_text
+from irad.report.llvm_text import SUPPORT, lines_of_text
 from irad.report.model import Stage, StageText, TextLine
 from irad.report.names import Namer
 from irad.report.source import UserSource
 
 _NODE: Final = re.compile(r"^!(\d+) = (distinct )?(.*)$", re.M)
 _FUNCTION: Final = re.compile(r'^"?([^\s"]+)"?:')
-_SUPPORT: Final = re.compile(r"(?:cpython\.|cfunc\.|NRT_|irad\.(?!.*\.irad\d)|numba_|nrt_)")
-_LABEL: Final = re.compile(r"\.L\w+:")
 
 
 def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple[str, str]]:
@@ -82,7 +80,7 @@ def _assembly(text: str, source: UserSource) -> Iterator[TextLine]:
     for raw, line in assembly_with_lines(text, line_of):
         head = _FUNCTION.match(raw)
         if head is not None and not raw.startswith(".L"):
-            in_support = _SUPPORT.match(head[1]) is not None or head[1].startswith(".const")
+            in_support = SUPPORT.match(head[1]) is not None or head[1].startswith(".const")
         is_directive = raw.startswith(("\t.", "\t#", "#"))
         shown = namer.shorten(raw.expandtabs(8))
         hidden = in_support or is_directive or not raw.strip()

@@ -39,8 +39,8 @@ class Demangled:
     @property
     def name(self) -> str:
         """The function, with its class where it is a method. Numba writes modules and classes alike."""
-        if self.path[0] == "NumbaEnv":
-            return "NumbaEnv." + Demangled(self.path[1:], self.types).name
+        if self.path[0] in ("NumbaEnv", "cpython") and len(self.path) > 1:  # the environment and the wrapper of one
+            return f"{self.path[0]}.{Demangled(self.path[1:], self.types).name}"
         modules = [n for n in range(1, len(self.path)) if ".".join(self.path[:n]) in sys.modules]
         parts = self.path[max(modules, default=1) :] or self.path
         if "<locals>" in parts:

@@ -18,12 +18,14 @@ _LIBRARIES: Final = tuple(
     os.path.dirname(os.path.abspath(file)) + os.sep for file in (str(numba.__file__), os.path.dirname(__file__))
 )
 
+_DEMO: Final = os.path.join(_LIBRARIES[1], "demo") + os.sep
 _DEF: Final = re.compile(r"\s*(?:async )?(?:def |lambda)|.*\blambda\b")
 
 
 def is_library(file: str) -> bool:
-    """Whether a file belongs to Numba or irad; the rest is the user's."""
-    return os.path.abspath(file).startswith(_LIBRARIES) or file.startswith("<irad.") or not file
+    """Whether a file belongs to Numba or irad; the rest is the user's, and so is the model of irad's demo."""
+    path = os.path.abspath(file)
+    return (path.startswith(_LIBRARIES) and not path.startswith(_DEMO)) or file.startswith("<irad.") or not file
 
 
 @dataclass(frozen=True)

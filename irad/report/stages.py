@@ -57,17 +57,21 @@ def _value(stage: Stage, value: ValueFacts, source: UserSource) -> Iterator[Text
 
 def _tape(function: FunctionReport, source: UserSource) -> Iterator[TextLine]:
     frame = [entry for entry in function.tape if entry.storage is Storage.FRAME]
-    yield TextLine(f"  {function.frame_bytes} bytes per call, for {len(frame)} values")
+    yield TextLine(f"  {function.frame_bytes} bytes per call, for {_count(len(frame), 'value')}")
     for loop in function.loop_tapes:
         where = " in ".join(f"the loop of line {line}" for line in reversed(loop.loops))
-        text = f"  {loop.bytes} bytes per iteration of {where}, for {loop.values} values in a {loop.storage.value}"
-        yield TextLine(text, loop.loops[-1] or None)
+        saved = f"{_count(loop.values, 'value')} in a {loop.storage.value}"
+        yield TextLine(f"  {loop.bytes} bytes per iteration of {where}, for {saved}", loop.loops[-1] or None)
     for shadow in function.shadow_memory:
         line = shadow.place.line if shadow.place is not None and source.is_here(shadow.place) else None
         often = f" in each iteration of the loop of line {shadow.loops[-1]}" if shadow.loops else ""
         yield TextLine(f"  {shadow.size} bytes for the shadow of memory of line {line or '?'}{often}", line)
     for entry in function.tape:
         yield _entry(entry, source)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _entry(entry: TapeEntry, source: UserSource) -> TextLine:

@@ -87,3 +87,15 @@ def test_one_resolver_answers_for_many(module):
     info = DebugInfo(module)
     found = [info.location(inst) for inst in module.functions["f"].instructions()]
     assert [where.line for where in found if where] == [31, 12, 0, 33]
+
+
+def test_frames_have_the_symbols_of_functions(module):
+    frames = DebugInfo(module).frames(instruction(module, 0))
+    assert [frame.place for frame in frames] == inline_chain(module, instruction(module, 0))
+    assert [frame.symbol for frame in frames] == ["", "_Z1f"]  # only f says what it was called
+
+
+def test_frames_of_a_node(module):
+    inst = instruction(module, 0)
+    assert DebugInfo(module).frames_of(inst.metadata["dbg"]) == DebugInfo(module).frames(inst)
+    assert DebugInfo(module).frames_of(None) == []

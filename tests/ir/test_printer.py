@@ -20,7 +20,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
-from irad.ir.printer import format_instruction, format_value, print_function, print_module
+from irad.ir.printer import format_instruction, format_value, print_function, print_lines, print_module
 from irad.ir.values import Parameter, Value, const_float, const_int, zero
 
 
@@ -218,3 +218,26 @@ def test_messages_are_possible_for_every_shape():
     for inst, text in made:
         assert isinstance(inst, Instruction)
         assert format_instruction(inst) == text
+
+
+@pytest.mark.parametrize("names", [("x", "a", "b"), (None, None, None), ("x", "same", "same")])
+def test_lines_are_those_of_the_function(names):
+    function = square(*names)
+    lines, spelled = print_lines(function)
+    assert "\n".join(line.text for line in lines) == print_function(function).rstrip()
+    assert [line.instruction for line in lines if line.instruction is not None] == list(function.instructions())
+    for line in lines:
+        if line.instruction is not None and line.instruction.type is not types.VOID:
+            assert line.text.startswith(f"  {spelled[line.instruction]} = ")
+
+
+def test_lines_of_a_switch_belong_to_it_and_a_declaration_has_one():
+    module = parse_module(
+        "declare void @g(i64)\n\ndefine void @f(i64 %i) {\n  switch i64 %i, label %a [\n    i64 1, label %b\n  ]\n\n"
+        "a:\n  ret void\n\nb:\n  ret void\n}\n"
+    )
+    lines, _ = print_lines(module.functions["f"])
+    assert "\n".join(line.text for line in lines) == print_function(module.functions["f"]).rstrip()
+    assert len({line.instruction for line in lines if "i64 1" in line.text or "switch" in line.text}) == 1
+    [only], _ = print_lines(module.functions["g"])
+    assert only.text == print_function(module.functions["g"]).rstrip()

@@ -46,10 +46,12 @@ end:
 MEMORY: list[MemoryType | None] = [DOUBLES, POINTERS, DOUBLES, None, INTEGERS]
 
 
-def plan_of(body: str, y: str = "%v", total: str = "fadd double %s, %y", after: str = "", **options) -> Plan:
+def plan_of(
+    body: str, y: str = "%v", total: str = "fadd double %s, %y", after: str = "", declare: str = "", **options
+) -> Plan:
     """The plan of a loop; ``y`` is what it adds up (or a whole list of incoming values)."""
     incoming = y if y.startswith("[") else f"[ {y}, %loop ]"
-    text = LOOP.format(body=body, y=incoming, sum=total, after=after)
+    text = declare + LOOP.format(body=body, y=incoming, sum=total, after=after)
     return generated(text, "scscc", MEMORY, **options)[0].plan
 
 
@@ -186,3 +188,47 @@ def test_loop_modes():
     )
     (made,) = generated(text, "scscc", MEMORY)
     assert list(made.plan.modes.values()) == [LoopMode.RECORDED]
+
+
+def test_the_reason_says_what_recomputing_would_cost():
+    body = """
+      %p2 = getelementptr double, ptr %p, i64 1
+      %z = load double, ptr %p2
+      %e1 = call double @sin(double %x)
+      %e2 = call double @sin(double %z)
+      %u = fadd double %e1, %e2
+      %v = fmul double %u, %u
+    """
+    plan = plan_of("%skip = fadd double %x, 0.0" + body.replace("@sin", "@exp"))
+    assert saved(plan) == {"e1", "e2"}  # exp is its own derivative, so both are needed anyway
+    sines = plan_of(body, declare="declare double @sin(double)\n")
+    assert saved(sines) == {"u"}
+    [reason] = [sines.explain(v) for v in sines.saved if v.name == "u"]
+    costs = "8 bytes per iteration, 1 loop deep (cost 128)"
+    assert reason == f"saved: {costs}: to recompute it, %e2, %e1 would be saved in its place (cost 256)"
+
+
+@pytest.mark.parametrize(
+    ("body", "after", "name", "why"),
+    [
+        (
+            "%v = fmul double %x, %x",
+            "store double 0.0, ptr %p",
+            "x",
+            "not loaded again: argument a is written later",
+        ),
+        ("%x2 = load volatile double, ptr %p\n%v = fmul double %x2, %x2", "", "x2", "a volatile or atomic load"),
+    ],
+)
+def test_the_reason_says_why_something_is_not_computed_again(body, after, name, why):
+    plan = plan_of(body, after=after)
+    [reason] = [plan.explain(v) for v in plan.saved if v.name == name]
+    assert "(cost 128): it is" in reason
+    assert reason.endswith(why)
+
+
+def test_reasons_are_a_mapping_of_all_that_was_weighed():
+    plan = plan_of("%v = call double @exp(double %x)")
+    assert len(plan.reasons) == len(list(plan.reasons))
+    assert set(plan.saved) <= set(plan.reasons)
+    assert [value for value in plan.reasons if plan.explain(value) == "not needed once others are saved"] == []

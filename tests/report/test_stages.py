@@ -64,7 +64,7 @@ def test_both_sweeps_come_from_the_same_lines(report: Report):
 @pytest.mark.parametrize("stage", [Stage.LLVM, Stage.PREPARED, Stage.ADJOINT, Stage.OPTIMIZED, Stage.ASM])
 def test_noise_is_hidden(report: Report, stage: Stage):
     text = stage_text(report.stages[stage])
-    for word in ("_ZN", "!dbg", "NRT_incref", "NRT_decref(", "attributes #", "cpython"):
+    for word in ("_ZN", "!dbg", "NRT_incref", "NRT_decref(", "attributes #", "cpython", "py_closure"):
         assert not re.search(rf"^(?!.*movabsq).*{re.escape(word)}", text, re.M), word
     assert "\n\n\n" not in text
     assert not text.startswith("\n")
