@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.api.vjp import forward_of
 from irad.report.collect import Collector
 from irad.report.inspection import Inspection
 from irad.report.model import FunctionReport, LineFacts, Storage, ValueFacts
@@ -196,8 +197,7 @@ def arena_bytes(function, *args) -> int:
 
 def vjp_report(function) -> Inspection:
     """A report on what `irad.vjp` does, which lets the arguments change between the sweeps."""
-    forward = irad.api.vjp.__globals__["forward_of"](function, None)
-    return Inspection(Collector(subject_of(forward, TYPES[function])))
+    return Inspection(Collector(subject_of(forward_of(function, None), TYPES[function])))
 
 
 @pytest.mark.parametrize(("few", "many"), [(8, 24), (16, 128)])

@@ -4,6 +4,7 @@ import itertools
 import re
 
 import llvmlite.binding as llvm
+import numba
 import pytest
 
 import irad
@@ -145,7 +146,7 @@ def test_vectorised_code_is_shown():
             total += x[i] * y[i]
         return total
 
-    x = irad.report.subject.types.float64[::1]
+    x = numba.float64[::1]
     text = irad.inspect(dot, x, x).optimized
     assert re.search(r"<\d+ x double>", text)
 
