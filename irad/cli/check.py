@@ -213,6 +213,9 @@ def _show(
         return
     console.print()
     console.print(_gradient_table(gradient))
+    for each in gradient.arguments:
+        if each.verdict.value == "wrong":
+            console.print(Text(f"  {each.worst}: got {each.got:.13g}, expected {each.expected:.13g}"))
     for remark in gradient.remarks():
         console.print(Text(f"  {remark}"))
     if weak:
@@ -227,19 +230,12 @@ def _gradient_table(gradient: GradcheckReport) -> Table:
 
     points = f"{gradient.points} point{'s' * (gradient.points > 1)}"
     table = Table(title=f"gradient against the function's values, at {points}", title_justify="left")
-    for column in ("argument", "checked against", "error / attainable", "accuracy", "worst at", "got", "expected", ""):
+    for column in ("argument", "verdict", "error / attainable", "accuracy", "worst at", "checked against"):
         table.add_column(column, overflow="fold")
     for each in gradient.arguments:
-        table.add_row(
-            f"{each.name}: {each.kind}",
-            each.method,
-            short(each.ratio),
-            short(each.accuracy),
-            each.worst,
-            f"{each.got:.9g}",
-            f"{each.expected:.9g}",
-            Text(each.verdict.value, style=_STYLES[each.verdict.value]),
-        )
+        verdict = Text(each.verdict.value, style=_STYLES[each.verdict.value])
+        name = f"{each.name}: {each.kind}"
+        table.add_row(name, verdict, short(each.ratio), short(each.accuracy), each.worst, each.method)
     return table
 
 

@@ -44,7 +44,9 @@ def doctor(as_json: bool) -> None:
 
 
 def _show(console: Console, found: Sequence[Fact]) -> None:
-    table = Table("", "what", "found", "", title="irad doctor", title_justify="left")
+    table = Table(title="irad doctor", title_justify="left")
+    for column in ("", "what", "found", ""):
+        table.add_column(column, overflow="fold")
     group = ""
     for fact in found:
         if group and fact.group != group:

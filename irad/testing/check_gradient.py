@@ -176,7 +176,7 @@ class _Check:
     ) -> None:
         self._f, self._args, self._expected = f, args, expected
         self._same = same_bits if exact else partial(_same_to_rounding, single=single)
-        self._single = single or any(map(_is_single, (*args, expected.value)))
+        self._single = single or any(map(holds_single, (*args, expected.value)))
         self._rtol = rtol if rtol is not None else _RTOL_SINGLE if self._single else _RTOL
         largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
         self._atol = atol if atol is not None else self._rtol * max(largest, 1e-3)
@@ -264,16 +264,17 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
 
 
 def _same_to_rounding(a: Any, b: Any, single: bool) -> bool:
-    rtol = _PLANS_RTOL_SINGLE if single or _is_single(b) else _PLANS_RTOL
+    rtol = _PLANS_RTOL_SINGLE if single or holds_single(b) else _PLANS_RTOL
     x, y = read_leaves(a), read_leaves(b)
     return x.shape == y.shape and np.allclose(x, y, rtol, rtol * float(np.max(np.abs(y), initial=0.0)), equal_nan=True)
 
 
-def _is_single(value: Any) -> bool:
+def holds_single(value: Any) -> bool:
+    """Whether there are floats of single precision in a value."""
     if isinstance(value, (tuple, list, TypedList)):
-        return any(map(_is_single, value))
+        return any(map(holds_single, value))
     if isinstance(value, TypedDict):
-        return any(map(_is_single, value.values()))
+        return any(map(holds_single, value.values()))
     return isinstance(value, (np.ndarray, np.generic)) and _dtype_is_single(value.dtype)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, Final
 
 from irad.errors import IradError, SourceLocation
@@ -163,7 +163,9 @@ def cells(argument: ArgumentReport) -> tuple[str, ...]:
 
 
 def short(number: float) -> str:
-    """A figure of which the magnitude matters."""
+    """A figure of which the magnitude matters; a dash where there is none."""
+    if isnan(number):
+        return "–"
     return f"{number:.1e}" if number and not 0.01 <= abs(number) < 1000 else f"{number:.2g}"
 
 
@@ -181,6 +183,8 @@ def badness(argument: ArgumentReport) -> tuple[int, float]:
 def merged(reports: Sequence[ArgumentReport]) -> ArgumentReport:
     """Several checks of one argument as one: the worst, with all that was compared and all kinks."""
     worst = max(reports, key=badness)
+    if worst.verdict is not Verdict.RIGHT:  # of several failures the first: that at the given point
+        worst = next(report for report in reports if report.verdict is worst.verdict)
     kinks = tuple(dict.fromkeys(kink for report in reports for kink in report.kinks))
     most = max(report.accuracy for report in reports)
     return replace(worst, checked=sum(report.checked for report in reports), kinks=kinks, accuracy=most)

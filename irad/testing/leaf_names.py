@@ -20,13 +20,9 @@ def leaf_name(value: Any, leaf: int, name: str) -> str:
             return _in_parts(list(value), names, leaf)
         case TypedDict():
             return _in_parts(list(value.values()), [f"{name}[{key!r}]" for key in value], leaf)
-        case np.ndarray() | np.void() if value.dtype.names is not None:
-            fields = value.dtype.names
-            return _in_field([np.asarray(value[field]) for field in fields], list(fields), leaf, name)
-        case np.ndarray() if value.dtype.kind == "c":
-            return _element(value, leaf // 2, name) + (".imag" if leaf % 2 else ".real")
-        case np.ndarray():
-            return _element(value, leaf, name)
+        case np.ndarray() | np.void():
+            index, inner = _place(np.asarray(value), leaf)
+            return name + _brackets(index) + inner
         case complex() | np.complexfloating():
             return f"{name}.{'imag' if leaf % 2 else 'real'}"
     return name
@@ -41,19 +37,23 @@ def _in_parts(parts: list[Any], names: list[str], leaf: int) -> str:
     raise IndexError(leaf)
 
 
-def _in_field(parts: list[Any], fields: list[str], leaf: int, name: str) -> str:
-    """Of a record ``name.field``, of an array of records ``name[i].field``."""
-    for part, field in zip(parts, fields, strict=True):
+def _place(array: Any, leaf: int) -> tuple[tuple[int, ...], str]:
+    """The index of the element with a float, and where in the element it is: ``.field[0].imag``."""
+    if array.dtype.names is None:
+        is_complex = array.dtype.kind == "c"
+        index = np.unravel_index(leaf // 2 if is_complex else leaf, array.shape)
+        inner = (".imag" if leaf % 2 else ".real") if is_complex else ""
+        return tuple(int(i) for i in index), inner
+    for field in array.dtype.names:
+        part = np.asarray(array[field])
         count = read_leaves(part).size
         if leaf < count:
-            inner = leaf_name(part, leaf, "")
-            return f"{name}{inner}.{field}"
+            index_in_part, inner = _place(part, leaf)
+            own, rest = index_in_part[: array.ndim], index_in_part[array.ndim :]
+            return own, f".{field}{_brackets(rest)}{inner}"
         leaf -= count
     raise IndexError(leaf)
 
 
-def _element(array: Any, number: int, name: str) -> str:
-    if array.ndim == 0:
-        return name
-    index = ", ".join(str(int(i)) for i in np.unravel_index(number, array.shape))
-    return f"{name}[{index}]"
+def _brackets(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""

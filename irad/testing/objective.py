@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,10 @@ class Objective:
         arguments = [with_leaves(a, changed[i] if i in changed else read_leaves(a)) for i, a in enumerate(self.values)]
         if self.native:
             arguments = [in_types_of(a, like) for a, like in zip(arguments, self.values, strict=True)]
-        value = self.program(*arguments)
+        return self.of(self.program(*arguments), arguments)
+
+    def of(self, value: Any, arguments: Sequence[Any]) -> float:
+        """The number made of a value, and of arguments as they are after the call."""
         total = self.weights @ read_leaves(value) if self.weights.size else 0.0
         return float(total + sum(each @ read_leaves(arguments[i]) for i, each in self.outside.items()))
 

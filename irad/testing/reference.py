@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 from numba.core.errors import NumbaError
 
+from irad.testing.check_gradient import holds_single
 from irad.testing.complex_slope import ComplexSteps
 from irad.testing.leaves import Vector, read_leaves
 from irad.testing.objective import Objective
-from irad.testing.rule_trial import is_single
 from irad.testing.slope import FIRST_STEPS, Shape, Slope, guarded, noise_of, slope
 
 _AGREE: Final = 10.0  # times its error that finite differences may be off
@@ -114,7 +114,7 @@ def reference_for(
         if takes_part and leaves.size:
             directions[position] = sizes_of(leaves) * generator.uniform(0.5, 1.5, leaves.size)
     native = replace(objective, native=True)
-    single = any(map(is_single, objective.values))
+    single = any(map(holds_single, objective.values))
     if single and not _takes_double(objective):
         objective = native
     plain = Reference(objective, bounds, None, 0.0, False, 0.0, 0.0)

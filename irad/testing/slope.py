@@ -182,6 +182,7 @@ def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf
         Moré and Wild 2011, "Estimating computational noise".
     """
     sign = 1.0 if room[1] >= -room[0] else -1.0
+    centre = guarded(f, 0.0)
     for step in _NOISE_STEPS:
         values = [
             guarded(f, sign * j * min(step, max(-room[0], room[1]) / _NOISE_POINTS)) for j in range(_NOISE_POINTS)
@@ -189,8 +190,8 @@ def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf
         if not all(map(isfinite, values)):
             return 0.0
         if len(set(values)) > 2:
-            return max(_noise_in(values), _EPSILON * abs(values[0]) / 2)
-    return _EPSILON * abs(values[0]) / 2
+            return max(_noise_in(values), _EPSILON * abs(centre) / 2)
+    return _EPSILON * abs(centre) / 2
 
 
 def _noise_in(values: Sequence[float]) -> float:

@@ -6,29 +6,30 @@ What is looked at is the function's value and irad's gradient.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import isfinite
+from itertools import count, pairwise
 from typing import Any, Final
 
 import numba
 import numpy as np
 
-from irad.testing.check_gradient import in_types_of
+from irad.testing.check_gradient import holds_single, in_types_of
 from irad.testing.leaf_names import leaf_name
 from irad.testing.leaves import Vector, copy_arguments, read_leaves, with_leaves
 from irad.testing.modes import by_autodiff
-from irad.testing.rule_trial import Trial, is_single
-from irad.testing.slope import guarded
+from irad.testing.rule_trial import Trial
 
 _NEAR: Final = 0.5  # how far from 1 factors are looked at closely
 _SAMPLES: Final = 48  # on each side
-_HALVINGS: Final = 34
+_HALVINGS: Final = 40
+_EXPONENTS: Final = (*range(1, 21), 24, 32, 37, 48, 64, 96, 128, 192, 256, 300)  # of ten; the last of single is 37
 _SUSPECTS: Final = 3  # places on a line that are looked at closely
 _STAYS: Final = 0.5  # part of a jump that is still there when the place is known
 _TELLING: Final = 1e-7  # parts of the largest slope, or value, that a jump has to have
+_CALLS: Final = 700  # of the function for each argument, for a progress bar
 _SLOW: Final = 0.3  # seconds of a call beyond which arguments are not made larger
 
 
@@ -68,14 +69,19 @@ def weak_points(
     Args:
         trial: the function at a point where its value and gradient are finite.
         names: of the parameters.
-        tick: called with the name of the argument, the number of arguments done and of all.
+        tick: called with the name of the argument, and how much is done of how much.
     """
     found: list[WeakPoint] = []
     positions = [i for i, active in enumerate(trial.active) if active and read_leaves(trial.values[i]).size]
     for number, position in enumerate(positions):
-        if tick is not None:
-            tick(names[position], number, len(positions))
-        line = _Line(trial, position, names[position])
+        calls = count()
+
+        def told(number: int = number, position: int = position, calls: Iterator[int] = calls) -> None:
+            if tick is not None:
+                done = min(next(calls), _CALLS - 1)
+                tick(names[position], number * _CALLS + done, len(positions) * _CALLS)
+
+        line = _Line(trial, position, names[position], told)
         places = {(each.where, each.what): each for each in (*line.near(), *line.far())}
         found += sorted(places.values(), key=lambda each: each.distance)
     return tuple(found)
@@ -84,12 +90,14 @@ def weak_points(
 class _Line:
     """An argument times a factor."""
 
-    def __init__(self, trial: Trial, position: int, name: str) -> None:
+    def __init__(self, trial: Trial, position: int, name: str, tick: Callable[[], None]) -> None:
         self._trial, self._position, self._name = trial, position, name
         self._leaves = read_leaves(trial.values[position])
         primal: Any = trial.program
         self._checked = numba.njit(boundscheck=True)(primal.py_func)  # a large number may be used as an index
-        self._decades = 37 if any(map(is_single, trial.values)) else 300
+        last = 37 if any(map(holds_single, trial.values)) else 300
+        self._exponents = [exponent for exponent in _EXPONENTS if exponent <= last]
+        self._tick = tick
 
     def near(self) -> Iterator[WeakPoint]:
         """Kinks, jumps and ends of the domain by which the argument is not far."""
@@ -108,9 +116,9 @@ class _Line:
                 yield WeakPoint(self._name, self._where(factor), fault, 1.0 - factor)
         for base in (10.0, 0.1):
             last = self._at(1.0)
-            for decade in range(1, self._decades + 1):
+            for exponent in self._exponents:
                 started = time.perf_counter()
-                seen = self._at(base**decade)
+                seen = self._at(base**exponent)
                 if seen.fault:
                     yield self._edge(last, seen)
                     break
@@ -121,7 +129,7 @@ class _Line:
     def _edge(self, inside: _Seen, outside: _Seen) -> WeakPoint:
         """The place between two factors from where on there is no derivative."""
         for _ in range(_HALVINGS):
-            middle = self._at((inside.factor + outside.factor) / 2)
+            middle = self._at(_between(inside.factor, outside.factor))
             inside, outside = (inside, middle) if middle.fault else (middle, outside)
         return WeakPoint(
             self._name, f"{self._where(outside.factor)} and beyond", outside.fault, abs(outside.factor - 1.0)
@@ -178,6 +186,7 @@ class _Line:
 
     def _at(self, factor: float) -> _Seen:
         """Value and derivative there, or what is in the way."""
+        self._tick()
         trial = self._trial
         with np.errstate(all="ignore"):
             moved = in_types_of(
@@ -189,9 +198,9 @@ class _Line:
             answer = by_autodiff(replace(trial, values=values))
         except Exception as error:  # whatever a function raises out of its domain is the finding
             return _Seen(factor, fault=f"{type(error).__name__} is raised: {_first_line(error)}")
-        value = guarded(replace(answer.objective, native=True).along({}), 0.0)
+        value = answer.objective.of(answer.run.value, answer.run.after)
         gradient = answer.run.cotangents[self._position]
-        if not isfinite(value):
+        if not math.isfinite(value):
             return _Seen(factor, fault=f"the value is {_odd(answer.run.value, value)}")
         if gradient is None or not np.all(np.isfinite(gradient)):
             return _Seen(factor, fault=f"the value is finite, the gradient by {self._odd_leaf(gradient)}")
@@ -202,6 +211,13 @@ class _Line:
             return f"{self._name} is missing"
         leaf = int(np.flatnonzero(~np.isfinite(gradient))[0])
         return f"{leaf_name(self._trial.values[self._position], leaf, self._name)} is {gradient[leaf]}"
+
+
+def _between(a: float, b: float) -> float:
+    """The mean; of numbers of different magnitude that of the magnitudes."""
+    if a * b > 0.0 and not 0.25 < a / b < 4.0:
+        return math.sqrt(abs(a)) * math.sqrt(abs(b)) * math.copysign(1.0, a)
+    return (a + b) / 2
 
 
 def _bend(low: _Seen, high: _Seen) -> float:
