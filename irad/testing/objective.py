@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 from irad.testing.check_gradient import in_types_of
@@ -35,10 +36,14 @@ class Objective:
 
     def __call__(self, changed: Mapping[int, Vector]) -> float:
         """The number, with other floats in some arguments."""
+        arguments = self._arguments(changed)
+        return self.of(self.program(*arguments), arguments)
+
+    def _arguments(self, changed: Mapping[int, Vector]) -> list[Any]:
         arguments = [with_leaves(a, changed[i] if i in changed else read_leaves(a)) for i, a in enumerate(self.values)]
         if self.native:
             arguments = [in_types_of(a, like) for a, like in zip(arguments, self.values, strict=True)]
-        return self.of(self.program(*arguments), arguments)
+        return arguments
 
     def of(self, value: Any, arguments: Sequence[Any]) -> float:
         """The number made of a value, and of arguments as they are after the call."""
@@ -46,6 +51,15 @@ class Objective:
         return float(total + sum(each @ read_leaves(arguments[i]) for i, each in self.outside.items()))
 
     def along(self, directions: Mapping[int, Vector]) -> Callable[[float], float]:
-        """The number on a line through the arguments."""
+        """The number on a line through the arguments; NaN where the function raises as it does outside its domain."""
         start = {position: read_leaves(self.values[position]) for position in directions}
-        return lambda t: self({position: start[position] + t * d for position, d in directions.items()})
+
+        def value_at(t: float) -> float:
+            arguments = self._arguments({position: start[position] + t * d for position, d in directions.items()})
+            try:
+                value = self.program(*arguments)
+            except (ArithmeticError, ValueError):
+                return nan
+            return self.of(value, arguments)
+
+        return value_at

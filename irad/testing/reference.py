@@ -14,7 +14,7 @@ from irad.testing.check_gradient import holds_single
 from irad.testing.complex_slope import ComplexSteps
 from irad.testing.leaves import Vector, read_leaves
 from irad.testing.objective import Objective
-from irad.testing.slope import FIRST_STEPS, Shape, Slope, guarded, noise_of, slope
+from irad.testing.slope import FIRST_STEPS, Shape, Slope, noise_of, slope
 
 _AGREE: Final = 10.0  # times its error that finite differences may be off
 _TELLING: Final = 2e-2  # parts of the slope: finite differences as good as this tell whether a complex step is right
@@ -124,7 +124,7 @@ def reference_for(
     noise = noise_of(objective.along(directions), room)
     rounding = noise_of(native.along(directions), room) if single and not objective.native else 0.0
     steps = _trusted_steps(objective, directions, room, noise) if complex_step and not objective.native else None
-    return Reference(objective, bounds, steps, noise, single, rounding, abs(guarded(objective.along({}), 0.0)))
+    return Reference(objective, bounds, steps, noise, single, rounding, abs(objective.along({})(0.0)))
 
 
 def _takes_double(objective: Objective) -> bool:

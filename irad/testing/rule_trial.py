@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+from numba.typed import Dict as TypedDict
+from numba.typed import List as TypedList
 
 import irad
 from irad.options import Options
@@ -128,9 +130,13 @@ class Trial:
     def objective(self, shadows: tuple[Any, ...]) -> Objective:
         """What the cotangents are the derivative of: shadows of written memory count as cotangents."""
         weights = np.zeros(0) if self.seed is None else read_leaves(self.seed)
-        written = [i for i, modified in enumerate(self.modified) if modified and self.active[i]]
+        written = [i for i, modified in enumerate(self.modified) if modified and self.active[i] and self._has_shadow(i)]
         outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
         return Objective(self.program, self.values, weights, outside)
+
+    def _has_shadow(self, position: int) -> bool:
+        """Whether what an argument holds afterwards has a cotangent; that of objects has none."""
+        return holds(self.values[position])[1]
 
     def _differences(self, position: int, objective: Objective) -> Vector:
         at = read_leaves(self.values[position])
@@ -167,8 +173,10 @@ class Trial:
 
     def same(self, got: Any, wanted: Any) -> bool:
         """Whether two values are equal up to rounding; what holds no floats, to the bit."""
-        if isinstance(wanted, tuple | list):
+        if isinstance(wanted, tuple | list | TypedList):
             return len(got) == len(wanted) and all(map(self.same, got, wanted))
+        if isinstance(wanted, TypedDict):
+            return list(got) == list(wanted) and all(self.same(got[key], wanted[key]) for key in wanted)
         if not has_leaves(wanted):
             return same_bits(got, wanted)
         if np.shape(got) != np.shape(wanted):

@@ -73,7 +73,7 @@ def slope(
     """The derivative of ``f`` at 0.
 
     Args:
-        f: may raise `ArithmeticError` or `ValueError`, or give NaN, outside its domain: such steps are left out.
+        f: gives NaN outside its domain: such steps are left out.
         noise: what is wrong with each value; at least rounding is assumed.
         room: the range that ``f`` may be called in; 0 lies in it. At its ends differences are one-sided.
         first_steps: the widest step of each sweep, from wide to narrow.
@@ -106,7 +106,7 @@ def _fitting(step: float, room: tuple[float, float]) -> float:
 
 
 class _Values:
-    """The function's values, each computed once; NaN out of range and where the function raises."""
+    """The function's values, each computed once; NaN out of range."""
 
     def __init__(self, f: Callable[[float], float], room: tuple[float, float]) -> None:
         self._f, self._room, self._known = f, room, dict[float, float]()
@@ -129,16 +129,8 @@ class _Values:
         if not self._room[0] <= t <= self._room[1]:
             return nan
         if t not in self._known:
-            self._known[t] = guarded(self._f, t)
+            self._known[t] = self._f(t)
         return self._known[t]
-
-
-def guarded(f: Callable[[float], float], t: float) -> float:
-    """``f(t)``, NaN where it raises as functions of numbers do outside their domain."""
-    try:
-        return f(t)
-    except (ArithmeticError, ValueError):
-        return nan
 
 
 def _central(values: _Values, width: float) -> float:
@@ -182,11 +174,9 @@ def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf
         Moré and Wild 2011, "Estimating computational noise".
     """
     sign = 1.0 if room[1] >= -room[0] else -1.0
-    centre = guarded(f, 0.0)
+    centre = f(0.0)
     for step in _NOISE_STEPS:
-        values = [
-            guarded(f, sign * j * min(step, max(-room[0], room[1]) / _NOISE_POINTS)) for j in range(_NOISE_POINTS)
-        ]
+        values = [f(sign * j * min(step, max(-room[0], room[1]) / _NOISE_POINTS)) for j in range(_NOISE_POINTS)]
         if not all(map(isfinite, values)):
             return 0.0
         if len(set(values)) > 2:

@@ -223,6 +223,14 @@ def of_a_list(items):
 
 
 @njit
+def grown(items, rows):
+    items.append(items[0] * rows[1][0])
+    items[0] = 2.0
+    rows[0][0] = items[2] * 3.0
+    return items[1] * items[2] + rows[0][0] * rows[1][1]
+
+
+@njit
 def branching(x):
     s = 0.0
     for i in range(x.size):
@@ -273,6 +281,7 @@ RECORD = np.array([(2.0, [1.0, 3.0])], np.dtype([("a", "f8"), ("b", "f8", (2,))]
         (nested, ((2.0, X), TypedList([1.5, 2.5]), RECORD)),
         (of_records, (np.array([RECORD, RECORD]), RECORD)),
         (of_a_list, (TypedList([1.0, 2.0]),)),
+        (grown, (TypedList([1.0, 2.0]), TypedList([np.ones(2), X.copy()]))),
         (branching, (np.array([0.5, 1.0 + 1e-6, 3.0]),)),
         (rooted, (np.array([1.0001, 2.0]),)),
         (starred, (1.0, 2.0, 3.0)),
