@@ -35,7 +35,7 @@ class Case:
 
     def check(self) -> None:
         """Compare irad with finite differences."""
-        check_gradient(self.function, *self.args, **self.options)
+        check_gradient(self.function, *self.args, **{"quick": True, **self.options})
 
 
 class Catalogue(Collection[Case]):
