@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from irad.testing.check_gradient import check_gradient
+from irad.testing.check_gradient import check_quickly
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +22,7 @@ class Case:
         name: for the test's id.
         function: compiled by Numba or plain.
         args: where to differentiate; fixed.
-        options: keyword arguments of ``check_gradient``.
+        options: keyword arguments of ``check_quickly``.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Case:
 
     def check(self) -> None:
         """Compare irad with finite differences."""
-        check_gradient(self.function, *self.args, **{"quick": True, **self.options})
+        check_quickly(self.function, *self.args, **self.options)
 
 
 class Catalogue(Collection[Case]):

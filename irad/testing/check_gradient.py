@@ -75,9 +75,10 @@ def check_gradient(
             order when more is asked of it, and both are compared to rounding.
         single: the function computes in single precision whatever it is given. Arguments keep their types in the
             reference, too, and tolerances are those of single precision.
-        quick: optimise little what the derivative under the first plan is compared to, the plain function included.
-            That takes less time, and an optimisation that goes wrong shows as a difference. For functions that are
-            only checked: their code stays as it is compiled first.
+        quick: compile less, and optimise little what the derivative under the first plan is compared to, the plain
+            function included; an optimisation that goes wrong shows as a difference. Other plans are called through
+            ``irad.grad``, the first one not. For functions that are only checked: their code stays as it is compiled
+            first.
 
     Raises:
         AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
@@ -90,10 +91,15 @@ def check_gradient(
         expected = reference(function, args, argnums, _RTOL if rtol is None else rtol, single=single)
     check = _Check(function, args, expected, rtol, atol, exact, single)
     gradients = check.plan(plans[0])
-    with less():
+    if not quick or len(plans) == 1:
         check.grad_agrees(plans[0], gradients)
+    with less():
         for plan in plans[1:]:
-            check.plans_agree(plans[0], gradients, plan, check.plan(plan))
+            check.plans_agree(plans[0], gradients, plan, check.plan(plan, with_value=not quick))
+
+
+check_quickly = partial(check_gradient, quick=True)
+"""`check_gradient` for functions made for a test."""
 
 
 def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -187,32 +193,36 @@ class _Check:
         largest = max((float(np.max(np.abs(d), initial=0.0)) for d in expected.derivatives), default=0.0)
         self._atol = atol if atol is not None else self._rtol * max(largest, 1e-3)
 
-    def plan(self, plan: PlanName) -> tuple[Any, ...]:
-        """Check the derivatives made under ``plan``; return the gradients."""
+    def plan(self, plan: PlanName, *, with_value: bool = True) -> tuple[Any, ...]:
+        """Check the derivatives made under ``plan``, and the value unless a function without it is asked for.
+
+        Returns:
+            The gradients.
+        """
         options = Options(plan=plan)
-        if self._expected.seed is None:
+        if self._expected.seed is not None:
+            return self._check_pullback(options)
+        if with_value:
             return self._check_scalar(options)
-        return self._check_pullback(options)
+        gradients, arguments = self._alone(options)
+        self._compare_memory(plan, arguments)
+        self._compare_gradients(plan, gradients)
+        return gradients
 
     def grad_agrees(self, plan: PlanName, gradients: tuple[Any, ...]) -> None:
         """Assert that `irad.grad`, which runs the same derivative without the value, gives the same gradients."""
         if self._expected.seed is None:
-            arguments = copy_arguments(self._args)
-            alone = irad.grad(self._f, self._expected.argnums, options=Options(plan=plan))(*arguments)
-            self._agree(gradients, alone, f"grad and value_and_grad differ (plan {plan})")
+            alone, arguments = self._alone(Options(plan=plan))
+            assert same_bits(alone, gradients), f"grad and value_and_grad differ (plan {plan})"
             self._compare_memory(plan, arguments)
 
     def plans_agree(self, plan: str, gradients: tuple[Any, ...], other: str, others: tuple[Any, ...]) -> None:
-        """Assert that two plans gave the same gradients."""
-        self._agree(gradients, others, f"plans {plan} and {other} differ")
-
-    def _agree(self, gradients: Sequence[Any], others: Sequence[Any], complaint: str) -> None:
-        """Assert that two gradients are equal up to the order of sums."""
+        """Assert that two plans gave the same gradients, up to the order of sums."""
         rtol = _PLANS_RTOL_SINGLE if self._single else _PLANS_RTOL
         for position, a, b in zip(self._expected.argnums, gradients, others, strict=True):
             x, y = read_leaves(a), read_leaves(b)
             scale = max(float(np.max(np.abs(y), initial=0.0)), 1e-300)
-            message = f"{complaint} by argument {position}"
+            message = f"plans {plan} and {other} differ by argument {position}"
             np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * scale, err_msg=message)
 
     def _check_scalar(self, options: Options) -> tuple[Any, ...]:
@@ -221,6 +231,12 @@ class _Check:
         value, gradients = irad.value_and_grad(self._f, argnums, options=options)(*arguments)
         self._compare(options.plan, value, arguments, gradients)
         return tuple(gradients)
+
+    def _alone(self, options: Options) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The gradients without the value, and the arguments after the call."""
+        arguments = copy_arguments(self._args)
+        gradients = irad.grad(self._f, self._expected.argnums, options=options)(*arguments)
+        return tuple(gradients), arguments
 
     def _check_pullback(self, options: Options) -> tuple[Any, ...]:
         arguments = copy_arguments(self._args)
@@ -234,6 +250,9 @@ class _Check:
     def _compare(self, plan: str, value: Any, arguments: tuple[Any, ...], gradients: Sequence[Any]) -> None:
         assert self._same(value, self._expected.value), f"value {value!r}, plain {self._expected.value!r} (plan {plan})"
         self._compare_memory(plan, arguments)
+        self._compare_gradients(plan, gradients)
+
+    def _compare_gradients(self, plan: str, gradients: Sequence[Any]) -> None:
         for position, found, wanted in zip(self._expected.argnums, gradients, self._expected.derivatives, strict=True):
             place = f"argument {position} (plan {plan})"
             assert_same_structure(found, self._args[position], place)

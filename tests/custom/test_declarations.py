@@ -14,7 +14,7 @@ import irad
 from irad import rules
 from irad.errors import RuleError
 from irad.frontend import layouts
-from irad.testing.check_gradient import check_gradient
+from irad.testing.check_gradient import check_quickly
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +47,8 @@ def test_numbers():
     def f(x, y):
         return product(x, y, 3) + product(x, x, 2)
 
-    check_gradient(f, 1.5, 0.7)
-    check_gradient(f, np.float32(1.5), np.float32(0.7))
+    check_quickly(f, 1.5, 0.7)
+    check_quickly(f, np.float32(1.5), np.float32(0.7))
     assert irad.grad(f)(2.0, 0.0) == 12.0
     assert irad.grad(product, argnums=1)(0.0, 0.0, 3) != irad.grad(product, argnums=1)(1.0, 1.0, 3)
 
@@ -92,8 +92,8 @@ def test_a_number_of_an_array(dtype):
         b[:] = 0
         return value
 
-    check_gradient(f, np.array([1.0, 2.0, 3.0], dtype))
-    check_gradient(f, np.array([[1.0, 2.0], [3.0, 0.5]], dtype).T)
+    check_quickly(f, np.array([1.0, 2.0, 3.0], dtype))
+    check_quickly(f, np.array([[1.0, 2.0], [3.0, 0.5]], dtype).T)
 
 
 def test_an_array_of_a_number():
@@ -108,7 +108,7 @@ def test_an_array_of_a_number():
         b = powers(x, a)
         return (b * b).sum()
 
-    check_gradient(f, 1.3, np.array([0.0, 1.0, 2.5]), argnums=(0,))
+    check_quickly(f, 1.3, np.array([0.0, 1.0, 2.5]), argnums=(0,))
 
 
 def test_a_jacobian_and_its_diagonal():
@@ -127,7 +127,7 @@ def test_a_jacobian_and_its_diagonal():
     def f(a, m):
         return (squares(linear(a, m)) * np.arange(3.0)).sum()
 
-    check_gradient(f, np.array([1.0, 2.0]), np.arange(6.0).reshape(3, 2), argnums=(0,))
+    check_quickly(f, np.array([1.0, 2.0]), np.arange(6.0).reshape(3, 2), argnums=(0,))
 
 
 def test_several_results():
@@ -150,8 +150,8 @@ def test_several_results():
     def angle_only(x, y):
         return polar(x, y)[1]
 
-    check_gradient(f, 1.0, 2.0)
-    check_gradient(angle_only, 1.0, 2.0)
+    check_quickly(f, 1.0, 2.0)
+    check_quickly(angle_only, 1.0, 2.0)
 
 
 def test_complex_numbers():
@@ -175,8 +175,8 @@ def test_complex_numbers():
     def of_real(x):
         return square(x + 0j).imag + square(x + 1j).imag
 
-    check_gradient(f, 1.0, 2.0)
-    check_gradient(of_real, 1.0)
+    check_quickly(f, 1.0, 2.0)
+    check_quickly(of_real, 1.0)
 
 
 def test_a_library_function():
@@ -373,7 +373,7 @@ def test_a_function_that_stays_a_call():
     def f(x):
         return cube(x) + cube(2.0 * x)
 
-    check_gradient(f, 1.5)
+    check_quickly(f, 1.5)
     derivative: Any = irad.grad(f)
     derivative(1.0)
     text = next(iter(derivative.overloads.values())).library.get_llvm_str()

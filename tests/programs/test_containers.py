@@ -18,7 +18,7 @@ import irad
 from irad.errors import ActivityError, IradError, UnsupportedError
 from irad.options import Options
 from irad.testing.catalogue import Case, Catalogue, floats
-from irad.testing.check_gradient import check_gradient
+from irad.testing.check_gradient import check_quickly
 
 PROGRAMS = Catalogue()
 Set = getattr(numba.typed, "Set", None)
@@ -273,7 +273,7 @@ def machine(a, code):
 def test_random_steps(seed: int) -> None:
     code = np.random.default_rng(seed).integers(0, 12, (50, 3))
     code[:, 1:] *= 7
-    check_gradient(machine, floats(4, seed=seed), code)
+    check_quickly(machine, floats(4, seed=seed), code)
 
 
 @pytest.mark.skipif(Set is None, reason="this Numba has no typed sets")
