@@ -1,0 +1,84 @@
+"""A report as one HTML page that needs nothing else: no network, no server, no files beside it.
+
+    page.html           what is drawn at once: heading, panels, call graph (Jinja2)
+    style.css           both themes
+    *.js                the parts that move, in the order of `_SCRIPTS`; no framework
+    payload, graph      the data of the page, the drawing of the call graph
+
+The page forbids itself every request (Content-Security-Policy), so what it shows stays on the machine.
+"""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+from typing import Any
+
+from irad.errors import IradError
+from irad.report.html import graph, payload
+from irad.report.model import Report, Storage
+
+_HERE = Path(__file__).parent
+_SCRIPTS = ("text.js", "list.js", "source.js", "stages.js", "details.js", "search.js", "main.js")
+
+
+def render(report: Report) -> str:
+    """The page of a report.
+
+    Raises:
+        IradError: Jinja2 is not installed.
+    """
+    template = _environment().get_template("page.html")
+    return template.render(
+        report=report,
+        drawing=graph.draw(report.functions),
+        summary=summary(report),
+        head=_raw(payload.script_json(payload.head(report))),
+        blocks={name: _raw(text) for name, text in payload.blocks(report).items()},
+        style=_raw(_read("style.css")),
+        script=_raw("\n".join(_read(name) for name in _SCRIPTS)),
+    )
+
+
+def notebook(report: Report, height: int = 760) -> str:
+    """The page as an element of another one, as notebooks show it; what it runs cannot reach the page around."""
+    page = html.escape(render(report), quote=True)
+    frame = f"width:100%;height:{height}px;border:1px solid #8884;border-radius:6px"
+    return f'<iframe title="irad report" sandbox="allow-scripts" style="{frame}" srcdoc="{page}"></iframe>'
+
+
+def summary(report: Report) -> list[tuple[str, str]]:
+    """What the heading of the page says: pairs of a name and a number."""
+    tape = [entry for function in report.functions for entry in function.tape]
+    per_call = sum(entry.bytes for entry in tape if entry.storage is Storage.FRAME)
+    return [
+        ("saved values", str(len(tape))),
+        ("saved per call", format_bytes(per_call)),
+        ("functions", str(len(report.functions))),
+    ]
+
+
+def format_bytes(count: int) -> str:
+    """A number of bytes as people write it."""
+    power = min((max(count, 1).bit_length() - 1) // 10, 3)
+    return f"{count / 1024**power:.1f} {'KMG'[power - 1]}iB" if power else f"{count} B"
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")
+
+
+def _raw(text: str) -> Any:
+    """Text that is inserted as it stands."""
+    from markupsafe import Markup  # of Jinja2, which is optional
+
+    return Markup(text)
+
+
+def _environment() -> Any:
+    try:
+        import jinja2  # only the page needs it
+    except ImportError as error:
+        raise IradError("the HTML report needs Jinja2", "install it: pip install 'irad[report]'") from error
+    loader = jinja2.FileSystemLoader(_HERE)
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)

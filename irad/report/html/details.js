@@ -1,0 +1,189 @@
+// The panels below the source: the chosen line, the tape, the call graph.
+
+const MOST_ROWS = 200; // of a table, until all are asked for
+
+const chip = (kind, text) => make("span", { class: `chip ${kind}` }, text);
+
+/** A table of which the first rows are drawn, and the others when they are asked for. */
+function longTable(head, rows, drawRow, attributes = {}) {
+  const body = make("tbody", {}, ...rows.slice(0, MOST_ROWS).map(drawRow));
+  const table = make("table", attributes, head, body);
+  const box = make("div", {}, table);
+  if (rows.length > MOST_ROWS) {
+    const more = make("button", { type: "button", class: "more" }, `Show all ${rows.length.toLocaleString("en")}`);
+    more.addEventListener("click", () => { more.remove(); body.append(...rows.slice(MOST_ROWS).map(drawRow)); });
+    box.append(more);
+  }
+  return box;
+}
+
+/** Up and down go from row to row, Enter picks; one row is in the tab order. */
+function rovingRows(box, onPick) {
+  box.addEventListener("keydown", (event) => {
+    const row = event.target.closest("tbody tr");
+    if (!row || event.target.closest("button")) return;
+    if (event.key === "Enter" || event.key === " ") onPick(row);
+    else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      const next = event.key === "ArrowDown" ? row.nextElementSibling : row.previousElementSibling;
+      if (next) { row.tabIndex = -1; next.tabIndex = 0; next.focus(); }
+    } else return;
+    event.preventDefault();
+  });
+  box.addEventListener("click", (event) => {
+    const row = event.target.closest("tbody tr");
+    if (row && !String(getSelection())) onPick(row);
+  });
+}
+
+class LineFacts {
+  constructor(box, onValue) {
+    this.box = box;
+    this.line = null;
+    rovingRows(box, (row) => { this.mark(row.dataset.value); onValue(row.dataset.value); });
+  }
+
+  async show(line) {
+    this.line = line;
+    const { values, strings } = await unpack("values");
+    if (this.line !== line) return;
+    const mine = values.filter((entry) => entry[3] === line.number);
+    this.box.replaceChildren(...this.heading(line), mine.length ? this.table(mine, strings) : make("p", { class: "none" }, "No value of the compiled program comes from this line."));
+    this.box.scrollTop = 0;
+  }
+
+  heading(line) {
+    const fact = (name, ...nodes) => make("div", {}, make("dt", {}, name), make("dd", {}, ...nodes));
+    const variables = [...line.active.map((name) => chip("active", name)), ...line.constant.map((name) => chip("constant", name))];
+    const saved = [];
+    if (line.perCall) saved.push(`${plural(line.perCall, "byte")} per call`);
+    if (line.perIteration) saved.push(`${plural(line.perIteration, "byte")} per iteration`);
+    return [
+      make("h3", {}, `Line ${line.number}`, make("code", {}, line.text.trim())),
+      make("dl", { class: "line-facts" },
+        variables.length ? fact("variables", ...variables) : null,
+        fact("saved", saved.join(", ") || "nothing"),
+        line.rules.length ? fact("rules", ...line.rules.map((rule) => chip("rule", rule))) : null,
+        line.share !== null ? fact("time", percent(line.share)) : null),
+    ];
+  }
+
+  table(rows, strings) {
+    const head = make("thead", {}, make("tr", {}, ...["value", "operation", "activity", "plan"].map((name) => make("th", { scope: "col" }, name))));
+    const draw = ([fn, name, type, , flags, operation, activity, plan, memory, rule, origin], i) => make("tr", { "data-value": name, tabindex: i ? "-1" : "0" },
+      make("td", { class: "mono", title: HEAD.functions[fn].name }, name, make("small", {}, strings[type])),
+      make("td", {}, strings[operation], strings[rule] ? make("small", {}, `rule ${strings[rule]}${strings[origin] ? `, ${strings[origin]}` : ""}`) : null),
+      make("td", {}, chip(flags & 1 ? "active" : "constant", flags & 1 ? "active" : "constant"), make("small", {}, strings[activity]), strings[memory] ? make("small", {}, strings[memory]) : null),
+      make("td", {}, flags & 2 ? chip("saved", "saved") : null, make("small", {}, strings[plan])));
+    return longTable(head, rows, draw, { class: "values", "aria-label": "Values of this line" });
+  }
+
+  /** Shows which value the panes are about. */
+  mark(value) {
+    for (const row of this.box.querySelectorAll("tbody tr")) {
+      const is = row.dataset.value === value;
+      row.classList.toggle("chosen", is);
+      if (is) row.scrollIntoView({ block: "nearest" });
+    }
+  }
+}
+
+const STORAGE = { frame: "per call", slab: "per iteration", record: "per iteration (chained)" };
+
+class TapeTable {
+  constructor(box, onPick) {
+    this.box = box;
+    const text = (number) => HEAD.strings[number];
+    this.rows = HEAD.tape.map(([fn, value, type, size, storage, loops, line, place, why]) => ({
+      fn: HEAD.functions[fn].name, value, type, size, storage: text(storage), loops, line, place: text(place), why: text(why),
+    }));
+    this.order = { key: "size", isDown: true };
+    rovingRows(box, (row) => onPick(this.rows[row.dataset.entry]));
+    this.draw();
+  }
+
+  static columns = [
+    ["size", "bytes", (row) => row.size, "number"],
+    ["slots", "a slot", (row) => row.loops.length, ""],
+    ["line", "line", (row) => row.line ?? Infinity, "number"],
+    ["value", "value", (row) => row.value, ""],
+    ["type", "type", (row) => row.type, ""],
+    ["fn", "function", (row) => row.fn, ""],
+    ["why", "why it is saved", (row) => row.why, ""],
+  ];
+
+  draw() {
+    const { key, isDown } = this.order;
+    const of = TapeTable.columns.find(([name]) => name === key)[2];
+    const compare = (a, b) => { const x = of(this.rows[a]), y = of(this.rows[b]); return x < y ? -1 : x > y ? 1 : a - b; };
+    const order = [...this.rows.keys()].sort((a, b) => (isDown ? -compare(a, b) : compare(a, b)) || a - b);
+    const head = make("thead", {}, make("tr", {}, ...TapeTable.columns.map(([name, title, , kind]) => this.heading(name, title, kind))));
+    const table = longTable(head, order, (index, i) => this.row(index, i), { class: "tape", "aria-label": "Tape, sortable" });
+    this.box.replaceChildren(this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
+  }
+
+  heading(name, title, kind) {
+    const is = name === this.order.key;
+    const button = make("button", { type: "button" }, title, make("span", { "aria-hidden": "true", class: "arrow" }, is ? (this.order.isDown ? "▾" : "▴") : ""));
+    button.addEventListener("click", () => {
+      this.order = { key: name, isDown: is ? !this.order.isDown : name === "size" };
+      this.draw();
+      this.box.querySelector(`th[data-key=${name}] button`).focus();
+    });
+    return make("th", { scope: "col", class: kind, "data-key": name, "aria-sort": is ? (this.order.isDown ? "descending" : "ascending") : null }, button);
+  }
+
+  row(index, i) {
+    const row = this.rows[index];
+    const loops = row.loops.length ? ` of ${row.loops.length > 1 ? "loops" : "the loop"} in ${row.loops.join(", ")}` : "";
+    return make("tr", { "data-entry": index, tabindex: i ? "-1" : "0" },
+      make("td", { class: "number" }, row.size.toLocaleString("en")),
+      make("td", { class: row.storage }, STORAGE[row.storage], loops),
+      make("td", { class: "number" }, row.line === null ? make("small", {}, row.place) : String(row.line)),
+      make("td", { class: "mono" }, row.value), make("td", { class: "mono" }, row.type),
+      make("td", { class: "mono" }, row.fn), make("td", {}, row.why));
+  }
+}
+
+class CallGraph {
+  constructor(svg, card, onFunction) {
+    Object.assign(this, { svg, card, onFunction });
+    this.nodes = [...svg.querySelectorAll(".node")];
+    svg.addEventListener("click", (event) => this.pick(event.target.closest(".node")));
+    svg.addEventListener("keydown", (event) => this.key(event));
+    this.show(0);
+  }
+
+  pick(node) {
+    if (!node) return;
+    const index = Number(node.dataset.function);
+    this.show(index);
+    this.onFunction(HEAD.functions[index]);
+  }
+
+  key(event) {
+    const at = this.nodes.indexOf(event.target.closest(".node"));
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (at < 0) return;
+    if (event.key === "Enter" || event.key === " ") this.pick(this.nodes[at]);
+    else if (step) this.nodes[(at + step + this.nodes.length) % this.nodes.length].focus();
+    else return;
+    event.preventDefault();
+  }
+
+  show(index) {
+    for (const node of this.nodes) {
+      const is = Number(node.dataset.function) === index;
+      node.setAttribute("aria-pressed", String(is));
+      node.tabIndex = is ? 0 : -1;
+    }
+    for (const edge of this.svg.querySelectorAll(".edge")) {
+      edge.classList.toggle("near", Number(edge.dataset.caller) === index || Number(edge.dataset.callee) === index);
+    }
+    const fn = HEAD.functions[index];
+    const fact = (name, ...nodes) => make("div", {}, make("dt", {}, name), make("dd", {}, ...nodes));
+    this.card.replaceChildren(make("h3", {}, make("code", {}, fn.name)), make("dl", { class: "line-facts" },
+      fact("variant", fn.variant), fn.place ? fact("defined", fn.place) : null,
+      fact("values", `${fn.active} of ${plural(fn.values, "value")} active, ${fn.saved} on the tape`),
+      fact("symbols", ...fn.symbols.map((symbol) => make("code", { class: "symbol" }, symbol)))));
+  }
+}

@@ -1,0 +1,147 @@
+"""A report as the data of its page: short JSON, and one compressed block per stage.
+
+The page holds all stages, so size decides how fast it opens. What is seen at once (lines, functions, tape) is plain
+JSON; stages and values are compressed each for itself, and the page unpacks one when it is first shown or searched.
+Texts that occur often, such as reasons, are written once and referred to by number.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irad.report.model import FunctionReport, LineFacts, Report, StageText, TapeEntry, ValueFacts
+
+JSON = Any
+"""What `json.dumps` takes."""
+
+
+class Strings:
+    """Texts by number, each once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        """The number of a text."""
+        return self._numbers.setdefault(text, len(self._numbers))
+
+    def texts(self) -> list[str]:
+        """All texts, in the order of their numbers."""
+        return list(self._numbers)
+
+
+def head(report: Report) -> dict[str, JSON]:
+    """What the page needs to be drawn for the first time."""
+    strings = Strings()
+    shown = frozenset(facts.line for facts in report.lines)
+    tape = [
+        [index, *_tape_entry(entry, report, shown, strings)]
+        for index, function in enumerate(report.functions)
+        for entry in function.tape
+    ]
+    return {
+        "file": report.place.file,
+        "lines": [_line(facts) for facts in report.lines],
+        "functions": [_function(function, report, shown) for function in report.functions],
+        "tape": tape,
+        "stages": [[text.stage.value, text.language, len(text.lines)] for text in report.stages.values()],
+        "strings": strings.texts(),
+    }
+
+
+def blocks(report: Report) -> dict[str, str]:
+    """What the page unpacks when it is needed: by name, as base64 of zlib's format."""
+    packed = {stage.value: _pack(_stage(text)) for stage, text in report.stages.items()}
+    return {**packed, "values": _pack(_values(report))}
+
+
+def script_json(data: JSON) -> str:
+    """JSON that may stand in a script element: no text in it can end the element."""
+    return _dump(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _line(facts: LineFacts) -> list[JSON]:
+    share = None if facts.share_of_time is None else round(facts.share_of_time, 5)
+    saved = [facts.saved_per_call, facts.saved_per_iteration]
+    return [facts.line, facts.text, list(facts.active), list(facts.constant), *saved, list(facts.rules), share]
+
+
+def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -> dict[str, JSON]:
+    place = function.place
+    return {
+        "name": function.name,
+        "variant": function.variant,
+        "symbols": [function.symbol, function.augmented, function.reverse],
+        "place": None if place is None else str(place),
+        "line": place.line if place is not None and place.file == report.place.file and place.line in shown else None,
+        "values": len(function.values),
+        "active": sum(value.is_active for value in function.values),
+        "saved": len(function.tape),
+        "calls": list(function.calls),
+    }
+
+
+def _tape_entry(entry: TapeEntry, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
+    place = entry.place
+    line = None if place is None else place.line
+    is_shown = place is not None and place.file == report.place.file and line in shown
+    where = "" if place is None or is_shown else str(place)
+    storage = [strings(entry.storage.value), list(entry.loops)]
+    return [
+        entry.value,
+        entry.type,
+        entry.bytes,
+        *storage,
+        line if is_shown else None,
+        strings(where),
+        strings(entry.why),
+    ]
+
+
+def _stage(text: StageText) -> dict[str, JSON]:
+    """Numbers of source lines as differences; noise as the numbers of lines at which it begins and ends."""
+    lines = [line.line or 0 for line in text.lines]
+    values: dict[str, int] = {}
+    return {
+        "text": "\n".join(line.text for line in text.lines),
+        "line": [line - before for before, line in zip([0, *lines], lines, strict=False)],
+        "value": [0 if x.value is None else values.setdefault(x.value, len(values) + 1) for x in text.lines],
+        "values": list(values),
+        "noise": _changes([line.is_noise for line in text.lines]),
+    }
+
+
+def _changes(flags: Sequence[bool]) -> list[int]:
+    return [i for i, (before, flag) in enumerate(zip([False, *flags], flags, strict=False)) if before != flag]
+
+
+def _values(report: Report) -> Mapping[str, JSON]:
+    strings = Strings()
+    shown = frozenset(facts.line for facts in report.lines)
+    rows = [
+        [index, *_value(value, report, shown, strings)]
+        for index, function in enumerate(report.functions)
+        for value in function.values
+    ]
+    return {"values": rows, "strings": strings.texts()}
+
+
+def _value(value: ValueFacts, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
+    file = report.place.file
+    line = next((place.line for place in value.places if place.file == file and place.line in shown), None)
+    origin = "" if value.rule_origin is None else str(value.rule_origin)
+    texts = (value.operation, value.activity, value.plan, "; ".join(value.memory), value.rule or "", origin)
+    flags = int(value.is_active) + 2 * int(value.is_saved)
+    return [value.name, strings(value.type), line, flags, *map(strings, texts)]
+
+
+def _pack(data: JSON) -> str:
+    return base64.b64encode(zlib.compress(_dump(data).encode(), 9)).decode("ascii")
+
+
+def _dump(data: JSON) -> str:
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
