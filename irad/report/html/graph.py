@@ -35,7 +35,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A caller and a callee, as the path of an SVG curve; ``sites`` calls of it. ``lowest``: 0 if not below the boxes."""
+    """A caller and a callee, as an SVG path; ``sites`` calls. ``lowest`` is 0 unless it runs below the boxes."""
 
     caller: int
     callee: int
