@@ -2,6 +2,9 @@
 
 const MOST_ROWS = 200; // of a table, until all are asked for
 
+/** A reason without the word that stands beside it as a chip. */
+const reason = (text) => text.replace(/^(?:active|constant|saved): /, "");
+
 const chip = (kind, text) => make("span", { class: `chip ${kind}` }, text);
 
 /** A table of which the first rows are drawn, and the others when they are asked for. */
@@ -46,9 +49,14 @@ class LineFacts {
     this.line = line;
     const { values, strings } = await unpack("values");
     if (this.line !== line) return;
-    const mine = values.filter((entry) => entry[3] === line.number);
+    const mine = values.filter((entry) => entry[3] === line.number).sort((a, b) => this.weight(b, strings) - this.weight(a, strings));
     this.box.replaceChildren(...this.heading(line), mine.length ? this.table(mine, strings) : make("p", { class: "none" }, "No value of the compiled program comes from this line."));
     this.box.scrollTop = 0;
+  }
+
+  /** What is on the tape comes first, then what has a derivative, then addresses and integers. */
+  weight([, , type, , flags], strings) {
+    return 4 * (flags >> 1 & 1) + 2 * (flags & 1) - (strings[type] === "ptr" ? 1 : 0);
   }
 
   heading(line) {
@@ -72,13 +80,14 @@ class LineFacts {
     const draw = ([fn, name, type, , flags, operation, activity, plan, memory, rule, origin], i) => make("tr", { "data-value": name, tabindex: i ? "-1" : "0" },
       make("td", { class: "mono", title: HEAD.functions[fn].name }, name, make("small", {}, strings[type])),
       make("td", {}, strings[operation], strings[rule] ? make("small", {}, `rule ${strings[rule]}${strings[origin] ? `, ${strings[origin]}` : ""}`) : null),
-      make("td", {}, chip(flags & 1 ? "active" : "constant", flags & 1 ? "active" : "constant"), make("small", {}, strings[activity]), strings[memory] ? make("small", {}, strings[memory]) : null),
-      make("td", {}, flags & 2 ? chip("saved", "saved") : null, make("small", {}, strings[plan])));
+      make("td", {}, chip(flags & 1 ? "active" : "constant", flags & 1 ? "active" : "constant"), make("small", {}, reason(strings[activity])), strings[memory] ? make("small", {}, strings[memory]) : null),
+      make("td", {}, flags & 2 ? chip("saved", "saved") : null, make("small", {}, reason(strings[plan]))));
     return longTable(head, rows, draw, { class: "values", "aria-label": "Values of this line" });
   }
 
   /** Shows which value the panes are about. */
   mark(value) {
+    if (!value) return;
     for (const row of this.box.querySelectorAll("tbody tr")) {
       const is = row.dataset.value === value;
       row.classList.toggle("chosen", is);
@@ -103,19 +112,19 @@ class TapeTable {
 
   static columns = [
     ["size", "bytes", (row) => row.size, "number"],
-    ["slots", "a slot", (row) => row.loops.length, ""],
+    ["slots", "one slot", (row) => row.loops.length, ""],
     ["line", "line", (row) => row.line ?? Infinity, "number"],
     ["value", "value", (row) => row.value, ""],
     ["type", "type", (row) => row.type, ""],
-    ["fn", "function", (row) => row.fn, ""],
+    ...(HEAD.functions.length > 1 ? [["fn", "function", (row) => row.fn, ""]] : []),
     ["why", "why it is saved", (row) => row.why, ""],
   ];
 
   draw() {
     const { key, isDown } = this.order;
     const of = TapeTable.columns.find(([name]) => name === key)[2];
-    const compare = (a, b) => { const x = of(this.rows[a]), y = of(this.rows[b]); return x < y ? -1 : x > y ? 1 : a - b; };
-    const order = [...this.rows.keys()].sort((a, b) => (isDown ? -compare(a, b) : compare(a, b)) || a - b);
+    const compare = (a, b) => { const x = of(this.rows[a]), y = of(this.rows[b]); return (x < y ? -1 : x > y ? 1 : 0) * (isDown ? -1 : 1) || a - b; };
+    const order = [...this.rows.keys()].sort(compare);
     const head = make("thead", {}, make("tr", {}, ...TapeTable.columns.map(([name, title, , kind]) => this.heading(name, title, kind))));
     const table = longTable(head, order, (index, i) => this.row(index, i), { class: "tape", "aria-label": "Tape, sortable" });
     this.box.replaceChildren(this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
@@ -140,7 +149,7 @@ class TapeTable {
       make("td", { class: row.storage }, STORAGE[row.storage], loops),
       make("td", { class: "number" }, row.line === null ? make("small", {}, row.place) : String(row.line)),
       make("td", { class: "mono" }, row.value), make("td", { class: "mono" }, row.type),
-      make("td", { class: "mono" }, row.fn), make("td", {}, row.why));
+      ...(HEAD.functions.length > 1 ? [make("td", { class: "mono", title: row.fn }, row.fn.split(".").at(-1))] : []), make("td", {}, reason(row.why)));
   }
 }
 

@@ -18,7 +18,7 @@ class LineList {
     box.tabIndex = 0;
     this.paper = make("div", { class: "paper", role: "presentation" });
     this.ruler = make("canvas", { class: "ruler", "aria-hidden": "true" });
-    const frame = make("div", { class: "frame" });
+    const frame = make("div", { class: "list-frame" });
     box.replaceWith(frame);
     box.append(this.paper);
     frame.append(box, this.ruler);

@@ -6,7 +6,7 @@ const STAGE_NAMES = {
   "asm": "Assembly", "ptx": "PTX",
 };
 // What each pane shows first: the first of these that is there and not yet shown.
-const FIRST_CHOICE = [["llvm", "prepared", "types", "activity"], ["adjoint", "plan", "optimized"], ["asm", "ptx", "optimized"]];
+const FIRST_CHOICE = [["prepared", "llvm", "types", "activity"], ["adjoint", "plan", "optimized"], ["asm", "ptx", "optimized"]];
 
 /** A stage, unpacked: its lines and, for each, the source line and the value it belongs to. */
 class Stage {

@@ -70,6 +70,7 @@ LANGUAGES.ptx = [
   ["label", /^[\w$]+:/],
   ["number", /\b(?:0[fdx][\da-fA-F]+|\d+)\b/],
 ];
+LANGUAGES.gas = LANGUAGES.nasm;
 const PATTERNS = Object.fromEntries(Object.entries(LANGUAGES).map(([language, rules]) =>
   [language, new RegExp(rules.map(([, pattern]) => `(${pattern.source})`).join("|"), "g")]));
 
