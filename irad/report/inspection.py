@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
-from irad.errors import SignatureError
+from irad.errors import IradError, SignatureError
 from irad.options import Options
 from irad.report.as_json import to_json
-from irad.report.collect import Collector
+from irad.report.collect import ALL, Collector
 from irad.report.explain import explain
+from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
+from irad.report.profile import profile as profile_of
 from irad.report.subject import subject_of
 from irad.report.text import difference, overview, stage_text
 
@@ -23,8 +26,8 @@ class Inspection:
     overview.
     """
 
-    def __init__(self, collector: Collector) -> None:
-        self._collector = collector
+    def __init__(self, collector: Collector, args: tuple[Any, ...]) -> None:
+        self._collector, self._args = collector, args
         self._reports: dict[frozenset[Stage], Report] = {}
 
     @property
@@ -68,6 +71,28 @@ class Inspection:
         """The facts, and the text of some stages, as JSON."""
         return to_json(self._report(frozenset(map(_stage, stages))))
 
+    def html(self, *, profile: bool = False) -> str:
+        """All of it as one HTML page, which needs nothing else.
+
+        Args:
+            profile: run the derivative for a second to find which share of the time each line takes.
+
+        Raises:
+            SignatureError: a profile is wanted, and the arguments are types.
+            IradError: the function cannot be differentiated, or Jinja2 is not installed.
+        """
+        report = self._report(frozenset(ALL))
+        if profile:
+            report = profile_of(self._collector.subject, self._collector.source, self._args).applied_to(report)
+        return render(report)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the page in a frame, or why there is none."""
+        try:
+            return notebook(self._report(frozenset(ALL)))
+        except IradError as error:
+            return f"<pre>{escape(str(error))}</pre>"
+
     def __getattr__(self, name: str) -> str:
         stages = {stage.value.replace("-", "_") for stage in Stage}
         if name not in stages:
@@ -109,7 +134,7 @@ def inspect(
         SignatureError: ``f`` is no function that Numba compiles, or does not take such arguments.
         BackendError: Numba cannot compile it.
     """
-    return Inspection(Collector(subject_of(f, args, argnums, options)))
+    return Inspection(Collector(subject_of(f, args, argnums, options)), args)
 
 
 def _stage(name: str) -> Stage:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final
 
 from numba.core.errors import NumbaError
@@ -60,24 +61,27 @@ def assembly_stage(texts: list[tuple[str, str]], source: UserSource) -> StageTex
     return StageText(Stage.ASM, "gas", tuple(lines))
 
 
+def line_finder(text: str, source: UserSource) -> Callable[[str], int | None]:
+    """The user's line of a debug location (`!7`) of a module, None where it has none."""
+    module = Module()
+    module.metadata = {int(m[1]): MetadataNode(m[3], bool(m[2])) for m in _NODE.finditer(text)}
+    info = DebugInfo(module)
+
+    @cache
+    def line_of(node: str) -> int | None:
+        return source.line_of([frame.place for frame in info.frames_of(node)])
+
+    return line_of
+
+
 def _heading(name: str, texts: list[tuple[str, str]], comment: str) -> list[TextLine]:
     return [TextLine(f"{comment} {name}")] if len(texts) > 1 else []
 
 
 def _assembly(text: str, source: UserSource) -> Iterator[TextLine]:
     namer = Namer.of_text(text)
-    module = Module()
-    module.metadata = {int(m[1]): MetadataNode(m[3], bool(m[2])) for m in _NODE.finditer(text)}
-    info = DebugInfo(module)
-    known: dict[str, int | None] = {}
-
-    def line_of(node: str) -> int | None:
-        if node not in known:
-            known[node] = source.line_of([frame.place for frame in info.frames_of(node)])
-        return known[node]
-
     in_support = True
-    for raw, line in assembly_with_lines(text, line_of):
+    for raw, line in assembly_with_lines(text, line_finder(text, source)):
         head = _FUNCTION.match(raw)
         if head is not None and not raw.startswith(".L"):
             in_support = SUPPORT.match(head[1]) is not None or head[1].startswith(".const")

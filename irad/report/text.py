@@ -67,6 +67,8 @@ def annotated_source(report: Report) -> Iterator[str]:
             notes.append(f"saves {line.saved_per_iteration} B per iteration")
         if line.saved_per_call:
             notes.append(f"saves {line.saved_per_call} B")
+        if line.share_of_time:
+            notes.append(f"{line.share_of_time:.1%} of the time")
         if line.rules:
             notes.append("rule " + ", ".join(line.rules))
         yield f"{line.line:5}  {line.text:{width if notes else 0}}" + (f"  │ {'; '.join(notes)}" if notes else "")

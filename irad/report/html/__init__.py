@@ -29,14 +29,16 @@ def render(report: Report) -> str:
         IradError: Jinja2 is not installed.
     """
     template = _environment().get_template("page.html")
-    return template.render(
-        report=report,
-        drawing=graph.draw(report.functions),
-        summary=summary(report),
-        head=_raw(payload.script_json(payload.head(report))),
-        blocks={name: _raw(text) for name, text in payload.blocks(report).items()},
-        style=_raw(_read("style.css")),
-        script=_raw("\n".join(_read(name) for name in _SCRIPTS)),
+    return str(
+        template.render(
+            report=report,
+            drawing=graph.draw(report.functions),
+            summary=summary(report),
+            head=_raw(payload.script_json(payload.head(report))),
+            blocks={name: _raw(text) for name, text in payload.blocks(report).items()},
+            style=_raw(_read("style.css")),
+            script=_raw("\n".join(_read(name) for name in _SCRIPTS)),
+        )
     )
 
 

@@ -1,0 +1,122 @@
+"""Which share of a gradient's time each line of the source takes.
+
+Method  The gradient runs again and again for about a second, in code that is Numba's own but for the marks of
+        `irad.backend.line_marks`: stores of the current line's number to a word, about one for each change of line. A
+        thread reads the word at random moments, some thousand times, and adds up the CPU time in between
+        (`irad.backend.sampler`). So what is given is measured CPU time, of both sweeps together, waiting for memory and
+        calls of exp or BLAS included.
+Meaning A line's share is of the time of the derivative's machine code: both sweeps, shadows, memory of the tape.
+        Arguments that Python hands over do not count. What belongs to no line, such as clearing shadows, is in the
+        total only, so the shares of all lines may add up to less than one. What a line calls is its own time, unless
+        it is shown in the source itself. Where LLVM has merged or moved instructions, it says whose they are.
+Limit   Threads of parallel loops write to the same word: the sample finds the line of one of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from irad.api.vjp import vjp
+from irad.backend.line_marks import OUTSIDE, with_marks
+from irad.backend.sampler import Sampler
+from irad.errors import SignatureError
+from irad.frontend.annotations import Seed
+from irad.frontend.numba_replaced import replaced_code
+from irad.frontend.numba_untyped import types
+from irad.frontend.pullback import ForwardDispatcher
+from irad.report.machine import line_finder
+from irad.report.model import Report
+from irad.report.source import UserSource
+from irad.report.subject import Subject
+from irad.testing.check_gradient import random_like
+from irad.testing.leaves import copy_arguments
+
+_SECONDS = 1.0
+_ENOUGH, _LONGEST = 1000, 4.0  # looks that are worth up to so many seconds more
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Where the time went.
+
+    Attributes:
+        shares: by line, 0…1; lines that were never found running are not there.
+        samples: how often it was looked at while it ran.
+        calls: how often it ran.
+    """
+
+    shares: Mapping[int, float]
+    samples: int
+    calls: int
+
+    def applied_to(self, report: Report) -> Report:
+        """The report with the shares on its lines."""
+        lines = (dataclasses.replace(line, share_of_time=self.shares.get(line.line, 0.0)) for line in report.lines)
+        return dataclasses.replace(report, lines=tuple(lines))
+
+
+def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds: float = _SECONDS) -> Profile:
+    """Runs a derivative and finds where its time goes.
+
+    Args:
+        subject: the derivative.
+        source: the lines of interest.
+        args: arguments of the function; each run gets copies of them.
+        seconds: how long to run; at least one run is made after one that is not looked at.
+
+    Raises:
+        SignatureError: the arguments are types, or the runs are too short to be seen.
+    """
+    if any(isinstance(argument, types.Type) for argument in args):
+        raise SignatureError("a profile needs a call to look at, not types", "give arguments instead of types")
+    shown = frozenset(source.numbers)
+    sampler = Sampler(largest=max(shown))
+
+    def marked(text: str) -> str:
+        find = line_finder(text, source)
+        return with_marks(text, lambda node: line if (line := find(node)) in shown else None, sampler.address)
+
+    with ExitStack() as stack:
+        for _, dispatcher, kinds in subject.compiled():
+            dispatcher.compile(kinds)
+            stack.enter_context(replaced_code(dispatcher, kinds, marked))
+        calls = _run(_gradient_of(subject, args), args, sampler, seconds)
+    times = {mark: time for mark, time in sampler.times().items() if mark != OUTSIDE}
+    total = sum(times.values())
+    if total == 0:
+        raise SignatureError(
+            "the derivative is too fast for a profile: it was never found running",
+            "give larger arguments",
+        )
+    return Profile({mark: time / total for mark, time in times.items() if mark in shown}, sampler.looks(), calls)
+
+
+def _run(gradient: Callable[[tuple[Any, ...]], None], args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
+    gradient(copy_arguments(args))
+    calls, end = 0, time.monotonic() + seconds
+    last = end + _LONGEST
+    with sampler.running():
+        while calls == 0 or (now := time.monotonic()) < end or (sampler.looks() < _ENOUGH and now < last):
+            gradient(copy_arguments(args))
+            calls += 1
+    return calls
+
+
+def _gradient_of(subject: Subject, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], None]:
+    """Runs both sweeps once; cotangents that are asked for are random numbers."""
+    (_, dispatcher, _), *_ = subject.compiled()
+    task = subject.task
+    if isinstance(dispatcher, ForwardDispatcher):
+        seed = random_like(subject.primal(*copy_arguments(args)))
+        return lambda given: vjp(subject.primal, *given, options=task.options)[1](seed) and None
+    shadows = [random_like(args[position]) for position in task.destinations]
+    if dispatcher.kind == "value_and_grad_into":
+        shadows = shadows if task.single else [tuple(shadows)]
+    if task.seed is Seed.GIVEN:
+        shadows.append(random_like(subject.primal(*copy_arguments(args))))
+    return lambda given: dispatcher(*shadows, *given)
