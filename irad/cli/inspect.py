@@ -25,6 +25,7 @@ Examples:
   irad inspect model.py:loss --sig 'float64[::1], float64' --explain %.190 --explain tape
   irad inspect model.py:loss --sig 'float64[::1], float64' --diff adjoint optimized -o changes.diff
   irad inspect model.py:loss --args 'np.ones(10), 2.0' --json -o report.json
+  irad inspect model.py:loss --args 'np.ones(10), 2.0' --html report.html --profile
 """
 
 
@@ -42,6 +43,8 @@ Examples:
 @click.option("--noise/--no-noise", help="Show metadata, reference counts, wrappers and mangled names, too.")
 @click.option("--lines/--no-lines", default=True, help="The number of the source line in front of each line.")
 @click.option("--json", "as_json", is_flag=True, help="Write all facts, and the stages asked for, as JSON.")
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write all of it as one HTML page.")
+@click.option("--profile", is_flag=True, help="Run the derivative, too: the page says which lines take its time.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to a file.")
 @click.option("--color/--no-color", default=None, help="Colours; by default on a terminal.")
 @click.option("--pager/--no-pager", default=True, show_default=True, help="Page what is longer than the terminal.")
@@ -59,23 +62,32 @@ def inspect(
     noise: bool,
     lines: bool,
     as_json: bool,
+    html: Path | None,
+    profile: bool,
     output: Path | None,
     color: bool | None,
     pager: bool,
 ) -> None:
     """Show what irad makes of a function, stage by stage, and why.
 
-    The function is compiled and differentiated, not run. Without --stage, --diff, --explain and --json an overview is
-    shown: the source with what is active and saved on each line, and the tape.
+    The function is compiled and differentiated, not run (but for --profile). Without --stage, --diff, --explain, --json
+    and --html an overview is shown: the source with what is active and saved on each line, and the tape.
     """
-    if output is not None and not output.parent.is_dir():
-        raise click.UsageError(f"-o {output}: there is no folder {output.parent}")
+    for option, file in (("-o", output), ("--html", html)):
+        if file is not None and not file.parent.is_dir():
+            raise click.UsageError(f"{option} {file}: there is no folder {file.parent}")
+    if html and (stages or questions or as_json or pair or output):
+        raise click.UsageError("--html takes neither --stage, --diff, --explain nor --json, and names its own file")
+    if profile and not (html and expression):
+        raise click.UsageError("--profile goes with --html, and with --args: it runs the derivative")
     if pair and (stages or questions or as_json):
         raise click.UsageError("--diff goes with neither --stage nor --explain nor --json")
     with working("compiling"):
         collector = _collector(target, expression, signature, (wrt, argnums), _options(plan, strict))
         wanted = tuple(map(Stage, stages))
-        if pair:
+        if html:
+            found = _html(collector, html, profile)
+        elif pair:
             found = _difference(collector, Stage(pair[0]), Stage(pair[1]), noise)
         elif as_json:
             found = _json(collector, wanted, questions)
@@ -111,7 +123,7 @@ def _collector(
     function, module = load_function(target)
     args = arguments_of(function, module, expression, signature)
     primal = function.primal if isinstance(function, DerivativeDispatcher) else function
-    return Collector(subject_of(function, args, positions_of(primal, *positions), options))
+    return Collector(subject_of(function, args, positions_of(primal, *positions), options), args)
 
 
 def _difference(collector: Collector, before: Stage, after: Stage, noise: bool) -> list[Text]:
@@ -119,6 +131,16 @@ def _difference(collector: Collector, before: Stage, after: Stage, noise: bool) 
 
     found = collector.report((before, after)).stages
     return highlight(difference(found[before], found[after], noise=noise), "diff")
+
+
+def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
+    from irad.report.collect import ALL
+    from irad.report.html import format_bytes, render
+
+    report = collector.report(ALL)
+    page = render(collector.profile.applied_to(report) if profile else report)
+    file.write_text(page, encoding="utf-8")
+    return [Text(f"{file}: {format_bytes(len(page.encode()))}")]
 
 
 def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:

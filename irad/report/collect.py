@@ -30,6 +30,7 @@ from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.machine import assembly_stage, compile_code, optimized_stage
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
 from irad.report.names import Namer
+from irad.report.profile import Profile, profile
 from irad.report.source import UserSource, is_library
 from irad.report.stages import facts_stage, python_stage
 from irad.report.subject import Subject
@@ -66,6 +67,12 @@ class Collector:
     """Makes reports of one subject; what takes long is done once, when it is first needed."""
 
     subject: Subject
+    args: tuple[Any, ...] = ()  # of the call, or their types: what a profile runs
+
+    @cached_property
+    def profile(self) -> Profile:
+        """Where the time goes: runs the derivative for a second."""
+        return profile(self.subject, self.source, self.args)
 
     def report(self, stages: Collection[Stage]) -> Report:
         """A report with the text of some stages; see `collect`."""

@@ -13,7 +13,6 @@ from irad.report.collect import ALL, Collector
 from irad.report.explain import explain
 from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
-from irad.report.profile import profile as profile_of
 from irad.report.subject import subject_of
 from irad.report.text import difference, overview, stage_text
 
@@ -26,8 +25,8 @@ class Inspection:
     overview.
     """
 
-    def __init__(self, collector: Collector, args: tuple[Any, ...]) -> None:
-        self._collector, self._args = collector, args
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
         self._reports: dict[frozenset[Stage], Report] = {}
 
     @property
@@ -82,9 +81,7 @@ class Inspection:
             IradError: the function cannot be differentiated, or Jinja2 is not installed.
         """
         report = self._report(frozenset(ALL))
-        if profile:
-            report = profile_of(self._collector.subject, self._collector.source, self._args).applied_to(report)
-        return render(report)
+        return render(self._collector.profile.applied_to(report) if profile else report)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the page in a frame, or why there is none."""
@@ -134,7 +131,7 @@ def inspect(
         SignatureError: ``f`` is no function that Numba compiles, or does not take such arguments.
         BackendError: Numba cannot compile it.
     """
-    return Inspection(Collector(subject_of(f, args, argnums, options)), args)
+    return Inspection(Collector(subject_of(f, args, argnums, options), args))
 
 
 def _stage(name: str) -> Stage:
