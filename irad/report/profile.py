@@ -37,7 +37,7 @@ from irad.testing.check_gradient import random_like
 from irad.testing.leaves import copy_arguments
 
 _SECONDS = 1.0
-_ENOUGH, _LONGEST = 1000, 4.0  # looks that are worth up to so many seconds more
+_ENOUGH, _TIMES_LONGER = 1000, 3.0  # so many looks are worth running longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
 def _run(gradient: Callable[[tuple[Any, ...]], None], args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
     gradient(copy_arguments(args))
     calls, end = 0, time.monotonic() + seconds
-    last = end + _LONGEST
+    last = end + _TIMES_LONGER * seconds
     with sampler.running():
         while calls == 0 or (now := time.monotonic()) < end or (sampler.looks() < _ENOUGH and now < last):
             gradient(copy_arguments(args))

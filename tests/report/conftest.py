@@ -1,6 +1,13 @@
-"""A report made by hand, of a program that nobody compiled: what it shows is known exactly."""
+"""A report made by hand, of a program that nobody compiled: what it shows is known exactly. A browser to look at it."""
 
 from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -121,3 +128,102 @@ def profiled_report() -> Report:
 def made_by_hand(shares: dict[int, float]) -> Report:
     signature = "float64(float64[::1], float64)"
     return Report("energy", at(11), signature, "plan=default", functions(), line_facts(shares), stages())
+
+
+CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
+ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+class Page:
+    """A page in the browser, and what tests do with it. What it shows is in `screenshots`, if that is a folder."""
+
+    def __init__(self, driver: Any, screenshots: Path) -> None:
+        self.driver, self.screenshots = driver, screenshots
+
+    def open(self, file: Path, fragment: str = "") -> None:
+        self.driver.get("about:blank")  # else the same file with another fragment would not load again
+        self.complaints()  # of the browser's own first page
+        self.driver.get(f"{file.as_uri()}{fragment}")
+        self.wait("return document.documentElement.dataset.ready !== undefined")
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, script: str, seconds: float = 20.0) -> Any:
+        """Until a script gives something true."""
+        end = time.monotonic() + seconds
+        while not (found := self.run(script)):
+            assert time.monotonic() < end, f"never true: {script}"
+            time.sleep(0.02)
+        return found
+
+    def find(self, selector: str) -> Any:
+        return self.driver.find_element("css selector", selector)
+
+    def all(self, selector: str) -> list[Any]:
+        return self.driver.find_elements("css selector", selector)
+
+    def click_line(self, line: int) -> None:
+        """Clicks a line of the source as a user does, and waits until all panels show it."""
+        [row] = [row for row in self.all("#source .row") if row.find_element("class name", "c-line").text == str(line)]
+        row.click()
+        self.wait(f"return document.querySelector('#facts-line h3')?.textContent.startsWith('Line {line}')")
+
+    def keys(self, *keys: str) -> None:
+        """Keys to whatever has the focus."""
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def shows(self, pane: int) -> list[str]:
+        """The code of the lines in view of a pane that are lit up."""
+        return [row.text.strip() for row in self.all(f"#pane-{pane} .row.hit .c-code")]
+
+    def picture(self, name: str) -> None:
+        self.driver.save_screenshot(str(self.screenshots / f"{name}.png"))
+
+    def theme(self, scheme: str) -> None:
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+    def complaints(self) -> list[str]:
+        """What the browser has logged, and the requests it has made for anything but files."""
+        logged = [entry["message"] for entry in self.driver.get_log("browser")]
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                url = message["params"]["request"]["url"]
+                if not url.startswith(("file:", "data:", "about:")):
+                    logged.append(f"requested {url}")
+        return logged
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A headless Chromium."""
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("no Chromium: apt-get install chromium chromium-driver")
+    webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: pip install 'irad[test]'")
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in (*ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    size = {"width": 1440, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        yield Page(driver, tmp_path_factory.mktemp("screenshots"))
+    finally:
+        driver.quit()

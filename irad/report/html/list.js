@@ -12,7 +12,7 @@ class LineList {
    * @param onEnter (row): Enter, or a click.
    */
   constructor(box, label, { drawRow, onMove = () => {}, onEnter = () => {} }) {
-    Object.assign(this, { box, drawRow, onMove, onEnter, count: 0, cursor: -1, ticks: [] });
+    Object.assign(this, { box, drawRow, onMove, onEnter, count: 0, cursor: -1, ticks: [], drawn: new Map() });
     box.setAttribute("role", "listbox");
     box.setAttribute("aria-label", label);
     box.tabIndex = 0;
@@ -35,22 +35,32 @@ class LineList {
     this.cursor = Math.min(this.cursor, count - 1);
     this.paper.style.height = `${count * ROW}px`;
     this.paper.style.minWidth = `${letters}ch`;
-    this.draw();
+    this.refresh();
   }
 
   drawSoon() {
     this.pending ??= requestAnimationFrame(() => { this.pending = undefined; this.draw(); });
   }
 
-  /** Draws the rows in view, and that of the cursor, which `aria-activedescendant` has to find. */
+  /** Draws all rows anew: what they show has changed. */
+  refresh() {
+    this.drawn.clear();
+    this.paper.replaceChildren();
+    this.draw();
+  }
+
+  /** Draws the rows in view, and that of the cursor, which `aria-activedescendant` has to find. Those there stay. */
   draw() {
     const first = Math.max(0, Math.floor(this.box.scrollTop / ROW) - BEYOND);
     const last = Math.min(this.count, Math.ceil((this.box.scrollTop + this.box.clientHeight) / ROW) + BEYOND);
-    const rows = [];
-    if (this.cursor >= 0 && this.cursor < first) rows.push(this.row(this.cursor));
-    for (let i = first; i < last; i += 1) rows.push(this.row(i));
-    if (this.cursor >= last) rows.push(this.row(this.cursor));
-    this.paper.replaceChildren(...rows);
+    const isWanted = (i) => i === this.cursor || (i >= first && i < last);
+    for (const [i, row] of this.drawn) if (!isWanted(i)) { row.remove(); this.drawn.delete(i); }
+    for (let i = first; i < last; i += 1) this.row(i);
+    if (this.cursor >= 0) this.row(this.cursor);
+    for (const [i, row] of this.drawn) {
+      row.classList.toggle("cursor", i === this.cursor);
+      row.setAttribute("aria-selected", String(i === this.cursor));
+    }
     if (this.cursor >= 0) this.box.setAttribute("aria-activedescendant", this.id(this.cursor));
     else this.box.removeAttribute("aria-activedescendant");
   }
@@ -58,14 +68,15 @@ class LineList {
   id(row) { return `${this.box.id}-${row}`; }
 
   row(i) {
+    if (this.drawn.has(i)) return;
     const { nodes, classes, label } = this.drawRow(i);
     const row = make("div", {
-      class: `row ${classes}${i === this.cursor ? " cursor" : ""}`, role: "option", id: this.id(i), "data-row": i,
-      "aria-selected": i === this.cursor ? "true" : "false", "aria-posinset": i + 1, "aria-setsize": this.count,
-      "aria-label": label,
+      class: `row ${classes}`, role: "option", id: this.id(i), "data-row": i, "aria-posinset": i + 1,
+      "aria-setsize": this.count, "aria-label": label,
     }, ...nodes);
     row.style.top = `${i * ROW}px`;
-    return row;
+    this.drawn.set(i, row);
+    this.paper.append(row);
   }
 
   moveTo(row, { byUser = false, block = "nearest" } = {}) {

@@ -27,7 +27,7 @@ const graph = new CallGraph(byId("graph"), byId("card"), (fn) => { if (fn.line !
 const search = new Search(byId("search"), byId("results"), source, {
   onWord: (word) => {
     source.word = word;
-    source.list.draw();
+    source.list.refresh();
     for (const pane of panes) pane.setWord(word);
   },
   onPick: ({ stage, index, line }) => {

@@ -88,8 +88,8 @@ class StagePane {
     this.value = null;
     if (!this.stage) return;
     this.findHits();
-    if (stay) this.list.draw();
-    else this.toFirstHit();
+    this.list.refresh();
+    if (!stay) this.toFirstHit();
   }
 
   setValue(value) {
@@ -97,12 +97,12 @@ class StagePane {
     if (!this.stage) return;
     const row = this.rows.findIndex((i) => this.stage.values[i] === value && this.stage.lines[i] === this.line);
     if (row >= 0) this.list.scrollTo(row, "center");
-    this.list.draw();
+    this.list.refresh();
   }
 
   setWord(word) {
     this.word = word;
-    this.list.draw();
+    this.list.refresh();
   }
 
   findHits() {

@@ -1,0 +1,136 @@
+"""Shares of time by line, against programs of which it is known what takes long."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import float64, njit
+
+import irad
+from irad.errors import SignatureError
+from irad.frontend.numba_replaced import replaced_code
+from irad.report.collect import Collector
+from irad.report.profile import Profile, profile
+from irad.report.subject import subject_of
+from irad.testing.leaves import same_bits
+
+
+def profile_of(f: Any, *args: Any, seconds: float = 0.3) -> tuple[Profile, Collector]:
+    collector = Collector(subject_of(f, args), args)
+    return profile(collector.subject, collector.source, args, seconds), collector
+
+
+def line_of(f: Any, text: str) -> int:
+    lines, first = inspect.getsourcelines(f.py_func)
+    [index] = [i for i, line in enumerate(lines) if text in line]
+    return first + index
+
+
+@njit(error_model="numpy")
+def one_dear_line(x):
+    total = 0.0
+    for i in range(x.size):
+        cheap = 2.0 * x[i]
+        total += math.exp(math.sin(cheap) * math.cos(cheap)) * math.atan2(cheap, 3.0)  # dear
+        total += cheap  # cheap
+    return total
+
+
+def test_the_dear_line_takes_most_of_the_time():
+    found, collector = profile_of(one_dear_line, np.linspace(0.1, 2.0, 20_000))
+    assert found.shares[line_of(one_dear_line, "# dear")] > 0.7
+    assert found.shares.get(line_of(one_dear_line, "# cheap"), 0.0) < 0.2
+    assert sum(found.shares.values()) <= 1.0 + 1e-12
+    assert found.samples > 0
+    report = found.applied_to(collector.report(()))
+    assert {line.line: line.share_of_time for line in report.lines if line.share_of_time} == found.shares
+    assert report.lines[0].share_of_time == 0.0
+
+
+@njit
+def left(x):
+    total = 0.0
+    for value in x:
+        total += math.log(1.0 + value * value)  # left
+    return total
+
+
+@njit
+def right(x):
+    total = 0.0
+    for value in x:
+        total += math.log(2.0 + value * value)  # right
+    return total
+
+
+@njit(error_model="numpy")
+def both(x, y):
+    return left(x) * right(y)
+
+
+def test_lines_with_the_same_work_share_in_proportion_to_how_often_they_run():
+    found, _ = profile_of(both, np.linspace(0.1, 2.0, 15_000), np.linspace(0.1, 2.0, 5_000), seconds=0.5)
+    ratio = found.shares[line_of(left, "# left")] / found.shares[line_of(right, "# right")]
+    assert 2.0 < ratio < 4.5
+
+
+@njit(error_model="numpy")
+def in_place(x, y):
+    for i in range(x.size):
+        y[i] += math.exp(x[i])  # exp
+
+
+@njit(error_model="numpy")
+def vector(x):
+    return np.exp(x * x)  # exp
+
+
+@pytest.mark.parametrize("f", [in_place, vector])
+def test_functions_that_return_nothing_or_arrays(f: Any):
+    args = (np.linspace(0.1, 1.0, 5_000),) * len(inspect.signature(f.py_func).parameters)
+    found, _ = profile_of(f, *(a.copy() for a in args))
+    assert found.shares[line_of(f, "# exp")] > 0.5
+
+
+def test_arguments_stay_as_they_are():
+    x, y = np.linspace(0.1, 1.0, 1_000), np.zeros(1_000)
+    profile_of(in_place, x, y, seconds=0.05)
+    assert not y.any()
+    assert same_bits(x, np.linspace(0.1, 1.0, 1_000))
+
+
+def test_types_cannot_be_run():
+    collector = Collector(subject_of(one_dear_line, (float64[::1],)), (float64[::1],))
+    with pytest.raises(SignatureError, match="a call to look at, not types"):
+        profile(collector.subject, collector.source, collector.args)
+
+
+def test_replaced_code_runs_while_it_is_there_and_not_afterwards():
+    derivative = irad.grad(one_dear_line)
+    x = np.linspace(0.1, 1.0, 7)
+    before = derivative(x)
+    derivative(x.astype(np.float32))
+    kinds = derivative.signatures[0]
+    seen: list[str] = []
+
+    def doubled(text: str) -> str:
+        seen.append(text)
+        assert "0x3FF0000000000000" in text or "1.000000e+00" in text
+        return text.replace("store double 1.000000e+00", "store double 2.000000e+00")  # the seed
+
+    with replaced_code(derivative, kinds, doubled):
+        np.testing.assert_allclose(derivative(x), 2.0 * before, rtol=1e-15)
+        assert derivative(x.astype(np.float32)).dtype == np.float32
+    assert same_bits(derivative(x), before)
+    assert len(seen) == 1
+
+
+def test_marks_do_not_change_the_gradient():
+    x = np.linspace(0.1, 2.0, 100)
+    before = irad.grad(one_dear_line)(x)
+    profile_of(one_dear_line, x, seconds=0.05)
+    assert same_bits(irad.grad(one_dear_line)(x), before)
