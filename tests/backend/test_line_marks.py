@@ -23,8 +23,14 @@ def marked(body: str, functions: str = "") -> list[str]:
 
 def test_a_mark_where_the_line_changes():
     first = "  %a = add i32 %x, 1, !dbg !1\n  %b = add i32 %a, 1, !dbg !1\n"
-    assert marked(f"{first}  %c1 = add i32 %b, 1, !dbg !2\n  ret i32 %c1, !dbg !3") == ["1", "%a = add i32 %x, 1, !dbg !1", "%b = add i32 %a, 1, !dbg !1", "2", "%c1 = add i32 %b, 1, !dbg !2",
-          "ret i32 %c1, !dbg !3"]  # fmt: skip
+    assert marked(f"{first}  %c1 = add i32 %b, 1, !dbg !2\n  ret i32 %c1, !dbg !3") == [
+        "1",
+        "%a = add i32 %x, 1, !dbg !1",
+        "%b = add i32 %a, 1, !dbg !1",
+        "2",
+        "%c1 = add i32 %b, 1, !dbg !2",
+        "ret i32 %c1, !dbg !3",
+    ]
 
 
 def test_what_has_no_line_belongs_to_the_one_before():
