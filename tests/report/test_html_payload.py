@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from irad.errors import IradError
-from irad.report.html import format_bytes, render, summary
+from irad.report.html import format_bytes, render, short_signature, summary
 from irad.report.html.graph import Drawing, draw
 from irad.report.html.payload import blocks, head, script_json
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
@@ -87,6 +87,11 @@ def test_summary(report: Report):
 )
 def test_bytes(count: int, text: str):
     assert format_bytes(count) == text
+
+
+def test_types_of_arrays_in_the_heading():
+    numba = "(array(float64, 1d, C), readonly array(float32, 2d, F), array(int64, 3d, A), int64) -> float64"
+    assert short_signature(numba) == "(float64[::1], float32[::1, :], int64[:, :, :], int64) -> float64"
 
 
 def test_without_jinja2_the_remedy_is_named(report: Report, monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,7 @@ The page forbids itself every request (Content-Security-Policy), so what it show
 from __future__ import annotations
 
 import html
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from irad.report.html import graph, payload
 from irad.report.model import Report, Storage
 
 _HERE = Path(__file__).parent
+_ARRAY = re.compile(r"(?:readonly )?array\((?P<dtype>\w+), (?P<dimensions>[1-9])d, (?P<layout>[ACF])\)")
 _SCRIPTS = ("text.js", "list.js", "source.js", "stages.js", "details.js", "search.js", "main.js")
 
 
@@ -34,6 +36,7 @@ def render(report: Report) -> str:
             report=report,
             drawing=graph.draw(report.functions),
             summary=summary(report),
+            signature=short_signature(report.signature),
             head=_raw(payload.script_json(payload.head(report))),
             blocks={name: _raw(text) for name, text in payload.blocks(report).items()},
             style=_raw(_read("style.css")),
@@ -58,6 +61,18 @@ def summary(report: Report) -> list[tuple[str, str]]:
         ("saved per call", format_bytes(per_call)),
         ("functions", str(len(report.functions))),
     ]
+
+
+def short_signature(signature: str) -> str:
+    """A signature with the types of arrays as they are written in code: `float64[:, ::1]`."""
+
+    def short(match: re.Match[str]) -> str:
+        axes = [":"] * int(match["dimensions"])
+        if match["layout"] in "CF":
+            axes[-1 if match["layout"] == "C" else 0] = "::1"
+        return f"{match['dtype']}[{', '.join(axes)}]"
+
+    return _ARRAY.sub(short, signature)
 
 
 def format_bytes(count: int) -> str:

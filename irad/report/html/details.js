@@ -148,7 +148,7 @@ class TapeTable {
       make("td", { class: "number" }, row.size.toLocaleString("en")),
       make("td", { class: row.storage }, STORAGE[row.storage], loops),
       make("td", { class: "number" }, row.line === null ? make("small", {}, row.place) : String(row.line)),
-      make("td", { class: "mono" }, row.value), make("td", { class: "mono" }, row.type),
+      make("td", { class: "mono", title: row.value }, row.value), make("td", { class: "mono", title: row.type }, row.type),
       ...(HEAD.functions.length > 1 ? [make("td", { class: "mono", title: row.fn }, row.fn.split(".").at(-1))] : []), make("td", {}, reason(row.why)));
   }
 }

@@ -90,7 +90,8 @@ class LineList {
   scrollTo(row, block = "nearest") {
     const top = row * ROW, height = this.box.clientHeight;
     const isInView = top >= this.box.scrollTop && top + ROW <= this.box.scrollTop + height;
-    if (block === "center" && !isInView) this.box.scrollTop = top - height / 2 + ROW;
+    if (block === "top") this.box.scrollTop = top - 2 * ROW;
+    else if (block === "center" && !isInView) this.box.scrollTop = top - height / 2 + ROW;
     else if (top < this.box.scrollTop) this.box.scrollTop = top;
     else if (top + ROW > this.box.scrollTop + height) this.box.scrollTop = top + ROW - height;
   }

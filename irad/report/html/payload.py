@@ -11,8 +11,10 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from irad.errors import SourceLocation
 from irad.report.model import FunctionReport, LineFacts, Report, StageText, TapeEntry, ValueFacts
 
 JSON = Any
@@ -64,6 +66,11 @@ def script_json(data: JSON) -> str:
     return _dump(data).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
+def short_place(place: SourceLocation) -> str:
+    """A place with the end of its path: what tells files apart is there."""
+    return f"{'/'.join(Path(place.file).parts[-2:])}:{place.line}"
+
+
 def _line(facts: LineFacts) -> list[JSON]:
     share = None if facts.share_of_time is None else round(facts.share_of_time, 5)
     saved = [facts.saved_per_call, facts.saved_per_iteration]
@@ -76,7 +83,7 @@ def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -
         "name": function.name,
         "variant": function.variant,
         "symbols": [function.symbol, function.augmented, function.reverse],
-        "place": None if place is None else str(place),
+        "place": None if place is None else short_place(place),
         "line": place.line if place is not None and place.file == report.place.file and place.line in shown else None,
         "values": len(function.values),
         "active": sum(value.is_active for value in function.values),
@@ -89,7 +96,7 @@ def _tape_entry(entry: TapeEntry, report: Report, shown: frozenset[int], strings
     place = entry.place
     line = None if place is None else place.line
     is_shown = place is not None and place.file == report.place.file and line in shown
-    where = "" if place is None or is_shown else str(place)
+    where = "" if place is None or is_shown else short_place(place)
     storage = [strings(entry.storage.value), list(entry.loops)]
     return [
         entry.value,
@@ -133,7 +140,7 @@ def _values(report: Report) -> Mapping[str, JSON]:
 def _value(value: ValueFacts, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
     file = report.place.file
     line = next((place.line for place in value.places if place.file == file and place.line in shown), None)
-    origin = "" if value.rule_origin is None else str(value.rule_origin)
+    origin = "" if value.rule_origin is None else short_place(value.rule_origin)
     texts = (value.operation, value.activity, value.plan, "; ".join(value.memory), value.rule or "", origin)
     flags = int(value.is_active) + 2 * int(value.is_saved)
     return [value.name, strings(value.type), line, flags, *map(strings, texts)]

@@ -71,7 +71,7 @@ class StagePane {
     this.box.scrollLeft = 0;
     this.noiseLabel.hidden = !stage.hasNoise;
     this.filter();
-    this.toFirstHit();
+    this.toLongestPlace();
   }
 
   /** Which of the stage's lines are rows. */
@@ -89,7 +89,7 @@ class StagePane {
     if (!this.stage) return;
     this.findHits();
     this.list.refresh();
-    if (!stay) this.toFirstHit();
+    if (!stay) this.toLongestPlace();
   }
 
   setValue(value) {
@@ -107,6 +107,7 @@ class StagePane {
 
   findHits() {
     this.hits = this.line === null ? [] : [...this.rows.keys()].filter((row) => this.stage.lines[this.rows[row]] === this.line);
+    this.isHit = new Set(this.hits);
     this.list.setTicks(this.hits);
     for (const button of this.steps) button.disabled = this.groups().length < 2;
     this.count.textContent = this.line === null ? "" : this.hits.length ? plural(this.hits.length, "line") : "no code";
@@ -115,10 +116,13 @@ class StagePane {
   /** Hits that stand together are one place. */
   groups() { return this.hits.filter((row, i) => i === 0 || this.hits[i - 1] !== row - 1); }
 
-  toFirstHit() {
+  /** Where most lines of the hits stand together is what a reader wants to see first. */
+  toLongestPlace() {
     this.list.cursor = -1;
-    const isInView = (row) => row * ROW >= this.box.scrollTop && (row + 1) * ROW <= this.box.scrollTop + this.box.clientHeight;
-    if (this.hits.length && !this.hits.some(isInView)) this.list.scrollTo(this.hits[0], "center");
+    const starts = this.groups();
+    const length = (start) => { let end = start; while (this.isHit.has(end)) end += 1; return end - start; };
+    const longest = starts.reduce((best, start) => best === null || length(start) > length(best) ? start : best, null);
+    if (longest !== null) this.list.scrollTo(longest, length(longest) * ROW < this.box.clientHeight / 2 ? "center" : "top");
     this.list.draw();
   }
 

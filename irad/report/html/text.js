@@ -28,7 +28,7 @@ const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count ==
 
 function percent(share) {
   if (share >= 0.0995) return `${Math.round(100 * share)} %`;
-  return share < 0.0005 ? "0 %" : `${(100 * share).toFixed(1)} %`;
+  return share < 0.0005 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
 }
 
 // A language is a list of [class, pattern]; what matches none is plain.
