@@ -10,23 +10,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from irad import rules, testing
-    from irad.api import (
+    from irad.api.annotate import (
         Active,
-        CheckReport,
         Const,
         Duplicated,
         DuplicatedNoNeed,
         MixedDuplicated,
         Reverse,
         ReverseWithPrimal,
-        autodiff,
-        check,
-        grad,
-        jit,
-        value_and_grad,
-        value_and_grad_into,
-        vjp,
     )
+    from irad.api.autodiff import autodiff
+    from irad.api.check import CheckReport, check
+    from irad.api.grad import grad, value_and_grad, value_and_grad_into
+    from irad.api.jit import jit
+    from irad.api.vjp import vjp
     from irad.errors import (
         ActivityError,
         BackendError,

@@ -33,8 +33,7 @@ from irad.report.machine import line_finder
 from irad.report.model import Report
 from irad.report.source import UserSource
 from irad.report.subject import Subject
-from irad.testing.check_gradient import random_like
-from irad.testing.leaves import copy_arguments
+from irad.testing.leaves import copy_arguments, has_leaves
 
 _SECONDS = 1.0
 _ENOUGH, _TIMES_LONGER = 1000, 3.0  # so many looks are worth running longer
@@ -108,15 +107,25 @@ def _run(gradient: Callable[[tuple[Any, ...]], None], args: tuple[Any, ...], sam
 
 
 def _gradient_of(subject: Subject, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], None]:
-    """Runs both sweeps once; cotangents that are asked for are random numbers."""
+    """Runs both sweeps once. Values stand in for their own cotangents, as if half their square was differentiated."""
     (_, dispatcher, _), *_ = subject.compiled()
     task = subject.task
     if isinstance(dispatcher, ForwardDispatcher):
-        seed = random_like(subject.primal(*copy_arguments(args)))
+        seed = _cotangent(subject.primal(*copy_arguments(args)))
         return lambda given: vjp(subject.primal, *given, options=task.options)[1](seed) and None
-    shadows = [random_like(args[position]) for position in task.destinations]
+    shadows = [_cotangent(args[position]) for position in task.destinations]
     if dispatcher.kind == "value_and_grad_into":
         shadows = shadows if task.single else [tuple(shadows)]
     if task.seed is Seed.GIVEN:
-        shadows.append(random_like(subject.primal(*copy_arguments(args))))
+        shadows.append(_cotangent(subject.primal(*copy_arguments(args))))
     return lambda given: dispatcher(*shadows, *given)
+
+
+def _cotangent(like: Any) -> Any:
+    """The value itself in new memory, None in place of what holds no floats."""
+    if not has_leaves(like):
+        return None
+    if isinstance(like, tuple):
+        entries = map(_cotangent, like)
+        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
+    return copy_arguments((like,))[0]
