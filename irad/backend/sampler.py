@@ -2,7 +2,8 @@
 
 It needs no privileges and no signals: it is ordinary machine code, called through ctypes, which lets Python run
 meanwhile. Each look counts with the CPU time that the other threads of the process have used since the look before. So
-nothing is counted while the system runs other processes, where one and the same mark would be found again and again.
+nothing is counted while the system runs other processes, where one and the same mark would be found again and again. A
+look that comes late does not count for more than a millisecond: it says little of a long time.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ look:
   %all = call i64 @clock(i32 {time.CLOCK_PROCESS_CPUTIME_ID}, ptr %time)
   %own = call i64 @clock(i32 {time.CLOCK_THREAD_CPUTIME_ID}, ptr %time)
   %others = sub i64 %all, %own
-  %used = sub i64 %others, %before
+  %passed = sub i64 %others, %before
+  %is.late = icmp sgt i64 %passed, 1000000
+  %used = select i1 %is.late, i64 1000000, i64 %passed
   %is.first = icmp eq i64 %before, -1
   %has.run = icmp sgt i64 %used, 0
   %index = add i32 %mark, 1
@@ -107,7 +110,7 @@ class Sampler:
             thread.join()
 
     def times(self) -> Mapping[int, int]:
-        """Nanoseconds by mark, of those that were found."""
+        """Nanoseconds by mark, of those that were found; long times between looks are cut short."""
         return {slot + OUTSIDE: time for slot, time in enumerate(self._times) if time}
 
     def looks(self) -> int:

@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import json
 import zlib
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from irad.report.html import format_bytes, render, short_signature, summary
 from irad.report.html.graph import Drawing, draw
 from irad.report.html.payload import blocks, head, script_json
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
+
+needs_jinja2 = pytest.mark.skipif(find_spec("jinja2") is None, reason="no Jinja2: pip install 'irad[report]'")
 
 
 def unpacked(packed: str) -> Any:
@@ -57,6 +60,7 @@ def test_values_and_tape_refer_to_shown_lines_only(report: Report):
     ]
 
 
+@needs_jinja2
 def test_no_text_can_end_the_script(report: Report):
     assert "</" not in script_json(head(report))
     assert json.loads(script_json(["</script><!--\u2028"])) == ["</script><!--\u2028"]
@@ -64,6 +68,7 @@ def test_no_text_can_end_the_script(report: Report):
     assert page.count("</script>") == page.count("<script")
 
 
+@needs_jinja2
 def test_the_page_names_no_address_elsewhere(report: Report):
     page = render(report)
     assert "default-src 'none'" in page
@@ -71,6 +76,7 @@ def test_the_page_names_no_address_elsewhere(report: Report):
     assert "https:" not in page
 
 
+@needs_jinja2
 def test_titles_are_escaped(report: Report):
     page = render(dataclasses.replace(report, function="f.<locals>.g", options='"<&'))
     assert "f.&lt;locals&gt;.g" in page
