@@ -15,7 +15,9 @@ from irad.errors import SourceLocation
 from irad.report.model import (
     FunctionReport,
     LineFacts,
+    LoopTape,
     Report,
+    ShadowMemory,
     Stage,
     StageText,
     Storage,
@@ -108,7 +110,8 @@ def functions() -> tuple[FunctionReport, ...]:
     library = SourceLocation("/lib/other.py", 1, "helper")
     return (
         FunctionReport("_Zenergy", "energy", "by x, scale; result active", "energy.augmented", "energy.reverse", at(11),
-                       (1, 1, 2), values, tape),
+                       (1, 1, 2), values, tape, (LoopTape((15,), Storage.SLAB, 40, 3),), 96,
+                       (ShadowMemory(at(14), (15,), None, "%size"),)),
         FunctionReport("_Zhelper", "helper", "by a", "helper.augmented", "helper.reverse", library, (1,), (), ()),
         FunctionReport("_Zhelper", "helper", "by a, b", "helper.augmented.1", "helper.reverse.1", library, (1,),
                        (), ()),

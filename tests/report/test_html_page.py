@@ -167,7 +167,12 @@ def test_the_tape_is_sorted_by_bytes_and_by_what_is_clicked(page: Any):
     assert column(page, 3) == ["%e", "%slab", "%w"]
     page.find("th[data-key=value] button").click()
     assert column(page, 3) == ["%w", "%slab", "%e"]
-    assert "per iteration (chained) of loops in 15, 16" in column(page, 1)
+    assert "per iteration (chained) of loops in 15 › 16" in column(page, 1)
+    assert [item.text for item in page.all("#facts-tape .memory li")] == [
+        "96 B per call: frame, energy",
+        "40 B per iteration of the loop in 15: slab of 3 saved values, energy",
+        "as needed per iteration of the loop in 15: shadow of the memory of line 14, energy",
+    ]
     assert any(text == "lib/other.py:3" for text in column(page, 2))
     page.picture("tape")
 

@@ -98,6 +98,9 @@ class LineFacts {
 
 const STORAGE = { frame: "per call", slab: "per iteration", record: "per iteration (chained)" };
 
+/** Loops one in the other, outermost first. */
+const loopsInWords = (loops) => `${loops.length > 1 ? "loops" : "the loop"} in ${loops.join(" › ")}`;
+
 class TapeTable {
   constructor(box, onPick) {
     this.box = box;
@@ -127,7 +130,17 @@ class TapeTable {
     const order = [...this.rows.keys()].sort(compare);
     const head = make("thead", {}, make("tr", {}, ...TapeTable.columns.map(([name, title, , kind]) => this.heading(name, title, kind))));
     const table = longTable(head, order, (index, i) => this.row(index, i), { class: "tape", "aria-label": "Tape, sortable" });
-    this.box.replaceChildren(this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
+    this.box.replaceChildren(this.memory() ?? "", this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
+  }
+
+  /** What is allocated, with links and padding; the table below says what for. */
+  memory() {
+    const items = HEAD.functions.flatMap((fn) => fn.memory.map(([size, loops, what]) => make("li", {},
+      make("b", {}, size === null ? "as needed" : `${size.toLocaleString("en")} B`),
+      loops.length ? ` per iteration of ${loopsInWords(loops)}: ` : " per call: ", what,
+      HEAD.functions.length > 1 ? make("span", { class: "none" }, `, ${fn.name.split(".").at(-1)}`) : null)));
+    if (!items.length) return null;
+    return make("details", { class: "memory", open: items.length <= 4 }, make("summary", {}, `Allocated (${items.length})`), make("ul", {}, ...items));
   }
 
   heading(name, title, kind) {
@@ -143,7 +156,7 @@ class TapeTable {
 
   row(index, i) {
     const row = this.rows[index];
-    const loops = row.loops.length ? ` of ${row.loops.length > 1 ? "loops" : "the loop"} in ${row.loops.join(", ")}` : "";
+    const loops = row.loops.length ? ` of ${loopsInWords(row.loops)}` : "";
     return make("tr", { "data-entry": index, tabindex: i ? "-1" : "0" },
       make("td", { class: "number" }, row.size.toLocaleString("en")),
       make("td", { class: row.storage }, STORAGE[row.storage], loops),

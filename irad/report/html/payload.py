@@ -89,7 +89,23 @@ def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -
         "active": sum(value.is_active for value in function.values),
         "saved": len(function.tape),
         "calls": list(function.calls),
+        "memory": _memory(function),
     }
+
+
+def _memory(function: FunctionReport) -> list[list[JSON]]:
+    """What is allocated: how much (None: known only when it runs), in which loops, what for."""
+    rows: list[list[JSON]] = [[function.frame_bytes, [], "frame"]] if function.frame_bytes else []
+    for tape in function.loop_tapes:
+        rows.append([tape.bytes, list(tape.loops), f"{tape.storage.value} of {_count(tape.values, 'saved value')}"])
+    for shadow in function.shadow_memory:
+        where = "" if shadow.place is None else f" of line {shadow.place.line}"
+        rows.append([shadow.bytes, list(shadow.loops), f"shadow of the memory{where}"])
+    return rows
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _tape_entry(entry: TapeEntry, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
