@@ -15,6 +15,8 @@ from typing import Final
 
 _SYMBOL: Final = re.compile(r"_ZN[\w$]+")
 _ESCAPE: Final = re.compile(r"_([0-9a-f]{2})")
+_SPECIAL: Final = re.compile(r"_3c\w+_3e")  # <locals>, <lambda>
+_LETTERS: Final = re.compile(r"(?:_[89a-f][0-9a-f])+")  # UTF-8 of what is not ASCII
 _PARAMETER: Final = re.compile(r"(?:arg\.)([A-Za-z_]\w*)((?:\.\d+)*)")
 _BUILTIN: Final = {
     "v": "none", "b": "bool", "a": "int8", "h": "uint8", "s": "int16", "t": "uint16", "i": "int32", "j": "uint32",
@@ -64,6 +66,14 @@ def demangle(symbol: str) -> Demangled | None:
     return Demangled(tuple(path), tuple(types), symbol[match.end() :])
 
 
+def _letters(match: re.Match[str]) -> str:
+    """Escaped letters, or the same again where it is no UTF-8 but part of a name, as in `latent_capacity`."""
+    try:
+        return bytes.fromhex(match[0].replace("_", "")).decode()
+    except UnicodeDecodeError:
+        return match[0]
+
+
 class _Reader:
     """Reads the Itanium mangling as Numba writes it (`numba.core.itanium_mangler`)."""
 
@@ -80,15 +90,15 @@ class _Reader:
                 return parts
             tagged = head == "B"
             self.position += tagged
-            word = self.word()
+            word = self.word(is_name=True)
             if word is None:
                 return None
             if not tagged:
                 parts += word.split(".")
         return None
 
-    def word(self) -> str | None:
-        """A name with its length in front, unescaped."""
+    def word(self, *, is_name: bool = False) -> str | None:
+        """What has its length in front, unescaped; ``is_name`` where it is a name of Python's, which may hold `_3d`."""
         digits = re.compile(r"\d+").match(self.text, self.position)
         if digits is None:
             return None
@@ -98,6 +108,8 @@ class _Reader:
         if len(raw) < size or not size:
             return None
         self.position = start + size
+        if is_name and _SPECIAL.fullmatch(raw) is None:
+            return _LETTERS.sub(_letters, raw)
         return _ESCAPE.sub(lambda m: chr(int(m[1], 16)), raw)
 
     def types(self) -> list[str]:

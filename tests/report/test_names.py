@@ -19,6 +19,28 @@ def first(x):
     return x
 
 
+@numba.njit
+def latent_capacity(x):
+    return x
+
+
+@numba.njit
+def points_3d(x):
+    return x
+
+
+@numba.njit
+def größe(x):
+    return x
+
+
+@pytest.mark.parametrize("function", [latent_capacity, points_3d, größe])
+def test_names_that_look_like_escapes_and_letters_that_are_escaped(function):
+    known = demangle(symbol_of(function, 1.0))
+    assert known is not None
+    assert known.name == function.py_func.__name__
+
+
 class Methods:
     @staticmethod
     @numba.njit
