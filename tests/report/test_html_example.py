@@ -58,7 +58,7 @@ def picture(page: Any, name: str) -> None:
         return
     file = page.screenshots / f"{name}.png"
     with Image.open(file) as image:
-        image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(file, optimize=True)
+        image.convert("RGB").quantize(192, dither=Image.Dither.NONE).save(file, optimize=True)
 
 
 def line_number(text: str) -> int:
