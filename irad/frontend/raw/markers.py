@@ -1,0 +1,252 @@
+"""Calls that ask for a derivative: `__irad_autodiff` and `__enzyme_autodiff`, with their markers.
+
+    double d = __enzyme_autodiff((void *)f, x);                        d: the derivative by x
+    __enzyme_autodiff((void *)f, enzyme_dup, x, dx, enzyme_const, n);  dx[i] += derivative by x[i]
+
+Input   a module.
+Output  `AutodiffCall`: for each such call the function and, argument by argument, how it takes part.
+Method  the marker of an argument is an integer that is loaded from a global called `enzyme_…` or `irad_…`, or metadata
+        with that text. Without a marker a pointer is `dup`, a floating-point number `out`, all else `const`.
+Limit   the function must be known here, as a symbol.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from irad.errors import IradError, SignatureError, UnsupportedError, UnsupportedProgram
+from irad.ir.instructions import CallSite, Cast, Freeze, Load, Phi
+from irad.ir.module import Function, Module
+from irad.ir.types import FloatType, PointerType
+from irad.ir.values import (
+    ConstantExpression,
+    GlobalAlias,
+    GlobalVariable,
+    MetadataOperand,
+    Parameter,
+    Value,
+)
+
+_NAMES: Final = ("__irad_autodiff", "__enzyme_autodiff")
+_PREFIXES: Final = ("irad_", "enzyme_")
+_OTHERS: Final = {
+    "fwddiff": "forward mode",
+    "augmentfwd": "the two sweeps as calls of their own",
+    "reverse": "the two sweeps as calls of their own",
+    "virtualreverse": "derivatives of pointers to functions as calls of their own",
+    "batch": "a batch of calls",
+}
+
+
+class Role(enum.Enum):
+    """How an argument takes part."""
+
+    CONST = "const"  # no derivative
+    DUP = "dup"  # a pointer, followed by its shadow
+    DUP_NO_NEED = "dupnoneed"  # the same; the caller does not read what the primal leaves there
+    OUT = "out"  # a number whose derivative is returned
+
+
+_ROLES: Final = {role.value: role for role in Role}
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of the differentiated function. ``position`` is that of ``value`` among the call's arguments."""
+
+    value: Value
+    role: Role
+    position: int
+    shadow: Value | None = None
+
+    @property
+    def is_duplicated(self) -> bool:
+        """Whether it comes with a shadow."""
+        return self.role in (Role.DUP, Role.DUP_NO_NEED)
+
+
+@dataclass(frozen=True, slots=True)
+class AutodiffCall:
+    """A call that asks for a derivative.
+
+    Attributes:
+        call: the call itself.
+        primal: the function to differentiate.
+        arguments: one for each of its parameters.
+        result: memory for the result where that is returned through a pointer.
+    """
+
+    call: CallSite
+    primal: Function
+    arguments: tuple[Argument, ...]
+    result: Value | None
+
+
+def find_calls(module: Module) -> list[AutodiffCall]:
+    """All calls of a module that ask for a derivative, in order.
+
+    Raises:
+        IradError: one cannot be understood; several errors come as one.
+    """
+    found: list[AutodiffCall] = []
+    errors: list[IradError] = []
+    for function in module.defined_functions():
+        for inst in function.instructions():
+            if isinstance(inst, CallSite) and (kind := kind_of(inst)) is not None:
+                try:
+                    found.append(_read(inst, kind))
+                except IradError as error:
+                    error.instruction = inst
+                    errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise UnsupportedProgram(errors)
+    return found
+
+
+def kind_of(call: CallSite) -> str | None:
+    """What a call asks for: "autodiff", or the name of what irad does not have; None for ordinary calls."""
+    name = call.callee.name if isinstance(call.callee, Function) else None
+    if name is None or not call.callee.is_declaration:  # type: ignore[attr-defined]  # narrowed by the line above
+        return None
+    if any(each in name for each in _NAMES):
+        return "autodiff"
+    return next((kind for kind in _OTHERS if f"__enzyme_{kind}" in name or f"__irad_{kind}" in name), None)
+
+
+def _read(call: CallSite, kind: str) -> AutodiffCall:
+    if kind != "autodiff":
+        raise UnsupportedError(
+            f"a call of {call.callee.name} asks for {_OTHERS[kind]}, which irad does not have",
+            "ask for a gradient with __irad_autodiff (or __enzyme_autodiff)",
+        )
+    values = list(enumerate(call.arguments))
+    result = None
+    if values and any(word.startswith("sret") for word in call.argument_attributes[0]):
+        result = values.pop(0)[1]
+    if not values:
+        raise SignatureError("a call for a derivative names no function", "pass the function as the first argument")
+    primal = _function(values.pop(0)[1])
+    arguments = tuple(_arguments(values, primal))
+    return AutodiffCall(call, primal, arguments, result)
+
+
+def _function(value: Value) -> Function:
+    """The function behind a value."""
+    match value:
+        case Function():
+            function = value
+        case GlobalAlias(target=target) if target is not None:
+            return _function(target)
+        case ConstantExpression(opcode="bitcast", operands=(source,)) | Cast(opcode="bitcast", operands=[source]):
+            return _function(source)
+        case _:
+            raise UnsupportedError(
+                "the function to differentiate is not known where the derivative is asked for",
+                "pass the function itself; for one of several, write a branch with one call for each",
+            )
+    if function.is_declaration:
+        raise UnsupportedError(
+            f"the function to differentiate, {function.name}, is not defined in this module",
+            "link the module that defines it first (llvm-link), or compile both with -flto",
+        )
+    if function.function_type.variadic:
+        raise UnsupportedError(
+            f"{function.name} takes a variable number of arguments", "differentiate a function with fixed parameters"
+        )
+    return function
+
+
+def _arguments(values: list[tuple[int, Value]], primal: Function) -> Iterator[Argument]:
+    """Pairs the call's arguments with the parameters."""
+    rest = list(values)
+    for number, param in enumerate(primal.params):
+        marker = None
+        while rest and (text := marker_of(rest[0][1])) is not None:
+            marker = _role(text, marker)
+            rest.pop(0)
+        if not rest:
+            raise SignatureError(
+                f"{primal.name} has {len(primal.params)} parameters, the call for its derivative gives {number}",
+                "pass every argument, and behind each pointer that is not enzyme_const its shadow",
+            )
+        position, value = rest.pop(0)
+        role = marker or _default(value)
+        _check(role, param, primal, number)
+        shadow = None
+        if role in (Role.DUP, Role.DUP_NO_NEED):
+            shadow = rest.pop(0)[1] if rest and marker_of(rest[0][1]) is None else None
+            if shadow is None or not isinstance(shadow.type, PointerType):
+                raise SignatureError(
+                    f"argument {number + 1} of {primal.name} is a pointer without its shadow",
+                    "(a) pass the shadow behind it, or (b) put enzyme_const before it",
+                )
+        yield Argument(value, role, position, shadow)
+    if rest:
+        raise SignatureError(
+            f"the call for the derivative of {primal.name} gives more than its {len(primal.params)} parameters take",
+            "pass for each parameter its argument, and behind each pointer that is not enzyme_const its shadow",
+        )
+
+
+def _role(text: str, before: Role | None) -> Role:
+    if before is not None or text not in _ROLES:
+        raise UnsupportedError(
+            f"irad does not know the marker enzyme_{text}" + (" behind another one" if text in _ROLES else ""),
+            "use enzyme_const, enzyme_dup, enzyme_dupnoneed or enzyme_out, one before an argument",
+        )
+    return _ROLES[text]
+
+
+def _default(value: Value) -> Role:
+    if isinstance(value.type, PointerType):
+        return Role.DUP
+    return Role.OUT if isinstance(value.type, FloatType) else Role.CONST
+
+
+def _check(role: Role, param: Parameter, primal: Function, number: int) -> None:
+    where = f"argument {number + 1} of {primal.name}"
+    if any(word.startswith(("byval", "sret", "inalloca", "preallocated")) for word in param.attributes):
+        raise UnsupportedError(
+            f"{where} is a structure that is passed or returned by value in memory",
+            "differentiate a function that takes a pointer to it",
+        )
+    is_pointer, is_number = isinstance(param.type, PointerType), isinstance(param.type, FloatType)
+    if role in (Role.DUP, Role.DUP_NO_NEED) and not is_pointer:
+        raise SignatureError(f"{where} is no pointer and has no shadow", "mark it enzyme_out or enzyme_const")
+    if role is Role.OUT and not is_number:
+        remedy = "mark it enzyme_dup and pass its shadow behind it" if is_pointer else "mark it enzyme_const"
+        raise SignatureError(f"{where} is no floating-point number: it has no derivative to return", remedy)
+
+
+def marker_of(value: Value) -> str | None:
+    """The text of a marker without its prefix, or None if a value is none."""
+    match value:
+        case Load(operands=[GlobalVariable(name=str(name))]):
+            return _marker_text(name)
+        case Cast(operands=[source]) | Freeze(operands=[source]):
+            return marker_of(source)
+        case Phi(operands=[Value() as first, *others]) if all(each is first for each in others):
+            return marker_of(first)
+        case MetadataOperand(text=text):
+            return _marker_text(text.strip('!"'))
+        case _:
+            return None
+
+
+def _marker_text(name: str) -> str | None:
+    prefix = next((each for each in _PREFIXES if name.startswith(each)), None)
+    return name.removeprefix(prefix) if prefix is not None else None
+
+
+def drop_markers(module: Module) -> None:
+    """Takes away loads of markers that nobody uses any more: their globals are declared and need no definition."""
+    for function in module.defined_functions():
+        for inst in list(function.instructions()):
+            if isinstance(inst, Load) and not inst.users and not inst.volatile and marker_of(inst) is not None:
+                inst.erase()
+

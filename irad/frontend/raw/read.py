@@ -1,0 +1,73 @@
+"""Reads LLVM IR from a file: text or bitcode, of any front end and any LLVM release that LLVM still upgrades.
+
+Input   a path.
+Output  the module as text in the form that this LLVM prints, which `irad.ir.parser` reads.
+Limit   little-endian targets with 64-bit pointers: sizes and offsets are computed for those.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+
+from irad.errors import BackendError, UnsupportedError
+
+_BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_POINTER: Final = re.compile(r"p(?:0)?:(\d+)")
+
+
+def read_module(path: Path) -> str:
+    """The module in a file as LLVM text.
+
+    Args:
+        path: of LLVM text or bitcode; its first bytes tell which.
+
+    Raises:
+        BackendError: the file cannot be read, or LLVM does not accept it.
+        UnsupportedError: the module is for a target that irad does not know.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BackendError(f"cannot read {path}: {error.strerror}", "give the path of a .ll or .bc file") from None
+    module = parse(content, str(path))
+    check_target(module, path)
+    return str(module)
+
+
+def parse(content: bytes, name: str) -> Any:
+    """An llvmlite module, in a context of its own.
+
+    Raises:
+        BackendError: it is neither LLVM text nor bitcode, or it is not valid.
+    """
+    context = llvm.create_context()
+    try:
+        if content.startswith(_BITCODE):
+            module = llvm.parse_bitcode(content, context=context)
+        else:
+            module = llvm.parse_assembly(content.decode("utf-8", "surrogateescape"), context=context)
+        module.verify()
+    except RuntimeError as error:
+        reason = " ".join(str(error).replace("LLVM IR parsing error", "").split())
+        release = ".".join(map(str, llvm.llvm_version_info))
+        raise BackendError(
+            f"LLVM {release} cannot read {name}: {reason}",
+            "(a) give LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c); "
+            "(b) where a compiler writes text that this LLVM does not know, give bitcode: LLVM reads that of old releases",
+        ) from None
+    return module
+
+
+def check_target(module: Any, path: Path) -> None:
+    """Refuses targets whose memory is laid out otherwise than irad computes it."""
+    layout = module.data_layout
+    pointer = next((found for part in layout.split("-") if (found := _POINTER.fullmatch(part))), None)
+    if layout.startswith("E") or (pointer is not None and pointer[1] != "64"):
+        raise UnsupportedError(
+            f"{path} is for {module.triple or 'an unknown target'}, which is big-endian or has no 64-bit pointers",
+            "compile for a little-endian 64-bit target, as x86-64 or AArch64",
+        )
