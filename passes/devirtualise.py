@@ -50,7 +50,7 @@ def devirtualise(module: Module) -> bool:
     if not calls:
         return False
     changed = False
-    taken = _taken(module)
+    taken = taken_functions(module)
     for call in calls:
         found = _trace(call.callee)
         targets = found.functions if found.is_complete else {**found.functions, **taken}
@@ -73,7 +73,7 @@ def _fits(function: Function, type_: FunctionType) -> bool:
 # --- which functions --------------------------------------------------------------------------------------------------
 
 
-def _taken(module: Module) -> dict[Function, None]:
+def taken_functions(module: Module) -> dict[Function, None]:
     """The functions whose address is used for more than calling them, in order."""
     found: dict[Function, None] = {}
     for variable in module.globals.values():

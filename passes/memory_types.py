@@ -251,6 +251,8 @@ class _Collector:
         arguments = call.arguments
         for into, source in effects.copies:
             self.copies.append((self.points_to.mask(arguments[into]), self.points_to.mask(arguments[source])))
+        if effects.keeps is not None:
+            self.copies.append((self.points_to.mask(call), self.points_to.mask(arguments[effects.keeps])))
         for to, origin in effects.moves:
             self.moves.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
         if not effects.raw and not effects.writes_no_floats:

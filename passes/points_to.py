@@ -416,6 +416,8 @@ class _Solver:
             self.grow_content(self.place(call, target), follow(self.contents, self.place(call, origin), (None,)))
         if not may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
             return
+        if effects.keeps is not None:
+            self.copy_content(call, arguments[effects.keeps])
         match effects.result:
             case Origin.ARGUMENT:
                 mask = self.mask(arguments[effects.result_argument])

@@ -115,10 +115,11 @@ def _retype(group: list[Instruction], kind: Type) -> None:
         if isinstance(inst, Load):
             continue
         for index in range(first, last):
-            inst.set_operand(index, _converted(inst.operands[index], kind))
+            inst.set_operand(index, converted(inst.operands[index], kind))
 
 
-def _converted(value: Value, kind: Type) -> Value:
+def converted(value: Value, kind: Type) -> Value:
+    """A constant integer as another type of the same bits; all else as it is."""
     match value:
         case ConstantInt() if kind is types.PTR:
             return ConstantNull(kind)

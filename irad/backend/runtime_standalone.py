@@ -6,6 +6,7 @@ cannot go on ends the process with a message: C has no exception that its caller
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from irad.backend.runtime import TLS_KEY_SYMBOL
@@ -22,18 +23,23 @@ _MESSAGES: Final = {
 _FAULT: Final = "irad: a derivative ended with an unknown status\n"
 
 
-def standalone_text() -> str:
+def standalone_text(tables: Iterable[str] = ()) -> str:
     """LLVM text of what `runtime_text` takes from its process; functions with the C calling convention::
 
-    void irad.end_process(i32 status)   writes why a derivative cannot go on and aborts
-    void NRT_decref(ptr)                aborts: a program without Numba has no reference counts
+        void irad.end_process(i32 status)   writes why a derivative cannot go on and aborts
+        void NRT_decref(ptr)                aborts: a program without Numba has no reference counts
+
+    Args:
+        tables: symbols of the tables of pairs that calls through pointers ask. Pairs of functions that are known are
+            called directly; these are empty, and so every call that asks one ends the process.
     """
     texts = [*_MESSAGES.values(), _FAULT]
     constants = [_constant(number, text) for number, text in enumerate(texts)]
     cases = " ".join(f"i32 {status}, label %case{number}" for number, status in enumerate(_MESSAGES))
     blocks = [_block(f"case{number}", number, text) for number, text in enumerate(_MESSAGES.values())]
     blocks.append(_block("other", len(_MESSAGES), _FAULT))
-    return "\n".join([*constants, _BODY.format(key=TLS_KEY_SYMBOL, stop=STOP_SYMBOL, cases=cases), *blocks, "}", ""])
+    empty = [f"@{name} = hidden global {{ ptr, ptr }} {{ ptr null, ptr @irad.no_pair }}" for name in sorted(set(tables))]
+    return "\n".join([*constants, *empty, _BODY.format(key=TLS_KEY_SYMBOL, stop=STOP_SYMBOL, cases=cases), *blocks, "}", ""])
 
 
 def _constant(number: int, text: str) -> str:
@@ -64,6 +70,10 @@ fail:
   unreachable
 done:
   ret void
+}}
+
+define hidden ptr @irad.no_pair(ptr %table, ptr %address) nounwind {{
+  ret ptr null
 }}
 
 define hidden void @NRT_decref(ptr %object) nounwind noreturn cold noinline {{

@@ -59,6 +59,7 @@ class Effects:
         result: where a pointer result points to; ``result_argument`` for Origin.ARGUMENT.
         header: the allocation that a FRESH result points to is a header, and the data behind it are what is stored at
             this byte of it; for Origin.ARGUMENT: the result is what is stored there.
+        keeps: a FRESH result begins with the bytes of what this argument points to.
         integer_prefix: so many bytes at the start of allocated data hold integers only (the size of a list).
         writes_no_floats: the written memory holds no floating-point data (sizes, status words, keys).
         raw: it moves bytes whatever they hold.
@@ -80,6 +81,7 @@ class Effects:
     result: Origin = Origin.UNKNOWN
     result_argument: int = 0
     header: int | None = None
+    keeps: int | None = None
     integer_prefix: int = 0
     writes_no_floats: bool = False
     raw: bool = False

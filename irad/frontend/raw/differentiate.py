@@ -55,7 +55,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
         IradError: a call cannot be understood, or a function not be differentiated.
     """
     module = parse_module(text)
-    calls = find_calls(module)
+    calls = find_calls(module, _registry())
     if not calls:
         raise BackendError(
             "nothing in this module asks for a derivative",
@@ -66,7 +66,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
         work.add(asked)
     work.raise_errors()
     drop_markers(module)
-    joined = join(module, work.modules, work.shared, work.wrappers, level)
+    joined = join(module, work.modules, work.shared, work.wrappers, work.tables, level)
     return Differentiated(joined, tuple(describe(asked) for asked in calls))
 
 
@@ -86,6 +86,7 @@ class _Work:
     modules: list[Module] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     wrappers: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
     errors: list[IradError] = field(default_factory=list)
 
     def add(self, asked: AutodiffCall) -> None:
@@ -103,6 +104,7 @@ class _Work:
         self.shared |= share(made, self.module, name)
         self.modules.append(made)
         self.wrappers.append(name)
+        self.tables |= set(derivative.pointers)
         self.redirect(asked, name)
 
     def derive(self, asked: AutodiffCall) -> Derivative:

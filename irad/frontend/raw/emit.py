@@ -24,6 +24,7 @@ from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
 from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
+from irad.passes.memory_types import scalars
 
 _FRAME_ALIGNMENT: Final = 64
 
@@ -54,8 +55,7 @@ def result_of(asked: AutodiffCall) -> Result:
     alignment = max((types.size_of(kind) for kind, _ in parts), default=1)
     size = -(-end // alignment) * alignment
     returned = asked.call.type
-    room = types.size_of(returned) if returned is not VOID else 0
-    if asked.result is None and parts and room != size:
+    if asked.result is None and parts and not _has_room(returned, parts):
         wanted = " and ".join(str(kind) for kind, _ in parts)
         raise SignatureError(
             f"the call for the derivative of {asked.primal.name} returns {returned}, its arguments' derivatives are "
@@ -64,6 +64,11 @@ def result_of(asked: AutodiffCall) -> Result:
             "arguments whose derivative is not wanted enzyme_const",
         )
     return Result(tuple(parts), size)
+
+
+def _has_room(returned: Type, parts: Sequence[tuple[FloatType, int]]) -> bool:
+    """Whether a returned value holds just these numbers: C passes two floats as a vector, structures as they are."""
+    return returned is not VOID and [(kind, at) for at, kind in scalars(returned)] == list(parts)
 
 
 def _spell(parts: Sequence[tuple[FloatType, int]]) -> str:

@@ -9,7 +9,7 @@ Method  what a derivative's module shares with the original by identity becomes 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -17,10 +17,11 @@ import llvmlite.binding as llvm
 from irad.backend.runtime import runtime_text
 from irad.backend.runtime_standalone import standalone_text
 from irad.errors import BackendError, InternalError
-from irad.ir.instructions import CallSite
+from irad.frontend.raw.program import CANDIDATES
 from irad.ir.module import Function, Module
 from irad.ir.printer import print_module
-from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Value
+from irad.ir.values import GlobalVariable
+from irad.passes.devirtualise import taken_functions
 
 _LOCAL: Final = frozenset({"internal", "private"})
 _KEPT_WORDS: Final = ("thread_local", "addrspace", "unnamed_addr", "local_unnamed_addr")
@@ -33,6 +34,7 @@ def share(derivative: Module, original: Module, wrapper: str) -> set[str]:
         The symbols that the original must show to the linker.
     """
     shared: set[str] = set()
+    derivative.globals.pop(CANDIDATES, None)
     for name, variable in derivative.globals.items():
         found = original.globals.get(name)
         if found is not None and found.initializer is not None and not _is_plain_constant(found):
@@ -40,7 +42,7 @@ def share(derivative: Module, original: Module, wrapper: str) -> set[str]:
             shared.add(name)
         elif variable.initializer is not None:
             variable.prefix = ("internal", *(w for w in variable.prefix if w.startswith(_KEPT_WORDS)))
-    taken = _taken(derivative)
+    taken = taken_functions(derivative)
     for name, function in derivative.functions.items():
         if function.is_declaration:
             found_function = original.functions.get(name)
@@ -76,37 +78,16 @@ def _declare_function(function: Function, original: Function) -> None:
     function.operands, function.metadata = (), ()
 
 
-def _taken(module: Module) -> set[Function]:
-    """The functions whose address is used for more than calling them."""
-    found: set[Function] = set()
-    for variable in module.globals.values():
-        if variable.initializer is not None:
-            found.update(_functions_in(variable.initializer))
-    for function in module.defined_functions():
-        for inst in function.instructions():
-            for value in inst.operands[:-1] if isinstance(inst, CallSite) else inst.operands:
-                found.update(_functions_in(value))
-    return found
-
-
-def _functions_in(value: Value) -> Iterator[Function]:
-    match value:
-        case Function():
-            yield value
-        case GlobalAlias(target=Value() as target):
-            yield from _functions_in(target)
-        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from _functions_in(part)
-        case _:
-            pass
-
-
 # ------------------------------------------------------------------------------------------------ linking
 
 
 def join(
-    original: Module, derivatives: Iterable[Module], shared: Collection[str], wrappers: Collection[str], level: int
+    original: Module,
+    derivatives: Iterable[Module],
+    shared: Collection[str],
+    wrappers: Collection[str],
+    tables: Collection[str],
+    level: int,
 ) -> Any:
     """Links everything.
 
@@ -115,6 +96,7 @@ def join(
         derivatives: with their wrappers; `share` has been called for each.
         shared: symbols of the original that derivatives refer to.
         wrappers: symbols of the functions that take the place of calls.
+        tables: symbols of the tables that calls through pointers ask.
         level: of optimisation of the derivatives, 0 to 3; the original stays as it is.
 
     Returns:
@@ -123,7 +105,8 @@ def join(
     context = llvm.create_context()
     was = _show(original, shared)
     module = _parsed(print_module(original), context)
-    support = _support([print_module(each) for each in derivatives], frozenset(wrappers), level, module, context)
+    texts = [*(print_module(each) for each in derivatives), runtime_text(), standalone_text(tables)]
+    support = _support(texts, frozenset(wrappers), level, module, context)
     module.link_in(support)
     _hide(module, was, wrappers)
     pipeline = llvm.create_new_module_pass_manager()
@@ -166,8 +149,6 @@ def _support(texts: list[str], wrappers: frozenset[str], level: int, original: A
     module = _parsed(texts[0], context)
     for text in texts[1:]:
         module.link_in(_parsed(text, context))
-    module.link_in(_parsed(runtime_text(), context))
-    module.link_in(_parsed(standalone_text(), context))
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name not in wrappers and not value.name.startswith("llvm."):
             value.linkage = "internal"
@@ -185,6 +166,7 @@ def machine_for(triple: str, level: int = 2) -> Any:
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()  # of inline assembly
     try:
         target = llvm.Target.from_triple(triple) if triple else llvm.Target.from_default_triple()
     except RuntimeError as error:

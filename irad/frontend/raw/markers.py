@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import IradError, SignatureError, UnsupportedError, UnsupportedProgram
+from irad.ir import types
 from irad.ir.instructions import CallSite, Cast, Freeze, Load, Phi
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, PointerType
@@ -28,7 +29,9 @@ from irad.ir.values import (
     MetadataOperand,
     Parameter,
     Value,
+    const_int,
 )
+from irad.ruleset.registry import Registry
 
 _NAMES: Final = ("__irad_autodiff", "__enzyme_autodiff")
 _PREFIXES: Final = ("irad_", "enzyme_")
@@ -85,8 +88,12 @@ class AutodiffCall:
     result: Value | None
 
 
-def find_calls(module: Module) -> list[AutodiffCall]:
+def find_calls(module: Module, registry: Registry) -> list[AutodiffCall]:
     """All calls of a module that ask for a derivative, in order.
+
+    Args:
+        module: is not changed.
+        registry: the rules: what has one need not be defined.
 
     Raises:
         IradError: one cannot be understood; several errors come as one.
@@ -97,7 +104,7 @@ def find_calls(module: Module) -> list[AutodiffCall]:
         for inst in function.instructions():
             if isinstance(inst, CallSite) and (kind := kind_of(inst)) is not None:
                 try:
-                    found.append(_read(inst, kind))
+                    found.append(_read(inst, kind, registry))
                 except IradError as error:
                     error.instruction = inst
                     errors.append(error)
@@ -118,7 +125,7 @@ def kind_of(call: CallSite) -> str | None:
     return next((kind for kind in _OTHERS if f"__enzyme_{kind}" in name or f"__irad_{kind}" in name), None)
 
 
-def _read(call: CallSite, kind: str) -> AutodiffCall:
+def _read(call: CallSite, kind: str, registry: Registry) -> AutodiffCall:
     if kind != "autodiff":
         raise UnsupportedError(
             f"a call of {call.callee.name} asks for {_OTHERS[kind]}, which irad does not have",
@@ -130,26 +137,26 @@ def _read(call: CallSite, kind: str) -> AutodiffCall:
         result = values.pop(0)[1]
     if not values:
         raise SignatureError("a call for a derivative names no function", "pass the function as the first argument")
-    primal = _function(values.pop(0)[1])
+    primal = _function(values.pop(0)[1], registry)
     arguments = tuple(_arguments(values, primal))
     return AutodiffCall(call, primal, arguments, result)
 
 
-def _function(value: Value) -> Function:
+def _function(value: Value, registry: Registry) -> Function:
     """The function behind a value."""
     match value:
         case Function():
             function = value
         case GlobalAlias(target=target) if target is not None:
-            return _function(target)
+            return _function(target, registry)
         case ConstantExpression(opcode="bitcast", operands=(source,)) | Cast(opcode="bitcast", operands=[source]):
-            return _function(source)
+            return _function(source, registry)
         case _:
             raise UnsupportedError(
                 "the function to differentiate is not known where the derivative is asked for",
                 "pass the function itself; for one of several, write a branch with one call for each",
             )
-    if function.is_declaration:
+    if function.is_declaration and registry.lookup(str(function.name)) is None:
         raise UnsupportedError(
             f"the function to differentiate, {function.name}, is not defined in this module",
             "link the module that defines it first (llvm-link), or compile both with -flto",
@@ -244,9 +251,15 @@ def _marker_text(name: str) -> str | None:
 
 
 def drop_markers(module: Module) -> None:
-    """Takes away loads of markers that nobody uses any more: their globals are declared and need no definition."""
+    """Makes loads of markers that nobody uses any more loads of a constant: their globals are declared, never defined.
+
+    The loads stay, for debug records count the instructions of a function.
+    """
+    stand_in = GlobalVariable(types.PTR, "irad.marker", value_type=types.I32, constant=True, prefix=("private",))
+    stand_in.initializer = const_int(types.I32, 0)
     for function in module.defined_functions():
         for inst in list(function.instructions()):
             if isinstance(inst, Load) and not inst.users and not inst.volatile and marker_of(inst) is not None:
-                inst.erase()
-
+                inst.set_operand(0, stand_in)
+    if stand_in.users:
+        module.globals["irad.marker"] = stand_in

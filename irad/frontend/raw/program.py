@@ -11,12 +11,14 @@ Definitions that the linker may replace by others (weak ones) are no part of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from irad.backend.optimise import scalarise
 from irad.errors import UnsupportedError
+from irad.frontend.raw.bit_moves import restore_types
 from irad.frontend.raw.markers import kind_of
+from irad.frontend.raw.unwind import lower_unwinding
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
@@ -30,12 +32,14 @@ from irad.ir.values import (
     GlobalAlias,
     GlobalVariable,
     GlobalWrapper,
+    InlineAsm,
     Value,
     const_int,
 )
-from irad.passes.devirtualise import devirtualise
+from irad.passes.devirtualise import devirtualise, taken_functions
 
 ENTRY: Final = "irad.entry"
+CANDIDATES: Final = "irad.candidates"
 _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak"})
 _GROUPED: Final = "#"
 
@@ -58,10 +62,13 @@ def load(text: str, primal: str) -> str:
 
 
 def _normal_form(text: str) -> str:
-    text = scalarise(text, keep=(ENTRY,))
-    module = parse_module(text)
-    changed = devirtualise(module)
-    return scalarise(print_module(module), keep=(ENTRY,)) if changed else text
+    """LLVM's scalar pipeline, before and after what it leaves is made plain."""
+    module = parse_module(scalarise(text, keep=(ENTRY,)))
+    changed = [lower_unwinding(module), devirtualise(module), restore_types(module)]
+    if any(changed):
+        module = parse_module(scalarise(print_module(module), keep=(ENTRY,)))
+        restore_types(module)
+    return print_module(module)
 
 
 # ------------------------------------------------------------------------------------------------ what it can reach
@@ -69,7 +76,9 @@ def _normal_form(text: str) -> str:
 
 def _keep_reachable(module: Module, primal: Function) -> None:
     """Drops all that the function cannot reach, and what belongs to the module as a whole."""
-    reached = _reachable(primal)
+    reached: dict[Value, None] = {}
+    _reach([primal], reached)
+    candidates = _candidates(module, reached)
     for name, function in list(module.functions.items()):
         if function not in reached:
             _erase_body(function)
@@ -78,8 +87,43 @@ def _keep_reachable(module: Module, primal: Function) -> None:
         for name, value in list(table.items()):
             if value not in reached:
                 del table[name]
+    if candidates:
+        module.globals[CANDIDATES] = _table(candidates)
     module.asm.clear()
     module.trailer.clear()
+
+
+def _candidates(module: Module, reached: dict[Value, None]) -> list[Function]:
+    """The functions that calls through pointers may lead to: by type, of those whose address is used in the module."""
+    taken = taken_functions(module)
+    found: dict[Function, None] = {}
+    while True:
+        wanted = {type_ for function in reached if isinstance(function, Function) for type_ in _called(function)}
+        fitting = [f for f in taken if f.function_type in wanted and f not in found and not _asks(f)]
+        if not fitting:
+            return list(found)
+        found.update(dict.fromkeys(fitting))
+        _reach(fitting, reached)
+
+
+def _called(function: Function) -> Iterator[types.FunctionType]:
+    """The types with which a function calls through pointers."""
+    for inst in function.instructions():
+        if isinstance(inst, CallSite) and not isinstance(inst.callee, Function | InlineAsm):
+            yield inst.function_type
+
+
+def _asks(function: Function) -> bool:
+    """Whether a function asks for a derivative."""
+    return any(isinstance(inst, CallSite) and kind_of(inst) is not None for inst in function.instructions())
+
+
+def _table(functions: list[Function]) -> GlobalVariable:
+    """A variable that uses the addresses of functions: what LLVM sees so it keeps as it is."""
+    array = types.array_type(len(functions), types.PTR)
+    table = GlobalVariable(types.PTR, CANDIDATES, value_type=array)
+    table.initializer = ConstantAggregate(array, None, tuple(functions))
+    return table
 
 
 def _erase_body(function: Function) -> None:
@@ -88,16 +132,15 @@ def _erase_body(function: Function) -> None:
     function.blocks.clear()
 
 
-def _reachable(primal: Function) -> dict[Value, None]:
-    found: dict[Value, None] = {}
-    pending: list[Value] = [primal]
+def _reach(start: Iterable[Value], found: dict[Value, None]) -> None:
+    """Adds what can be reached."""
+    pending = list(start)
     while pending:
         value = pending.pop()
         if value in found:
             continue
         found[value] = None
         pending.extend(_references(value))
-    return found
 
 
 def _references(value: Value) -> Iterator[Value]:
@@ -150,6 +193,8 @@ def _allow_optimising(module: Module) -> None:
         function.suffix = tuple(w for w in function.suffix if not w.startswith(("comdat", "section")))
     for variable in module.globals.values():
         variable.suffix = tuple(w for w in variable.suffix if not w.startswith("comdat"))
+        if not variable.constant:  # what is not part of this program writes there, too
+            variable.prefix = tuple(w for w in variable.prefix if w not in ("internal", "private"))
     module.comdats.clear()
 
 

@@ -1,0 +1,63 @@
+"""What clang's TBAA tags tell of the type of an access.
+
+    load i64, ptr %p, !tbaa !5      !5 = !{!6, !6, i64 0}   !6 = !{!"double", !7, i64 0}      a double
+
+A tag is (base type, type of the access, offset); the type's name says what it is: `double`, `float`, `any pointer`
+(`p1 double` and the like since LLVM 20), `vtable pointer`, or an integer. `omnipotent char` says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.ir import types
+from irad.ir.instructions import Instruction
+from irad.ir.module import Module
+from irad.ir.types import Type
+
+_REFERENCE: Final = re.compile(r"!(\d+)")
+_NAME: Final = re.compile(r'^!\{!"((?:[^"\\]|\\.)*)"')
+_SAYS_NOTHING: Final = ("omnipotent char", "Simple C", "Simple C++")
+_POINTER: Final = re.compile(r"any pointer|vtable pointer|any p\d+ pointer|p\d+ .*")
+
+
+@dataclass(eq=False, slots=True)
+class Tbaa:
+    """Reads the tags of one module."""
+
+    module: Module
+    _names: dict[str, str | None] = field(default_factory=dict)
+
+    def type_of(self, inst: Instruction) -> Type | None:
+        """The number or pointer that an access is of; None where it is of integers, or the tag says nothing."""
+        name = self.name_of(inst)
+        if name in ("double", "float"):
+            return types.DOUBLE if name == "double" else types.FLOAT
+        return types.PTR if name is not None and _POINTER.fullmatch(name) else None
+
+    def is_integer(self, inst: Instruction) -> bool:
+        """Whether a tag says that an access is of an integer."""
+        name = self.name_of(inst)
+        return name is not None and name not in _SAYS_NOTHING and self.type_of(inst) is None
+
+    def name_of(self, inst: Instruction) -> str | None:
+        """The name of the type that is accessed."""
+        tag = inst.metadata.get("tbaa")
+        if tag is None:
+            return None
+        if tag not in self._names:
+            self._names[tag] = self._read(tag)
+        return self._names[tag]
+
+    def _read(self, tag: str) -> str | None:
+        parts = _REFERENCE.findall(self._text(tag))
+        if len(parts) < 2:
+            return None
+        found = _NAME.match(self._text(f"!{parts[1]}"))
+        return found[1] if found else None
+
+    def _text(self, reference: str) -> str:
+        node = self.module.metadata.get(int(reference[1:])) if reference[1:].isdigit() else None
+        return node.text if node is not None else reference

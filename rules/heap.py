@@ -1,0 +1,117 @@
+"""Memory from the C library and from C++: `malloc` and its relatives, `operator new` and `delete`.
+
+The shadow of an allocation comes from the tape and is given back with it, so `free` concerns the primal only. In front
+of a shadow stands its size, which `realloc` needs::
+
+    tape ┬ 64 bytes, of which the first eight are the size
+         └ the shadow, as aligned as the tape gives it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from irad.ir import types
+from irad.ir.instructions import CallSite
+from irad.ir.types import PTR
+from irad.ir.values import ConstantNull, Value, const_int
+from irad.rules.memory import fill, move
+from irad.ruleset.interface import CallRule, Effects, Forward, ForwardContext, Inactive, Origin, ReverseContext, Rule
+
+_HEADER: Final = 64  # bytes; keeps the shadow as aligned as the tape
+
+
+def _new_shadow(context: ForwardContext, size: Value) -> Value:
+    """Cleared memory of a size, which stands in front of it."""
+    build = context.before
+    total = build.add(size, const_int(types.I64, _HEADER))
+    whole = context.allocate(total)
+    build = context.before
+    build.store(size, whole, align=8)
+    shadow = build.byte_offset(whole, _HEADER)
+    fill(build, shadow, size)
+    return shadow
+
+
+def _allocate(size_of: Callable[[ForwardContext, CallSite], Value]) -> Forward:
+    """The forward part of a function whose arguments tell the size."""
+
+    def forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+        if context.is_active(call):
+            context.set_shadow(_new_shadow(context, size_of(context, call)))
+        return ()
+
+    return forward
+
+
+def _argument(index: int) -> Callable[[ForwardContext, CallSite], Value]:
+    def size(context: ForwardContext, call: CallSite) -> Value:
+        return context.before.zext(context.value(call.arguments[index]), types.I64)
+
+    return size
+
+
+def _product(context: ForwardContext, call: CallSite) -> Value:
+    build = context.before
+    count, size = (build.zext(context.value(argument), types.I64) for argument in call.arguments[:2])
+    return build.mul(count, size)
+
+
+def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both.
+
+    Where nothing was allocated before, or nothing is now, no bytes are in both.
+    """
+    old, size = call.arguments
+    if not (context.is_active(old) or context.is_active(call)):
+        return ()
+    new_size = context.before.zext(context.value(size), types.I64)
+    new = _new_shadow(context, new_size)
+    build = context.before
+    shadow = context.shadow(old)
+    is_first = build.icmp("eq", shadow, ConstantNull(PTR))
+    # with no memory before, its size is read from the new shadow's, and not used
+    known = build.byte_offset(build.select(is_first, new, shadow), -_HEADER)
+    old_size = build.load(types.I64, known, align=8)
+    smaller = build.select(build.icmp("ult", old_size, new_size), old_size, new_size)
+    copied = build.select(is_first, const_int(types.I64, 0), smaller)
+    move(build, new, shadow, copied)
+    context.set_shadow(new)
+    after = context.after
+    failed = after.icmp("eq", context.value(call), ConstantNull(PTR))
+    return shadow, new, after.select(failed, const_int(types.I64, 0), copied)
+
+
+def _reallocate_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """Nothing uses the old memory after the call, so its cotangent is just that of the new memory."""
+    if saved:
+        old, new, common = (context.value(v) for v in saved)
+        move(context.builder, old, new, common)
+        fill(context.builder, new, common)
+
+
+def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """Fresh memory depends on nothing."""
+
+
+_FRESH: Final = Effects(result=Origin.FRESH)
+_MOVED: Final = Effects(
+    reads=frozenset({0}), frees=frozenset({0}), result=Origin.FRESH, keeps=0, raw=True, writes_no_floats=False
+)
+_NEW: Final = (
+    *("_Znwm", "_Znam", "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t"),
+    *("_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t"),
+)
+_DELETE: Final = (
+    *("_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t"),
+    *("_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t"),
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    CallRule(("malloc", *_NEW), _FRESH, _nothing, _allocate(_argument(0))),
+    CallRule(("calloc",), _FRESH, _nothing, _allocate(_product)),
+    CallRule(("aligned_alloc", "memalign"), _FRESH, _nothing, _allocate(_argument(1))),
+    CallRule(("realloc",), _MOVED, _reallocate_reverse, _reallocate_forward),
+    Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0}))),
+)
