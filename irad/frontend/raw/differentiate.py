@@ -18,6 +18,7 @@ from irad.frontend.raw import program
 from irad.frontend.raw.emit import add_wrapper, operands_of, result_of, wrapper_type
 from irad.frontend.raw.link import join, share
 from irad.frontend.raw.markers import AutodiffCall, Role, drop_markers, find_calls
+from irad.frontend.raw.memory import Memory
 from irad.ir import types
 from irad.ir.instructions import Call
 from irad.ir.module import Module
@@ -88,6 +89,10 @@ class _Work:
     wrappers: list[str] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
     errors: list[IradError] = field(default_factory=list)
+    memory: Memory = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(self.module)
 
     def add(self, asked: AutodiffCall) -> None:
         """Derives what a call asks for and makes it a call of that."""
@@ -117,9 +122,9 @@ class _Work:
         returns = isinstance(asked.primal.function_type.result, FloatType)
         kinds = [ParameterKind.SHADOW if returns else ParameterKind.CONST]
         memory: list[MemoryType | None] = [_memory_of_value(asked.primal.function_type.result)]
-        for argument in asked.arguments:
+        for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
             kinds.append(_kind_of(argument.role))
-            memory.append(None)
+            memory.append(self.memory.of_argument(param, argument.value) if argument.is_duplicated else None)
         unneeded = (n for n, argument in enumerate(asked.arguments, 1) if argument.role is Role.DUP_NO_NEED)
         return Request(
             entry=program.ENTRY,

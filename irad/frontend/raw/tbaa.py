@@ -29,6 +29,7 @@ class Tbaa:
 
     module: Module
     _names: dict[str, str | None] = field(default_factory=dict)
+    _has_tags: bool | None = None
 
     def type_of(self, inst: Instruction) -> Type | None:
         """The number or pointer that an access is of; None where it is of integers, or the tag says nothing."""
@@ -41,6 +42,19 @@ class Tbaa:
         """Whether a tag says that an access is of an integer."""
         name = self.name_of(inst)
         return name is not None and name not in _SAYS_NOTHING and self.type_of(inst) is None
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether the front end made tags; without, accesses are of the types that they are spelled with."""
+        if self._has_tags is None:
+            self._has_tags = any('"omnipotent char"' in node.text for node in self.module.metadata.values())
+        return self._has_tags
+
+    def is_member(self, inst: Instruction) -> bool:
+        """Whether a tag says that an access is of a part of a structure."""
+        tag = inst.metadata.get("tbaa")
+        parts = _REFERENCE.findall(self._text(tag)) if tag is not None else []
+        return len(parts) >= 2 and parts[0] != parts[1]
 
     def name_of(self, inst: Instruction) -> str | None:
         """The name of the type that is accessed."""

@@ -1,0 +1,243 @@
+"""What the memory behind a pointer parameter holds, read off what the program does with it.
+
+Input   a module as its front end made it, a function, a parameter; the pointer that a call passes for it.
+Output  a `MemoryType`, or None where that is not certain: then the engine goes by each access it sees, and
+        `copies.check_copies` refuses copies of bytes that nobody explains.
+Method  the pointer is followed through addresses, choices, local variables that hold it and calls of functions with a
+        body. Loads, stores and their TBAA tags tell scalars, addresses the structures they step through, copies the
+        local or global variable at their other end. If all of it is one type of number, the memory is an array of
+        that; if it is one plain structure, an array of those. Where the function tells nothing, what its caller does
+        with the memory is asked.
+Limit   structures with pointers or unions in them, and memory seen as two structures, are not described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.frontend.raw.tbaa import Tbaa
+from irad.ir import types
+from irad.ir.instructions import (
+    Alloca,
+    CallSite,
+    Cast,
+    Freeze,
+    GetElementPtr,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from irad.ir.module import Function, Module
+from irad.ir.types import ArrayType, NamedStructType, PointerType, StructType, Type
+from irad.ir.values import ConstantExpression, ConstantInt, GlobalVariable, Parameter, Value
+from irad.passes.memory_types import scalars
+from irad.ruleset.memory_type import MemoryType
+
+_COPIES: Final = ("llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove")
+
+
+@dataclass(eq=False, slots=True)
+class _Evidence:
+    """What is known of a piece of memory.
+
+    Attributes:
+        scalars: the types of accesses.
+        structures: those that addresses step through from the start of the memory, or of an element.
+        is_partial: it is part of a structure that no address names.
+    """
+
+    scalars: dict[Type, None] = field(default_factory=dict)
+    structures: dict[Type, None] = field(default_factory=dict)
+    is_partial: bool = False
+
+    def described(self) -> MemoryType | None:
+        """What all of it says."""
+        if self.structures:
+            return self.structure()
+        kinds = list(self.scalars)
+        if len(kinds) == 1 and kinds[0] in (types.DOUBLE, types.FLOAT) and not self.is_partial:
+            return MemoryType(types.size_of(kinds[0]), ((0, str(kinds[0])),))
+        return None
+
+    def structure(self) -> MemoryType | None:
+        """The one plain structure, of which the others are the beginning."""
+        layouts = sorted({layout for each in self.structures if (layout := _layout(each))}, key=lambda m: m.stride)
+        if len(layouts) == 0 or any(_layout(each) is None for each in self.structures):
+            return None
+        whole = layouts[-1]
+        is_one = all(whole.fields[: len(part.fields)] == part.fields for part in layouts)
+        known = {text for _, text in whole.fields}
+        return whole if is_one and all(str(kind) in known for kind in self.scalars if kind in _NUMBERS) else None
+
+
+_NUMBERS: Final = (types.DOUBLE, types.FLOAT)
+
+
+def _layout(type_: Type) -> MemoryType | None:
+    """The scalars of a structure; None if it has pointers, unions, or an end that is open."""
+    if not _is_plain(type_):
+        return None
+    return MemoryType(types.size_of(type_), tuple((offset, str(kind)) for offset, kind in scalars(type_)))
+
+
+def _is_plain(type_: Type) -> bool:
+    match type_:
+        case NamedStructType(name=name) if name.startswith(("union.", "class.std::", "struct.std::")):
+            return False
+        case NamedStructType() | StructType():
+            return all(_is_plain(element) for element in types.element_types(type_))
+        case ArrayType(count=count, element=element):
+            return count > 0 and _is_plain(element)
+        case PointerType():
+            return False
+        case _:
+            return True
+
+
+class Memory:
+    """Asks what parameters of the functions of a module lead to.
+
+    Args:
+        module: as the front end made it.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self._tbaa = Tbaa(module)
+        self._known: dict[Parameter, MemoryType | None] = {}
+
+    def of_argument(self, param: Parameter, passed: Value) -> MemoryType | None:
+        """What a parameter leads to, when a call passes a pointer for it."""
+        own = self._follow(param)
+        if own.scalars or own.structures:
+            return own.described()
+        return self._follow(_root(passed)).described()
+
+    def _follow(self, start: Value) -> _Evidence:
+        walk = _Walk(self._tbaa)
+        walk.run(start)
+        return walk.evidence
+
+
+def _root(pointer: Value) -> Value:
+    """The variable, call or parameter that a pointer is computed from."""
+    while True:
+        match pointer:
+            case GetElementPtr(operands=[base, *_]) | Cast(operands=[base]) | Freeze(operands=[base]):
+                pointer = base
+            case ConstantExpression(operands=(base, *_)):
+                pointer = base
+            case Load(operands=[Alloca() as slot]):
+                stored = [u.operands[0] for u in slot.users if isinstance(u, Store) and u.operands[1] is slot]
+                if len(stored) != 1:
+                    return pointer
+                pointer = stored[0]
+            case _:
+                return pointer
+
+
+@dataclass(eq=False, slots=True)
+class _Walk:
+    """Follows one pointer. ``seen`` says of each value that is derived from it whether it is the start of an element."""
+
+    tbaa: Tbaa
+    evidence: _Evidence = field(default_factory=_Evidence)
+    seen: dict[Value, bool] = field(default_factory=dict)
+    pending: list[Value] = field(default_factory=list)
+
+    def run(self, start: Value) -> None:
+        self.note_variable(start)
+        self.reach(start, is_start=True)
+        while self.pending:
+            value = self.pending.pop()
+            for user in list(getattr(value, "users", ())):
+                self.visit(value, user)
+
+    def reach(self, value: Value, *, is_start: bool) -> None:
+        if value not in self.seen or (is_start and not self.seen[value]):
+            self.seen[value] = is_start
+            self.pending.append(value)
+
+    def visit(self, value: Value, user: Instruction) -> None:
+        is_start = self.seen[value]
+        match user:
+            case Load():
+                self.note_access(user, user.type)
+            case Store(operands=[stored, pointer]):
+                if pointer is value:
+                    self.note_access(user, stored.type)
+                if stored is value and isinstance(pointer, Alloca):
+                    self.pass_slot(pointer, is_start=is_start)
+            case GetElementPtr():
+                if user.operands[0] is value:
+                    self.note_address(user, is_start=is_start)
+            case Phi() | Select() | Freeze() | Cast(opcode="bitcast" | "addrspacecast"):
+                self.reach(user, is_start=is_start)
+            case CallSite():
+                self.visit_call(value, user, is_start=is_start)
+            case _:
+                pass
+
+    def note_access(self, inst: Instruction, accessed: Type) -> None:
+        told = self.tbaa.type_of(inst)
+        if self.tbaa.is_member(inst):
+            self.evidence.is_partial = True
+        is_copy = isinstance(accessed, types.IntType) and accessed.bits >= 32 and not self.tbaa.is_integer(inst)
+        if told is not None and types.size_of(told) == types.size_of(accessed):
+            self.evidence.scalars[told] = None
+        elif not (is_copy and self.tbaa.has_tags):  # eight bytes that are copied may be anything
+            for _, scalar in scalars(accessed):
+                self.evidence.scalars[scalar] = None
+
+    def note_address(self, gep: GetElementPtr, *, is_start: bool) -> None:
+        source = gep.source_type
+        while isinstance(source, ArrayType):
+            source = source.element
+        if is_start and isinstance(source, NamedStructType | StructType):
+            self.evidence.structures[source] = None
+        steps = len(gep.operands) == 2 and isinstance(source, NamedStructType | StructType)
+        is_first = all(isinstance(index, ConstantInt) and index.value == 0 for index in gep.operands[1:])
+        self.reach(gep, is_start=is_start and (steps or is_first))
+
+    def pass_slot(self, slot: Alloca, *, is_start: bool) -> None:
+        """A local variable that holds the pointer."""
+        if slot.allocated_type is types.PTR:
+            for user in slot.users:
+                if isinstance(user, Load) and user.type is types.PTR:
+                    self.reach(user, is_start=is_start)
+
+    def visit_call(self, value: Value, call: CallSite, *, is_start: bool) -> None:
+        callee = call.callee
+        if not isinstance(callee, Function):
+            return
+        places = [index for index, argument in enumerate(call.arguments) if argument is value]
+        if (callee.name or "").startswith(_COPIES):
+            for other in (call.arguments[1 - index] for index in places if index < 2):
+                self.note_variable(_root(other))
+        elif not callee.is_declaration:
+            for index in places:
+                if index < len(callee.params):
+                    self.reach(callee.params[index], is_start=is_start)
+
+    def note_variable(self, value: Value) -> None:
+        """A local or global variable that is the memory, or is copied to or from it."""
+        for type_ in _variable_types(value):
+            element = type_
+            while isinstance(element, ArrayType):
+                element = element.element
+            if isinstance(element, NamedStructType | StructType):
+                self.evidence.structures[element] = None
+            elif element is not types.PTR or isinstance(type_, ArrayType):
+                self.evidence.scalars[element] = None
+
+
+def _variable_types(value: Value) -> Iterator[Type]:
+    match value:
+        case Alloca(allocated_type=type_) | GlobalVariable(value_type=type_):
+            if not isinstance(type_, ArrayType) or type_.element is not types.I8:
+                yield type_
+        case _:
+            pass
