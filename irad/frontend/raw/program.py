@@ -19,6 +19,7 @@ from irad.errors import UnsupportedError
 from irad.frontend.raw.bit_moves import restore_types
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.unwind import lower_unwinding
+from irad.frontend.raw.vectors import split_vectors
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
@@ -64,7 +65,7 @@ def load(text: str, primal: str) -> str:
 def _normal_form(text: str) -> str:
     """LLVM's scalar pipeline, before and after what it leaves is made plain."""
     module = parse_module(scalarise(text, keep=(ENTRY,)))
-    changed = [lower_unwinding(module), devirtualise(module), restore_types(module)]
+    changed = [lower_unwinding(module), split_vectors(module), devirtualise(module), restore_types(module)]
     if any(changed):
         module = parse_module(scalarise(print_module(module), keep=(ENTRY,)))
         restore_types(module)
