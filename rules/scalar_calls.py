@@ -3,6 +3,7 @@
 numba_frexp(x, exponent)      mantissa of x; an i32 is written
 modf(x, whole)                fraction of x; the whole part is written
 numba_cpow(a, b, c)           c = a**b of complex numbers
+__muldc3(a, b, c, d)          (a + bi) (c + di), __divdc3 the quotient, as C compilers call them; and in single precision
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import CallSite
-from irad.ir.types import FloatType
-from irad.ir.values import Value, const_float, zero
+from irad.ir.instructions import CallSite, ExtractElement
+from irad.ir.types import FloatType, VectorType
+from irad.ir.values import Value, const_float, const_int, zero
 from irad.ruleset.expr import call_function
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import PURE, CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 # ------------------------------------------------------------------------------------------------ parts of a number
 
@@ -159,6 +160,58 @@ def _add(context: ReverseContext, pointer: Value, amount: _Complex, type_: Float
     (_Complex.load(context.builder, type_, shadow) + amount).store(shadow)
 
 
+# ------------------------------------------------------------------------------------------------ complex arithmetic
+
+
+def _parts_of(builder: Builder, number: Value, type_: FloatType) -> _Complex:
+    """A complex number that a function returns: a structure, or both parts in one vector register."""
+    if not isinstance(number.type, VectorType):
+        return _Complex(builder, builder.extract_value(number, 0), builder.extract_value(number, 1))
+    parts = [ExtractElement(type_, operands=[number, const_int(types.I64, index)]) for index in range(2)]
+    for part in parts:
+        builder.insert(part)
+    return _Complex(builder, *parts)
+
+
+def _operands(context: ReverseContext, call: CallSite) -> tuple[_Complex, _Complex]:
+    a, b, c, d = (context.value(argument) for argument in call.arguments)
+    return _Complex(context.builder, a, b), _Complex(context.builder, c, d)
+
+
+def _accumulate(context: ReverseContext, call: CallSite, index: int, amount: _Complex, silent: Value) -> None:
+    nothing = const_float(_type_of(amount), 0.0)
+    amount = amount.unless(silent, _Complex(context.builder, nothing, nothing))
+    context.accumulate(call.arguments[index], amount.re)
+    context.accumulate(call.arguments[index + 1], amount.im)
+
+
+def _type_of_arguments(call: CallSite) -> FloatType:
+    type_ = call.arguments[0].type
+    assert isinstance(type_, FloatType)
+    return type_
+
+
+def _product_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    cotangent = _parts_of(context.builder, context.cotangent(call), _type_of_arguments(call))
+    a, b = _operands(context, call)
+    silent = _is_zero(cotangent)
+    _accumulate(context, call, 0, cotangent * b.conjugate(), silent)
+    _accumulate(context, call, 2, cotangent * a.conjugate(), silent)
+
+
+def _quotient_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    builder, type_ = context.builder, _type_of_arguments(call)
+    cotangent = _parts_of(builder, context.cotangent(call), type_)
+    a, b = _operands(context, call)
+    silent = _is_zero(cotangent)
+    square = builder.fadd(builder.fmul(b.re, b.re), builder.fmul(b.im, b.im))
+    inverse = b.conjugate().scaled(builder.fdiv(const_float(type_, 1.0), square))
+    by_first = cotangent * inverse.conjugate()
+    _accumulate(context, call, 0, by_first, silent)
+    negated = (a * inverse).scaled(const_float(type_, -1.0))
+    _accumulate(context, call, 2, by_first * negated.conjugate(), silent)
+
+
 _WRITES_INTEGER: Final = Effects(writes=frozenset({1}), writes_no_floats=True, other=False)
 _WRITES_FLOAT: Final = Effects(writes=frozenset({1}), other=False)
 _POWER_EFFECTS: Final = Effects(reads=frozenset({0, 1}), writes=frozenset({2}), other=False)
@@ -173,5 +226,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _frexp_forward,
     ),
     CallRule(("modf", "modff", "__nv_modf", "__nv_modff"), _WRITES_FLOAT, _modf_reverse),
+    CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse),
+    CallRule(("__divdc3", "__divsc3"), PURE, _quotient_reverse),
     CallRule(("numba_cpow", "numba_cpowf"), _POWER_EFFECTS, _power_reverse, _power_forward, policy=_POWER_POLICY),
 )
