@@ -19,7 +19,7 @@ from typing import Final
 
 from irad.errors import IradError, SignatureError, UnsupportedError, UnsupportedProgram
 from irad.ir import types
-from irad.ir.instructions import CallSite, Cast, Freeze, Load, Phi
+from irad.ir.instructions import Alloca, CallSite, Cast, Freeze, Load, Phi, Ret, Store
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, PointerType
 from irad.ir.values import (
@@ -143,19 +143,17 @@ def _read(call: CallSite, kind: str, registry: Registry) -> AutodiffCall:
 
 
 def _function(value: Value, registry: Registry) -> Function:
-    """The function behind a value."""
-    match value:
-        case Function():
-            function = value
-        case GlobalAlias(target=target) if target is not None:
-            return _function(target, registry)
-        case ConstantExpression(opcode="bitcast", operands=(source,)) | Cast(opcode="bitcast", operands=[source]):
-            return _function(source, registry)
-        case _:
-            raise UnsupportedError(
-                "the function to differentiate is not known where the derivative is asked for",
-                "pass the function itself; for one of several, write a branch with one call for each",
-            )
+    """The function behind a value.
+
+    Raises:
+        UnsupportedError: it is not known here, or has no body and no rule.
+    """
+    function = _trace(value)
+    if function is None:
+        raise UnsupportedError(
+            "the function to differentiate is not known where the derivative is asked for",
+            "pass the function itself; for one of several, write a branch with one call for each",
+        )
     if function.is_declaration and registry.lookup(str(function.name)) is None:
         raise UnsupportedError(
             f"the function to differentiate, {function.name}, is not defined in this module",
@@ -166,6 +164,25 @@ def _function(value: Value, registry: Registry) -> Function:
             f"{function.name} takes a variable number of arguments", "differentiate a function with fixed parameters"
         )
     return function
+
+
+def _trace(value: Value) -> Function | None:
+    """The one function that a value can be: through casts, local variables and functions that return it."""
+    match value:
+        case Function():
+            return value
+        case GlobalAlias(target=Value() as source) | ConstantExpression(opcode="bitcast", operands=(source,)):
+            return _trace(source)
+        case Cast(opcode="bitcast", operands=[source]):
+            return _trace(source)
+        case Load(operands=[Alloca() as slot]):
+            stored = [u.operands[0] for u in slot.users if isinstance(u, Store) and u.operands[1] is slot]
+            return _trace(stored[0]) if len(stored) == 1 else None
+        case CallSite(callee=Function(is_declaration=False) as callee):
+            returned = [b.terminator.operands[0] for b in callee.blocks if isinstance(b.terminator, Ret)]
+            return _trace(returned[0]) if len(returned) == 1 else None
+        case _:
+            return None
 
 
 def _arguments(values: list[tuple[int, Value]], primal: Function) -> Iterator[Argument]:
