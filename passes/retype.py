@@ -33,7 +33,7 @@ def retype_copies(function: Function, memory: MemoryTypes) -> bool:
     for inst in list(function.instructions()):
         if inst in seen or not isinstance(inst, Load) or not _is_wide(inst.type):
             continue
-        group = _group(inst)
+        group = copying_group(inst)
         if group is None:
             continue
         seen.update(group)
@@ -64,7 +64,7 @@ def _bits(type_: Type) -> int:
     return type_.bits
 
 
-def _group(start: Instruction) -> dict[Instruction, None] | None:
+def copying_group(start: Instruction) -> dict[Instruction, None] | None:
     """All that passes the value of a load on; None if anything else uses or makes it."""
     group: dict[Instruction, None] = {}
     pending: list[Instruction] = [start]

@@ -15,6 +15,7 @@ from irad.backend.optimise import canonical_loops
 from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
 from irad.errors import BackendError, IradError, UnsupportedProgram
 from irad.frontend.raw import program
+from irad.frontend.raw.checks import check_units
 from irad.frontend.raw.emit import add_wrapper, operands_of, result_of, wrapper_type
 from irad.frontend.raw.link import join, share
 from irad.frontend.raw.markers import AutodiffCall, Role, drop_markers, find_calls
@@ -115,7 +116,12 @@ class _Work:
     def derive(self, asked: AutodiffCall) -> Derivative:
         text = program.load(self.text, str(asked.primal.name))
         return derive(
-            text, self.request(asked), _registry(), check=self.options.verify, canonical_loops=canonical_loops
+            text,
+            self.request(asked),
+            _registry(),
+            check=self.options.verify,
+            canonical_loops=canonical_loops,
+            refuse=check_units,
         )
 
     def request(self, asked: AutodiffCall) -> Request:

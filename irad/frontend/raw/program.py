@@ -17,6 +17,7 @@ from typing import Final
 from irad.backend.optimise import scalarise
 from irad.errors import UnsupportedError
 from irad.frontend.raw.bit_moves import restore_types
+from irad.frontend.raw.checks import mark_copies, mark_spelled
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
@@ -69,6 +70,7 @@ def _normal_form(text: str) -> str:
     if any(changed):
         module = parse_module(scalarise(print_module(module), keep=(ENTRY,)))
         restore_types(module)
+    mark_copies(module)
     return print_module(module)
 
 
@@ -181,6 +183,9 @@ def _check_nested(function: Function) -> None:
 
 def _allow_optimising(module: Module) -> None:
     """Takes away what -O0 puts on every function; replaceable definitions become declarations."""
+    for function in module.defined_functions():
+        if "optnone" in expanded(function, module):
+            mark_spelled(function)
     for name, words in module.attribute_groups.items():
         if "optnone" in words:
             module.attribute_groups[name] = tuple(w for w in words if w not in ("optnone", "noinline"))
@@ -197,6 +202,11 @@ def _allow_optimising(module: Module) -> None:
         if not variable.constant:  # what is not part of this program writes there, too
             variable.prefix = tuple(w for w in variable.prefix if w not in ("internal", "private"))
     module.comdats.clear()
+
+
+def expanded(function: Function, module: Module) -> frozenset[str]:
+    """The attributes of a function, those of its group included."""
+    return frozenset(w for word in function.attributes for w in module.attribute_groups.get(word, (word,)))
 
 
 # ------------------------------------------------------------------------------------------------ entry

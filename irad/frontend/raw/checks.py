@@ -1,0 +1,125 @@
+"""What only raw IR can hold and would lose a derivative without a word: refused.
+
+Input   the normal form of a program (`mark_copies`), later the analysed functions of its derivative (`check_units`).
+Output  none; errors.
+Method  an integer of four or eight bytes that is only copied may be the bits of a number. Front ends say whether it is
+        one, by TBAA tags or, at -O0, by the type of the access; `mark_copies` gives loads of which nobody says so a
+        name that `check_units` knows again. Where such a load, or a raw copy, brings bytes from memory with a
+        derivative to memory with one, and nothing else tells what they are, the program is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from irad.errors import IradError, UnsupportedError, UnsupportedProgram
+from irad.frontend.raw.tbaa import Tbaa
+from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.module import Function, Module
+from irad.ir.types import IntType
+from irad.ir.values import Value
+from irad.passes.derivative import GeneratedPair
+from irad.passes.objects import ObjectKind
+from irad.passes.retype import copying_group
+from irad.passes.unit import Unit
+
+SPELLED: Final = "irad.spelled"  # metadata: the front end spells the type of this access
+_COPIED: Final = "irad.copied"
+_COPIES: Final = ("llvm.memcpy.", "llvm.memmove.")
+_CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE, ObjectKind.UNKNOWN)
+
+
+def mark_spelled(function: Function) -> None:
+    """Marks the accesses of a function that the front end did not optimise: it spells their types as they are."""
+    for inst in function.instructions():
+        if isinstance(inst, Load | Store):
+            inst.metadata[SPELLED] = "!{}"
+
+
+def mark_copies(module: Module) -> None:
+    """Names the loads that copy bytes of which nobody says what they are."""
+    tbaa = Tbaa(module)
+    for function in module.defined_functions():
+        for inst in function.instructions():
+            if isinstance(inst, Load) and isinstance(inst.type, IntType) and inst.type.bits >= 32:
+                group = copying_group(inst)
+                if group is not None and not any(_is_integer(each, tbaa) for each in group):
+                    inst.name = _COPIED
+
+
+def _is_integer(inst: Instruction, tbaa: Tbaa) -> bool:
+    return SPELLED in inst.metadata or tbaa.is_integer(inst)
+
+
+# ------------------------------------------------------------------------------------------------ analysed functions
+
+
+def check_units(pairs: tuple[GeneratedPair, ...]) -> None:
+    """Raises what is wrong with the functions of a derivative."""
+    errors = [error for pair in pairs if not pair.unit.everything for error in _errors(pair.unit)]
+    if errors:
+        raise errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
+
+
+def _errors(unit: Unit) -> Iterator[IradError]:
+    for block in unit.cfg.order:
+        for inst in block.instructions if block in unit.live else ():
+            error = _error(unit, inst)
+            if error is not None:
+                error.instruction = inst
+                yield error
+
+
+def _error(unit: Unit, inst: Instruction) -> IradError | None:
+    match inst:
+        case Load() if (inst.name or "").startswith(_COPIED):
+            targets = [u.operands[1] for u in copying_group(inst) or () if isinstance(u, Store)]
+            if any(_is_unclear(unit, target, inst.operands[0]) for target in targets):
+                return _unclear(unit, inst.operands[0])
+        case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
+            if unit.activity.has_shadow(value) and unit.activity.has_shadow(pointer):
+                return UnsupportedError(
+                    "a pointer to active memory is stored as an integer", "store it as a pointer: irad follows those"
+                )
+        case CallSite(callee=Function(name=str(name))):
+            return _call_error(unit, inst, name)
+        case _:
+            pass
+    return None
+
+
+def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
+    if name.startswith(_COPIES) and _is_unclear(unit, *call.arguments[:2]):
+        return _unclear(unit, call.arguments[1])
+    if name == "realloc" and unit.activity.has_shadow(call.arguments[0]):
+        if any(item.kind in _CALLERS for item in unit.points_to.of(call.arguments[0])):
+            return UnsupportedError(
+                "memory with a shadow that the caller made is reallocated: how large the shadow is, irad does not know",
+                "reallocate memory that the differentiated function has allocated itself",
+            )
+    return None
+
+
+def _is_unclear(unit: Unit, into: Value, source: Value) -> bool:
+    """Whether a copy may hand on active numbers that nothing describes."""
+    activity, memory = unit.activity, unit.memory_types
+    given, taken = unit.points_to.mask(source), unit.points_to.mask(into)
+    if not (given & activity.varied_objects and taken & activity.useful_objects):
+        return False
+    if memory.holds_floats(given) or memory.holds_floats(taken):
+        return False  # the engine knows where, or refuses
+    return any(
+        item.kind in _CALLERS and memory.layouts[item.index] is None for item in unit.points_to.members(given | taken)
+    )
+
+
+def _unclear(unit: Unit, pointer: Value) -> IradError:
+    names = [item.value.name for item in unit.points_to.of(pointer) if item.value is not None]
+    name = next((name.removeprefix("arg.") for name in names if name and name.startswith("arg.")), None)
+    whose = f"behind parameter {name}" if name is not None else "with a derivative"
+    return UnsupportedError(
+        f"memory {whose} is copied, and nothing tells whether numbers are in it",
+        "(a) copy it number by number, (b) compile with optimisation and strict aliasing, so that the types are in the "
+        "file, or (c) mark the argument enzyme_const",
+    )
