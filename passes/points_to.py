@@ -109,6 +109,7 @@ class _Solver:
     stated: dict[int, MemoryType] = field(default_factory=dict)
     unknown: int = 0
     twins: dict[MemoryType, int] = field(default_factory=dict)  # containers of one layout: callers may pass one for two
+    unclear: dict[ParameterKind | None, int] = field(default_factory=dict)  # what may hold any pointers, by kind
     headers: int = 0  # objects that hold the address of data and no other pointer
     changed: bool = True
 
@@ -166,6 +167,7 @@ class _Solver:
             self.add_stated(mask, holds, param)
             return
         if holds is None or holds.holds_unknown_pointers():
+            self.add_unclear(param, mask)
             self.set_content(mask, self.add_behind(param, None))
             return
         if holds.is_header:
@@ -181,10 +183,16 @@ class _Solver:
         if key not in self.behind:
             mask = self.behind[key] = self.new_object(ObjectKind.REACHABLE, param, holds)
             if holds is None:
+                self.add_unclear(param, mask)
                 self.set_content(mask, mask)
             else:
                 self.add_contents(param, mask, holds)
         return self.behind[key]
+
+    def add_unclear(self, param: Parameter, mask: int) -> None:
+        """Callers may pass one structure for two parameters, unless these take part in different ways."""
+        kind = self.kinds.get(param)
+        self.unclear[kind] = self.unclear.get(kind, 0) | mask
 
     def add_stated(self, mask: int, holds: MemoryType, param: Parameter) -> None:
         """Objects for what the request says a parameter's memory leads to."""
@@ -300,6 +308,9 @@ class _Solver:
 
     def grow_content(self, into: int, mask: int, offset: int | None = None) -> None:
         """Pointers are stored. What a parameter holds at first is its own; what is stored then, its twins hold, too."""
+        for group in self.unclear.values():
+            if into & group:
+                self.hold(group, mask, None)
         into |= union(group for group in self.twins.values() if group & into)
         self.hold(into, mask, offset)
 

@@ -79,6 +79,8 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
                 return _unclear(unit, inst.operands[0])
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             if unit.activity.has_shadow(value) and unit.activity.has_shadow(pointer):
+                if isinstance(value, Load) and (value.name or "").startswith(_COPIED):
+                    return _unclear(unit, value.operands[0])
                 return UnsupportedError(
                     "a pointer to active memory is stored as an integer", "store it as a pointer: irad follows those"
                 )

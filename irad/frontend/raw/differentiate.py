@@ -16,7 +16,9 @@ from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
 from irad.errors import BackendError, IradError, UnsupportedProgram
 from irad.frontend.raw import program
 from irad.frontend.raw.checks import check_units
+from irad.frontend.raw.declared import Declared, read_declared
 from irad.frontend.raw.emit import add_wrapper, operands_of, result_of, wrapper_type
+from irad.frontend.raw.handwritten import define_pair
 from irad.frontend.raw.link import join, share
 from irad.frontend.raw.markers import AutodiffCall, Role, drop_markers, find_calls
 from irad.frontend.raw.memory import Memory
@@ -57,13 +59,15 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
         IradError: a call cannot be understood, or a function not be differentiated.
     """
     module = parse_module(text)
-    calls = find_calls(module, _registry())
+    declared = read_declared(module)
+    registry = Registry.of(*declared.rules()).over(_registry())
+    calls = find_calls(module, registry)
     if not calls:
         raise BackendError(
             "nothing in this module asks for a derivative",
             "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see docs/raw_ir.md",
         )
-    work = _Work(text, module, options)
+    work = _Work(text, module, options, declared, registry)
     for asked in calls:
         work.add(asked)
     work.raise_errors()
@@ -85,6 +89,8 @@ class _Work:
     text: str
     module: Module
     options: Options
+    declared: Declared
+    registry: Registry
     modules: list[Module] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     wrappers: list[str] = field(default_factory=list)
@@ -106,6 +112,8 @@ class _Work:
             return
         name = f"irad.autodiff.{len(self.wrappers)}"
         made = parse_module(derivative.text)
+        for pair in derivative.ruled:
+            define_pair(made, pair, self.declared.handwritten[pair.primal])
         add_wrapper(made, asked, derivative, name)
         self.shared |= share(made, self.module, name)
         self.modules.append(made)
@@ -114,11 +122,11 @@ class _Work:
         self.redirect(asked, name)
 
     def derive(self, asked: AutodiffCall) -> Derivative:
-        text = program.load(self.text, str(asked.primal.name))
+        text = program.load(self.text, str(asked.primal.name), self.declared.symbols())
         return derive(
             text,
             self.request(asked),
-            _registry(),
+            self.registry,
             check=self.options.verify,
             canonical_loops=canonical_loops,
             refuse=check_units,

@@ -11,7 +11,7 @@ Definitions that the linker may replace by others (weak ones) are no part of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from irad.backend.optimise import scalarise
@@ -46,17 +46,20 @@ _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak"})
 _GROUPED: Final = "#"
 
 
-def load(text: str, primal: str) -> str:
+def load(text: str, primal: str, stay: Collection[str] = ()) -> str:
     """The program of a function in normal form.
 
     Args:
         text: the module.
         primal: symbol of the function.
+        stay: functions that stay calls, without a body: they have a rule.
 
     Raises:
         IradError: the program holds what irad cannot follow.
     """
     module = parse_module(text)
+    for name in stay:
+        _make_declaration(module.functions[name])
     _keep_reachable(module, module.functions[primal])
     _allow_optimising(module)
     _add_entry(module, module.functions[primal])
@@ -129,6 +132,13 @@ def _table(functions: list[Function]) -> GlobalVariable:
     return table
 
 
+def _make_declaration(function: Function) -> None:
+    _erase_body(function)
+    function.operands, function.metadata = (), ()
+    function.prefix = tuple(w for w in function.prefix if w.startswith("dll"))
+    function.suffix = ()
+
+
 def _erase_body(function: Function) -> None:
     for inst in list(function.instructions()):
         inst.set_operands(())
@@ -193,8 +203,7 @@ def _allow_optimising(module: Module) -> None:
         if "optnone" in function.attributes:
             function.attributes = tuple(w for w in function.attributes if w not in ("optnone", "noinline"))
         if _REPLACEABLE & set(function.prefix):
-            _erase_body(function)
-            function.operands, function.metadata = (), ()
+            _make_declaration(function)
         function.prefix = tuple(w for w in function.prefix if w.startswith("dll"))
         function.suffix = tuple(w for w in function.suffix if not w.startswith(("comdat", "section")))
     for variable in module.globals.values():
