@@ -96,7 +96,6 @@ def derive(
     check: bool = False,
     observer: Observer | None = None,
     canonical_loops: Callable[[str], str] | None = None,
-    refuse: Callable[[tuple[GeneratedPair, ...]], None] | None = None,
 ) -> Derivative:
     """Differentiates the entry function of a program.
 
@@ -109,7 +108,6 @@ def derive(
             speak of; "derivative", when what is not called any more is gone.
         canonical_loops: gives the loops of a program the normal form; without it, a program whose cycles can be entered
             at several places is refused.
-        refuse: is shown the analysed functions; raises what else cannot be differentiated.
 
     Raises:
         IradError: the program cannot be differentiated; with the place in the user's source.
@@ -122,8 +120,6 @@ def derive(
             verify(module)
         try:
             generated = generate(module, request, registry)
-            if refuse is not None:
-                refuse(generated.pairs)
         except IradError as error:
             locate(error, module)
             raise

@@ -38,8 +38,12 @@ def standalone_text(tables: Iterable[str] = ()) -> str:
     cases = " ".join(f"i32 {status}, label %case{number}" for number, status in enumerate(_MESSAGES))
     blocks = [_block(f"case{number}", number, text) for number, text in enumerate(_MESSAGES.values())]
     blocks.append(_block("other", len(_MESSAGES), _FAULT))
-    empty = [f"@{name} = hidden global {{ ptr, ptr }} {{ ptr null, ptr @irad.no_pair }}" for name in sorted(set(tables))]
-    return "\n".join([*constants, *empty, _BODY.format(key=TLS_KEY_SYMBOL, stop=STOP_SYMBOL, cases=cases), *blocks, "}", ""])
+    empty = [
+        f"@{name} = hidden global {{ ptr, ptr }} {{ ptr null, ptr @irad.no_pair }}" for name in sorted(set(tables))
+    ]
+    return "\n".join(
+        [*constants, *empty, _BODY.format(key=TLS_KEY_SYMBOL, stop=STOP_SYMBOL, cases=cases), *blocks, "}", ""]
+    )
 
 
 def _constant(number: int, text: str) -> str:

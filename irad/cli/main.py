@@ -16,6 +16,7 @@ _COMMANDS = {  # name → module of the command of that name, and its line in `i
     "check": ("irad.cli.check", "Say what cannot be differentiated; verify the gradient; say where it would break."),
     "demo": ("irad.cli.demo", "Fit a Gaussian mixture with irad's gradient; check it and time it."),
     "inspect": ("irad.cli.inspect", "Show what irad makes of a function, stage by stage, and why."),
+    "opt": ("irad.cli.opt", "Differentiate LLVM IR of any front end: text or bitcode in, derivatives out."),
     "doctor": ("irad.cli.doctor", "Look at the installation: what is there, what is missing, how to get it."),
 }
 

@@ -12,22 +12,24 @@ from functools import cache
 from typing import Any
 
 from irad.backend.optimise import canonical_loops
-from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive
+from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive, locate
 from irad.errors import BackendError, IradError, UnsupportedProgram
 from irad.frontend.raw import program
 from irad.frontend.raw.checks import check_units
 from irad.frontend.raw.declared import Declared, read_declared
-from irad.frontend.raw.emit import add_wrapper, operands_of, result_of, wrapper_type
+from irad.frontend.raw.emit import PERSONALITY, add_wrapper, operands_of, result_of, wrapper_type
 from irad.frontend.raw.handwritten import define_pair
 from irad.frontend.raw.link import join, share
 from irad.frontend.raw.markers import AutodiffCall, Role, drop_markers, find_calls
 from irad.frontend.raw.memory import Memory
+from irad.frontend.raw.places import name_places
 from irad.ir import types
 from irad.ir.instructions import Call
 from irad.ir.module import Module
 from irad.ir.parser import parse_module
 from irad.ir.types import FloatType
 from irad.options import Options
+from irad.passes.derivative import GeneratedPair
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 
@@ -61,7 +63,11 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
     module = parse_module(text)
     declared = read_declared(module)
     registry = Registry.of(*declared.rules()).over(_registry())
-    calls = find_calls(module, registry)
+    try:
+        calls = find_calls(module, registry)
+    except IradError as error:
+        name_places(error, module)
+        raise
     if not calls:
         raise BackendError(
             "nothing in this module asks for a derivative",
@@ -106,31 +112,42 @@ class _Work:
         try:
             result_of(asked)
             derivative = self.derive(asked)
+            made = self.completed(asked, derivative)
         except IradError as error:
             error.instruction = error.instruction or asked.call
+            name_places(error, self.module, str(asked.primal.name))
             self.errors.append(error)
             return
-        name = f"irad.autodiff.{len(self.wrappers)}"
-        made = parse_module(derivative.text)
-        for pair in derivative.ruled:
-            define_pair(made, pair, self.declared.handwritten[pair.primal])
-        add_wrapper(made, asked, derivative, name)
-        self.shared |= share(made, self.module, name)
-        self.modules.append(made)
-        self.wrappers.append(name)
         self.tables |= set(derivative.pointers)
-        self.redirect(asked, name)
+        self.shared |= share(made, self.module, self.next_wrapper, asked.primal)
+        self.modules.append(made)
+        self.wrappers.append(self.next_wrapper)
+        self.redirect(asked, self.wrappers[-1])
+
+    @property
+    def next_wrapper(self) -> str:
+        """The symbol of what takes the place of the next call."""
+        return f"irad.autodiff.{len(self.wrappers)}"
 
     def derive(self, asked: AutodiffCall) -> Derivative:
+        """The derivative that a call asks for."""
         text = program.load(self.text, str(asked.primal.name), self.declared.symbols())
         return derive(
             text,
             self.request(asked),
             self.registry,
             check=self.options.verify,
+            observer=_refuse,
             canonical_loops=canonical_loops,
-            refuse=check_units,
         )
+
+    def completed(self, asked: AutodiffCall, derivative: Derivative) -> Module:
+        """The derivative's module with the pairs that the original has, and the wrapper."""
+        made = parse_module(derivative.text)
+        for pair in derivative.ruled:
+            define_pair(made, pair, self.declared.handwritten[pair.primal])
+        add_wrapper(made, asked, derivative, self.next_wrapper, catches=PERSONALITY in self.module.functions)
+        return made
 
     def request(self, asked: AutodiffCall) -> Request:
         returns = isinstance(asked.primal.function_type.result, FloatType)
@@ -168,6 +185,17 @@ class _Work:
             raise self.errors[0]
         if self.errors:
             raise UnsupportedProgram(_flat(self.errors))
+
+
+def _refuse(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
+    """Refuses what only raw IR can hold, as long as all that the analyses speak of is there."""
+    if stage != "generated":
+        return
+    try:
+        check_units(pairs)
+    except IradError as error:
+        locate(error, module)
+        raise
 
 
 def _flat(errors: Sequence[IradError]) -> list[IradError]:

@@ -15,17 +15,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from irad.backend.runtime_standalone import STOP_SYMBOL
+from irad.backend.runtime_standalone import STOP_SYMBOL, UNWIND_STATUS
 from irad.driver import Derivative
 from irad.errors import SignatureError
 from irad.frontend.raw.markers import AutodiffCall, Role
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.module import Function, Module
+from irad.ir.instructions import Invoke, LandingPad
+from irad.ir.module import Block, Function, Module
 from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
 from irad.passes.memory_types import scalars
 
+PERSONALITY: Final = "__gxx_personality_v0"
 _FRAME_ALIGNMENT: Final = 64
 
 
@@ -96,10 +98,21 @@ def operands_of(asked: AutodiffCall) -> list[Value]:
     return values
 
 
-def add_wrapper(module: Module, asked: AutodiffCall, derivative: Derivative, name: str) -> Function:
-    """Adds the function to the module of the derivative."""
+def add_wrapper(module: Module, asked: AutodiffCall, derivative: Derivative, name: str, *, catches: bool) -> Function:
+    """Adds the function to the module of the derivative.
+
+    Args:
+        module: of the derivative.
+        asked: the call.
+        derivative: what the call asks for.
+        name: of the function.
+        catches: whether C++ exceptions may come out of the derivative.
+    """
     function = module.define(name, wrapper_type(asked))
-    _Wrapper(module, asked, derivative, function, Builder(function.add_block("entry"))).emit()
+    wrapper = _Wrapper(module, asked, derivative, function, Builder(function.add_block("entry")))
+    if catches:
+        wrapper.add_pad()
+    wrapper.emit()
     return function
 
 
@@ -110,6 +123,19 @@ class _Wrapper:
     derivative: Derivative
     function: Function
     build: Builder
+    pad: Block | None = None
+
+    def add_pad(self) -> None:
+        """Where exceptions end: their clean-ups in the derivative have not run, so the process cannot go on."""
+        personality = self.module.declare(PERSONALITY, function_type(types.I32, [], variadic=True))
+        self.function.operands = (("personality", personality),)
+        self.pad = self.function.add_block("exception")
+        build = Builder(self.pad)
+        caught = types.struct_type([PTR, types.I32])
+        build.insert(LandingPad(caught, operands=[ConstantNull(PTR)], clauses=("catch",)))
+        stop = self.runtime(STOP_SYMBOL, function_type(VOID, [types.I32]))
+        build.call(stop, [const_int(types.I32, UNWIND_STATUS)])
+        build.unreachable()
 
     def emit(self) -> None:
         layout = result_of(self.asked)
@@ -168,13 +194,29 @@ class _Wrapper:
     def run(self, symbol: str, values: list[Value], arena: Value) -> None:
         """Calls a sweep; the process ends if it could not go on."""
         sweep = self.module.functions[symbol]
-        status: Value = self.build.call(sweep, values)
+        status = self.call(sweep, values)
         if sweep.function_type.result is VOID:
             failed = self.build.call(self.runtime("irad.arena_failed", function_type(types.I1, [PTR])), [arena])
             status = self.build.call(self.runtime("irad.arena_reason", function_type(types.I32, [PTR])), [arena])
         else:
             failed = self.build.icmp("ne", status, const_int(types.I32, 0))
         self.stop_if(failed, status)
+
+    def call(self, sweep: Function, values: list[Value]) -> Value:
+        """A call that exceptions do not leave."""
+        if self.pad is None:
+            return self.build.call(sweep, values)
+        following = self.function.add_block("run")
+        call = Invoke(
+            sweep.function_type.result,
+            operands=[*values, sweep],
+            function_type=sweep.function_type,
+            argument_attributes=((),) * len(values),
+            targets=[following, self.pad],
+        )
+        self.build.insert(call)
+        self.build = Builder(following)
+        return call
 
     def stop_if(self, failed: Value, status: Value) -> None:
         stop, rest = self.function.add_block("stop"), self.function.add_block("run")

@@ -17,17 +17,18 @@ import llvmlite.binding as llvm
 from irad.backend.runtime import runtime_text
 from irad.backend.runtime_standalone import standalone_text
 from irad.errors import BackendError, InternalError
-from irad.frontend.raw.program import CANDIDATES
+from irad.frontend.raw.program import CANDIDATES, expanded
 from irad.ir.module import Function, Module
 from irad.ir.printer import print_module
 from irad.ir.values import GlobalVariable
 from irad.passes.devirtualise import taken_functions
 
 _LOCAL: Final = frozenset({"internal", "private"})
+_PROCESSOR: Final = ('"target-cpu"', '"target-features"', '"tune-cpu"')  # the code may use what the primal's may
 _KEPT_WORDS: Final = ("thread_local", "addrspace", "unnamed_addr", "local_unnamed_addr")
 
 
-def share(derivative: Module, original: Module, wrapper: str) -> set[str]:
+def share(derivative: Module, original: Module, wrapper: str, primal: Function) -> set[str]:
     """Makes what a derivative's module has in common with the original a declaration there; all but the wrapper local.
 
     Returns:
@@ -43,6 +44,7 @@ def share(derivative: Module, original: Module, wrapper: str) -> set[str]:
         elif variable.initializer is not None:
             variable.prefix = ("internal", *(w for w in variable.prefix if w.startswith(_KEPT_WORDS)))
     taken = taken_functions(derivative)
+    processor = sorted(w for w in expanded(primal, original) if w.startswith(_PROCESSOR))
     for name, function in derivative.functions.items():
         if function.is_declaration:
             found_function = original.functions.get(name)
@@ -53,6 +55,8 @@ def share(derivative: Module, original: Module, wrapper: str) -> set[str]:
             shared.add(name)
         elif name != wrapper:
             function.prefix = ("internal",)
+        if not function.is_declaration:
+            function.attributes = (*function.attributes, *processor)
     return shared
 
 

@@ -1,0 +1,86 @@
+"""`irad opt`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from irad.cli.output import working
+from irad.options import Options
+
+_EXAMPLES = """\b
+Examples:
+  clang -O2 -g -emit-llvm -c model.c -o model.bc
+  irad opt model.bc -o model.o && clang model.o -lm -o model
+  irad opt model.ll                       # LLVM text to standard output
+  irad opt model.bc -o out.ll --plan save_all
+
+\b
+In the source:
+  double __irad_autodiff(void *, ...);
+  extern int enzyme_dup, enzyme_const;
+  double d = __irad_autodiff((void *)f, x);
+  __irad_autodiff((void *)loss, enzyme_dup, w, dw, enzyme_const, data, n);
+
+\b
+Status:
+  0  every call for a derivative was replaced
+  1  the file cannot be read, asks for none, or a function cannot be differentiated
+  2  the command line is wrong
+"""
+_FORMS = {"ll": "ll", "bc": "bc", "asm": "s", "obj": "o"}
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to; standard output if not given."
+)
+@click.option("--emit", type=click.Choice(list(_FORMS)), help="Form of the output; by its suffix, else LLVM text.")
+@click.option("--plan", type=click.Choice(["default", "save_all"]), help="What the reverse sweep finds on the tape.")
+@click.option("--strict", is_flag=True, help="Keep the order of all sums of the adjoint.")
+@click.option("-O", "level", type=click.IntRange(0, 3), default=3, show_default=True, help="Optimise the derivatives.")
+@click.option("-v", "--verbose", is_flag=True, help="Say which calls were replaced.")
+def opt(
+    file: Path, output: Path | None, emit: str | None, plan: str | None, strict: bool, level: int, verbose: bool
+) -> None:
+    """Differentiate LLVM IR of any front end: text (.ll) or bitcode (.bc).
+
+    Calls of functions whose name holds __irad_autodiff or __enzyme_autodiff are replaced by derivatives; the result
+    needs neither Python nor Numba. What is not differentiated stays as it is. docs/raw_ir.md tells the conventions.
+    """
+    suffix = _FORMS[emit] if emit is not None else output.suffix[1:] if output is not None else "ll"
+    if suffix not in _FORMS.values():
+        raise click.UsageError(f"'.{suffix}' is no form of output: name one with --emit", click.get_current_context())
+    if output is None and suffix in ("bc", "o") and sys.stdout.isatty():
+        raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
+    from irad.frontend.raw.differentiate import differentiate  # these load LLVM and Numba
+    from irad.frontend.raw.read import read_module
+    from irad.frontend.raw.write import Form, encode
+
+    environment = Options.from_environment()
+    options = Options(
+        plan="save_all" if (plan or environment.plan) == "save_all" else "default",
+        strict=strict or environment.strict,
+        verify=environment.verify,
+    )
+    with working("differentiating …"):
+        done = differentiate(read_module(file), options, level)
+        content = encode(done.module, Form(suffix))
+    if verbose:
+        for call in done.calls:
+            click.echo(f"replaced: derivative of {call}", err=True)
+    _write(content, output)
+
+
+def _write(content: bytes, output: Path | None) -> None:
+    if output is None:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise click.FileError(str(output), str(error.strerror)) from None
