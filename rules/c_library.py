@@ -1,7 +1,7 @@
 """Callees of C and C++ programs that carry no derivative: output, text, the run-time support of C++.
 
-As everywhere, what can hand a number back (`sscanf`, `fread`) has no entry: a program that uses it with active memory is
-refused.
+As everywhere, what can hand a number back (`sscanf`, `fread`) has no entry: a program that uses it with active memory
+is refused.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 numba_frexp(x, exponent)      mantissa of x; an i32 is written
 modf(x, whole)                fraction of x; the whole part is written
 numba_cpow(a, b, c)           c = a**b of complex numbers
-__muldc3(a, b, c, d)          (a + bi) (c + di), __divdc3 the quotient, as C compilers call them; and in single precision
+__muldc3(a, b, c, d)          (a + bi) (c + di), __divdc3 the quotient, as compilers call them; __mulsc3, __divsc3
 """
 
 from __future__ import annotations

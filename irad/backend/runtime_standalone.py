@@ -20,11 +20,14 @@ _MESSAGES: Final = {
     NO_PAIR: "irad: a pointer leads to a function that has no derivative in this program\n",
     UNWIND_STATUS: "irad: an exception left a function that is being differentiated\n",
 }
+_CONSTRUCTOR: Final = "{ i32, ptr, ptr }"
 _FAULT: Final = "irad: a derivative ended with an unknown status\n"
 
 
 def standalone_text(tables: Iterable[str] = ()) -> str:
-    """LLVM text of what `runtime_text` takes from its process; functions with the C calling convention::
+    """LLVM text of what `runtime_text` takes from its process.
+
+    Functions, with the C calling convention::
 
         void irad.end_process(i32 status)   writes why a derivative cannot go on and aborts
         void NRT_decref(ptr)                aborts: a program without Numba has no reference counts
@@ -42,7 +45,14 @@ def standalone_text(tables: Iterable[str] = ()) -> str:
         f"@{name} = hidden global {{ ptr, ptr }} {{ ptr null, ptr @irad.no_pair }}" for name in sorted(set(tables))
     ]
     return "\n".join(
-        [*constants, *empty, _BODY.format(key=TLS_KEY_SYMBOL, stop=STOP_SYMBOL, cases=cases), *blocks, "}", ""]
+        [
+            *constants,
+            *empty,
+            _BODY.format(entry=_CONSTRUCTOR, key=TLS_KEY_SYMBOL, stop=STOP_SYMBOL, cases=cases),
+            *blocks,
+            "}",
+            "",
+        ]
     )
 
 
@@ -58,7 +68,7 @@ def _block(label: str, number: int, text: str) -> str:
 
 _BODY: Final = """\
 @{key} = hidden global i32 0
-@llvm.global_ctors = appending global [1 x {{ i32, ptr, ptr }}] [{{ i32, ptr, ptr }} {{ i32 101, ptr @irad.start, ptr null }}]
+@llvm.global_ctors = appending global [1 x {entry}] [{entry} {{ i32 101, ptr @irad.start, ptr null }}]
 declare i32 @pthread_key_create(ptr, ptr)
 declare void @irad.arena_release(ptr)
 declare i64 @write(i32, ptr, i64)

@@ -33,7 +33,8 @@ _FLOAT_OF_BITS: Final = {64: types.DOUBLE, 32: types.FLOAT}
 def restore_types(module: Module) -> bool:
     """Rewrites every function."""
     tbaa = Tbaa(module)
-    return any([_restore(function, tbaa) for function in module.defined_functions()])
+    changed = [_restore(function, tbaa) for function in module.defined_functions()]
+    return any(changed)
 
 
 def _restore(function: Function, tbaa: Tbaa) -> bool:

@@ -94,13 +94,14 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
 def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
     if name.startswith(_COPIES) and _is_unclear(unit, *call.arguments[:2]):
         return _unclear(unit, call.arguments[1])
-    if name == "realloc" and unit.activity.has_shadow(call.arguments[0]):
-        if any(item.kind in _CALLERS for item in unit.points_to.of(call.arguments[0])):
-            return UnsupportedError(
-                "memory with a shadow that the caller made is reallocated: how large the shadow is, irad does not know",
-                "reallocate memory that the differentiated function has allocated itself",
-            )
-    return None
+    if name != "realloc" or not unit.activity.has_shadow(call.arguments[0]):
+        return None
+    if not any(item.kind in _CALLERS for item in unit.points_to.of(call.arguments[0])):
+        return None
+    return UnsupportedError(
+        "memory with a shadow that the caller made is reallocated: how large the shadow is, irad does not know",
+        "reallocate memory that the differentiated function has allocated itself",
+    )
 
 
 def _is_unclear(unit: Unit, into: Value, source: Value) -> bool:

@@ -21,7 +21,7 @@ from irad.errors import SignatureError
 from irad.frontend.raw.markers import AutodiffCall, Role
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Invoke, LandingPad
+from irad.ir.instructions import CallSite, Invoke, LandingPad
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
@@ -80,7 +80,7 @@ def _spell(parts: Sequence[tuple[FloatType, int]]) -> str:
 
 def wrapper_type(asked: AutodiffCall) -> FunctionType:
     """The type of the function that takes the place of the call."""
-    params = [PTR] if asked.result is not None else []
+    params: list[Type] = [PTR] if asked.result is not None else []
     for argument in asked.arguments:
         params.append(argument.value.type)
         if argument.shadow is not None:
@@ -194,7 +194,7 @@ class _Wrapper:
     def run(self, symbol: str, values: list[Value], arena: Value) -> None:
         """Calls a sweep; the process ends if it could not go on."""
         sweep = self.module.functions[symbol]
-        status = self.call(sweep, values)
+        status: Value = self.call(sweep, values)
         if sweep.function_type.result is VOID:
             failed = self.build.call(self.runtime("irad.arena_failed", function_type(types.I1, [PTR])), [arena])
             status = self.build.call(self.runtime("irad.arena_reason", function_type(types.I32, [PTR])), [arena])
@@ -202,7 +202,7 @@ class _Wrapper:
             failed = self.build.icmp("ne", status, const_int(types.I32, 0))
         self.stop_if(failed, status)
 
-    def call(self, sweep: Function, values: list[Value]) -> Value:
+    def call(self, sweep: Function, values: list[Value]) -> CallSite:
         """A call that exceptions do not leave."""
         if self.pad is None:
             return self.build.call(sweep, values)

@@ -90,7 +90,8 @@ class _Definition:
     def define_reverse(self, tape: int | None) -> None:
         function = self.module.functions[self.pair.reverse]
         build = Builder(function.add_block("entry"))
-        frame, rest = function.params[0], list(function.params[2:])
+        frame = function.params[0]
+        rest: list[Value] = [*function.params[2:]]
         values: list[Value] = [build.load(kind, build.byte_offset(frame, offset)) for kind, offset in self.places]
         result = self.functions.primal.function_type.result
         if isinstance(result, FloatType):

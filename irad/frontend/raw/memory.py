@@ -141,7 +141,7 @@ def _root(pointer: Value) -> Value:
 
 @dataclass(eq=False, slots=True)
 class _Walk:
-    """Follows one pointer. ``seen`` says of each value that is derived from it whether it is the start of an element."""
+    """Follows one pointer. ``seen``: values derived from it, and whether each is the start of an element."""
 
     tbaa: Tbaa
     evidence: _Evidence = field(default_factory=_Evidence)

@@ -57,7 +57,7 @@ def parse(content: bytes, name: str) -> Any:
         raise BackendError(
             f"LLVM {release} cannot read {name}: {reason}",
             "(a) give LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c); "
-            "(b) where a compiler writes text that this LLVM does not know, give bitcode: LLVM reads that of old releases",
+            "(b) where a compiler writes text this LLVM does not know, give bitcode: it reads that of old releases",
         ) from None
     return module
 

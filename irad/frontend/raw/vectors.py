@@ -63,7 +63,10 @@ _REDUCTION: Final = re.compile(r"llvm\.vector\.reduce\.(\w+)\.v\d+(\w+)")
 _BINARY: Final = {"add": "add", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "fadd": "fadd", "fmul": "fmul"}
 _CHOICE: Final = {
     **{word: f"llvm.{word}" for word in ("smax", "smin", "umax", "umin")},
-    **{"fmax": "llvm.maxnum", "fmin": "llvm.minnum", "fmaximum": "llvm.maximum", "fminimum": "llvm.minimum"},
+    "fmax": "llvm.maxnum",
+    "fmin": "llvm.minnum",
+    "fmaximum": "llvm.maximum",
+    "fminimum": "llvm.minimum",
 }
 
 

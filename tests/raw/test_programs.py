@@ -1,0 +1,53 @@
+"""Programs in C and C++ whose own checks say whether the derivative is right, at every level of clang's optimisation.
+
+By default each program runs at one level, in turn; `-m 'slow or not slow'` runs all, and the oracle plan too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, differentiated, needs_clang, run
+
+pytestmark = needs_clang
+
+IN_TURN = [(path, LEVELS[number % len(LEVELS)]) for number, path in enumerate(PROGRAMS)]
+ALL = [(path, level) for path in PROGRAMS for level in LEVELS if (path, level) not in IN_TURN]
+
+
+def name_of(value: object) -> str:
+    return value.name if isinstance(value, Path) else f"O{value}"
+
+
+def test_there_are_enough_programs():
+    assert len(PROGRAMS) >= 60
+    assert len([path for path in PROGRAMS if path.suffix == ".cpp"]) >= 15
+
+
+@pytest.mark.parametrize(("path", "level"), IN_TURN, ids=name_of)
+def test_derivative(path: Path, level: int, tmp_path: Path):
+    check(path, level, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("path", "level"), ALL, ids=name_of)
+def test_derivative_at_the_other_levels(path: Path, level: int, tmp_path: Path):
+    check(path, level, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PROGRAMS, ids=name_of)
+def test_derivative_by_the_oracle_plan(path: Path, tmp_path: Path):
+    check(path, 1, tmp_path, plan="save_all")
+
+
+def check(path: Path, level: int, folder: Path, plan: str = "default") -> None:
+    """Asserts that the program's own checks pass, and that nothing asks for a derivative any more."""
+    bitcode = bitcode_of(path, level, folder)
+    made = differentiated(bitcode, plan)
+    names = {function.name for function in made.module.functions}
+    assert not [name for name in names if "_autodiff" in name and not name.startswith("irad.autodiff.")]
+    done = run(made, folder)
+    assert (done.returncode, done.stderr) == (0, "")
