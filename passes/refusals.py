@@ -7,6 +7,7 @@ import operator
 from collections.abc import Iterator
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
+from irad.ir import types
 from irad.ir.instructions import (
     AtomicRMW,
     Binary,
@@ -72,9 +73,20 @@ def _errors(unit: Unit) -> Iterator[IradError]:
         if block not in unit.live:
             continue
         for inst in block.instructions:
-            error = _view_error(unit, inst) or _error(unit, inst)
+            error = _precision_error(unit, inst) or _view_error(unit, inst) or _error(unit, inst)
             if error is not None:
                 yield _at(error, inst)
+
+
+def _precision_error(unit: Unit, inst: Instruction) -> IradError | None:
+    """Active numbers that are neither float nor double, as C's `long double`."""
+    kind = inst.type
+    if inst not in unit.activity.active or not isinstance(kind, FloatType) or kind in (types.FLOAT, types.DOUBLE):
+        return None
+    return UnsupportedError(
+        f"numbers of type {kind} have no derivative in irad: it has those of single and double precision",
+        "compute in float or double (C's long double and _Float16 are neither)",
+    )
 
 
 def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
@@ -117,7 +129,9 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             return UnsupportedError(
                 "an atomic update of active memory has no derivative in irad yet", "use an ordinary update"
             )
-        case IndirectBr() | Switch():
+        case IndirectBr():
+            return UnsupportedError("a computed goto has no derivative in irad", "use a switch")
+        case Switch():
             return UnsupportedError("this kind of branch has no derivative in irad", "report it with the function")
         case _:
             return None

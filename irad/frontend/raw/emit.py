@@ -196,7 +196,7 @@ class _Wrapper:
         sweep = self.module.functions[symbol]
         status: Value = self.call(sweep, values)
         if sweep.function_type.result is VOID:
-            failed = self.build.call(self.runtime("irad.arena_failed", function_type(types.I1, [PTR])), [arena])
+            failed: Value = self.build.call(self.runtime("irad.arena_failed", function_type(types.I1, [PTR])), [arena])
             status = self.build.call(self.runtime("irad.arena_reason", function_type(types.I32, [PTR])), [arena])
         else:
             failed = self.build.icmp("ne", status, const_int(types.I32, 0))

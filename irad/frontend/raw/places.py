@@ -7,6 +7,7 @@ from typing import Final
 from irad.driver import locate
 from irad.errors import IradError, UnsupportedProgram
 from irad.frontend.raw.program import ENTRY
+from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
 from irad.ir.module import Function, Module
 
@@ -21,10 +22,32 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
         module: the module.
         primal: the function that is differentiated.
     """
-    locate(error, module)
     for item in error.errors if isinstance(error, UnsupportedProgram) else (error,):
-        if item.location is None and item.detail is None and isinstance(item.instruction, Instruction):
-            item.detail = _in_words(item.instruction, primal)
+        inst = item.instruction
+        if item.location is not None or not isinstance(inst, Instruction):
+            continue
+        home = inst.block.function.module if inst.block is not None and inst.block.function is not None else None
+        item.instruction = _with_line(home or module, inst)
+        locate(item, home or module)
+        item.detail = item.detail or _in_words(inst, primal)
+
+
+def _with_line(module: Module, inst: Instruction) -> Instruction:
+    """The instruction, or the next one that has a line: landing pads have none."""
+    debug = DebugInfo(module)
+    pending, seen = [inst.block], {inst.block}
+    while pending:
+        block = pending.pop(0)
+        if block is None:
+            continue
+        following = block.instructions[block.instructions.index(inst) :] if inst.block is block else block.instructions
+        for each in following:
+            chain = debug.inline_chain(each)
+            if chain and chain[0].line:
+                return each
+        pending += [target for target in block.successors if target not in seen]
+        seen.update(block.successors)
+    return inst
 
 
 def _in_words(inst: Instruction, primal: str | None) -> str:

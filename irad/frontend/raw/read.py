@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 from irad.errors import BackendError, UnsupportedError
 
 _BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-_POINTER: Final = re.compile(r"p(?:0)?:(\d+)")
+_POINTER: Final = re.compile(r"p0?:(\d+)(?::.*)?")
 
 
 def read_module(path: Path) -> str:
