@@ -75,8 +75,7 @@ CASES = {
         "(void *)f, x",
     ),
     "forward mode": (
-        "double f(double x) { return x * x; }\n"
-        "double use(double x) { return __enzyme_fwddiff((void *)f, x, 1.0); }",
+        "double f(double x) { return x * x; }\ndouble use(double x) { return __enzyme_fwddiff((void *)f, x, 1.0); }",
         "asks for forward mode",
         "fwddiff",
     ),
@@ -103,8 +102,7 @@ CASES = {
         "enzyme_width",
     ),
     "result of another type": (
-        "double f(double x) { return x; }\n"
-        "float use(double x) { return __irad_autodiff_float((void *)f, x); }",
+        "double f(double x) { return x; }\nfloat use(double x) { return __irad_autodiff_float((void *)f, x); }",
         "returns float, its arguments' derivatives are double",
         "(void *)f, x",
     ),
@@ -219,10 +217,10 @@ def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(BackendError, match="cannot read"):
         read_module(tmp_path / "missing.ll")
     (tmp_path / "wrong.ll").write_text("define nonsense")
-    with pytest.raises(BackendError, match="cannot read .*wrong.ll"):
+    with pytest.raises(BackendError, match=r"cannot read .*wrong\.ll"):
         read_module(tmp_path / "wrong.ll")
     (tmp_path / "wrong.bc").write_bytes(b"BC\xc0\xde" + b"nonsense")
-    with pytest.raises(BackendError, match="cannot read .*wrong.bc"):
+    with pytest.raises(BackendError, match=r"cannot read .*wrong\.bc"):
         read_module(tmp_path / "wrong.bc")
 
 

@@ -106,11 +106,10 @@ def join(
     Returns:
         An llvmlite module, verified.
     """
-    context = llvm.create_context()
     was = _show(original, shared)
-    module = _parsed(print_module(original), context)
+    module = _parsed(print_module(original))
     texts = [*(print_module(each) for each in derivatives), runtime_text(), standalone_text(tables)]
-    support = _support(texts, frozenset(wrappers), level, module, context)
+    support = _support(texts, frozenset(wrappers), level, module)
     module.link_in(support)
     _hide(module, was, wrappers)
     pipeline = llvm.create_new_module_pass_manager()
@@ -121,9 +120,9 @@ def join(
     return module
 
 
-def _parsed(text: str, context: Any) -> Any:
+def _parsed(text: str) -> Any:
     try:
-        return llvm.parse_assembly(text, context=context)
+        return llvm.parse_assembly(text)
     except RuntimeError as error:
         raise InternalError(f"LLVM does not accept what irad generated: {error}") from error
 
@@ -148,11 +147,11 @@ def _hide(module: Any, was: dict[str, str], wrappers: Collection[str]) -> None:
             value.linkage = was[value.name]
 
 
-def _support(texts: list[str], wrappers: frozenset[str], level: int, original: Any, context: Any) -> Any:
+def _support(texts: list[str], wrappers: frozenset[str], level: int, original: Any) -> Any:
     """The derivatives with the run-time support, optimised; only the wrappers are visible."""
-    module = _parsed(texts[0], context)
+    module = _parsed(texts[0])
     for text in texts[1:]:
-        module.link_in(_parsed(text, context))
+        module.link_in(_parsed(text))
     for value in (*module.functions, *module.global_variables):
         if not value.is_declaration and value.name not in wrappers and not value.name.startswith("llvm."):
             value.linkage = "internal"

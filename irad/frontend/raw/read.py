@@ -39,17 +39,16 @@ def read_module(path: Path) -> str:
 
 
 def parse(content: bytes, name: str) -> Any:
-    """An llvmlite module, in a context of its own.
+    """An llvmlite module.
 
     Raises:
         BackendError: it is neither LLVM text nor bitcode, or it is not valid.
     """
-    context = llvm.create_context()
     try:
         if content.startswith(_BITCODE):
-            module = llvm.parse_bitcode(content, context=context)
+            module = llvm.parse_bitcode(content)
         else:
-            module = llvm.parse_assembly(content.decode("utf-8", "surrogateescape"), context=context)
+            module = llvm.parse_assembly(content.decode("utf-8", "surrogateescape"))
         module.verify()
     except RuntimeError as error:
         reason = " ".join(str(error).replace("LLVM IR parsing error", "").split())
