@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.core import bytecode, compiler, errors, ir
+from numba.parfors.parfor import Parfor
 
 from irad.frontend.numba_untyped import cpu_target
 from irad.frontend.signature import may_hold_floats
@@ -71,18 +72,25 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
             define(state).run(state)
     except errors.NumbaError:
         return None
-    lines = tuple(_lines(state.func_ir, state.typemap, state.calltypes))
+    lines = tuple(_lines(state.func_ir.blocks, state.typemap, state.calltypes))
     return TypedIR(lines, frozenset(name for name, kind in state.typemap.items() if may_hold_floats(kind)))
 
 
-def _lines(func_ir: Any, types: dict[str, Any], calls: dict[Any, Any]) -> Iterator[TypedLine]:
-    for label in sorted(func_ir.blocks):
-        block = func_ir.blocks[label]
-        yield TypedLine(f"label {label}:", block.loc.line)
+def _lines(
+    blocks: dict[int, Any], types: dict[str, Any], calls: dict[Any, Any], indent: str = ""
+) -> Iterator[TypedLine]:
+    for label in sorted(blocks):
+        block = blocks[label]
+        yield TypedLine(f"{indent}label {label}:", block.loc.line)
         for statement in block.body:
             if isinstance(statement, ir.Del):
                 continue
-            yield TypedLine(f"  {_text(statement, types, calls)}", statement.loc.line, _variables(statement))
+            if isinstance(statement, Parfor):
+                nests = ", ".join(str(nest) for nest in statement.loop_nests)
+                yield TypedLine(f"{indent}  parfor {nests}", statement.loc.line)
+                yield from _lines({-1: statement.init_block, **statement.loop_body}, types, calls, indent + "    ")
+                continue
+            yield TypedLine(f"{indent}  {_text(statement, types, calls)}", statement.loc.line, _variables(statement))
 
 
 def _text(statement: Any, types: dict[str, Any], calls: dict[Any, Any]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from irad.errors import SignatureError, SourceLocation
 from irad.report.model import FunctionReport, LineFacts, Report, Storage, TapeEntry, ValueFacts
+from irad.report.words import in_loops
 
 _LONGEST_CHAIN = 8
 
@@ -135,8 +136,7 @@ def _entries(function: FunctionReport, value: ValueFacts) -> Iterator[str]:
 def _stored(entry: TapeEntry) -> str:
     if entry.storage is Storage.FRAME:
         return f"{entry.bytes} bytes in the frame, once per call"
-    loops = " in ".join(f"the loop of line {line}" for line in reversed(entry.loops))
-    return f"{entry.bytes} bytes in a {entry.storage.value}, in each iteration of {loops}"
+    return f"{entry.bytes} bytes in a {entry.storage.value}, in each iteration of {in_loops(entry.loops)}"
 
 
 def _chain(

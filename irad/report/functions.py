@@ -20,9 +20,9 @@ from irad.passes.request import ParameterKind
 from irad.passes.runtime import ARENA_ALLOC
 from irad.report import words
 from irad.report.model import FunctionReport, LoopTape, ShadowMemory, Storage, TapeEntry, ValueFacts
-from irad.report.names import Namer, python_name
+from irad.report.names import PARALLEL_LOOP, Namer, python_name
 from irad.report.rule_origin import rule_of
-from irad.report.source import UserSource, users_place
+from irad.report.source import UserSource
 from irad.report.variables import Copies, variables_of
 
 
@@ -71,7 +71,7 @@ class PairReader:
         symbol = str(function.name)
         return FunctionReport(
             symbol=symbol,
-            name=self.namer.name(symbol),
+            name=self.name(),
             variant=self.variant(),
             augmented=str(pair.augmented.name),
             reverse=str(pair.reverse.name),
@@ -83,6 +83,13 @@ class PairReader:
             frame_bytes=frame_bytes(self.made),
             shadow_memory=tuple(self.shadow_memory()),
         )
+
+    def name(self) -> str:
+        """As Python names it; of the body of a parallel loop, by its first line."""
+        name = self.namer.name(str(self.made.unit.function.name))
+        chains = map(self.info.inline_chain, self.made.unit.function.instructions())
+        lines = [line for chain in chains if (line := self.source.line_of(chain)) is not None]
+        return f"{name} (line {min(lines)})" if name.startswith(PARALLEL_LOOP) and lines else name
 
     def variant(self) -> str:
         """How the function is differentiated, in words."""
@@ -104,11 +111,8 @@ class PairReader:
         known = self.definitions.get(str(self.made.unit.function.name))
         if known is not None:
             return known
-        for inst in self.made.unit.function.instructions():
-            chain = self.info.inline_chain(inst)
-            if chain and chain[-1].line:
-                return chain[-1]
-        return None
+        chains = map(self.info.inline_chain, self.made.unit.function.instructions())
+        return next((place for chain in chains if (place := self.source.place_of(chain[-1:])) is not None), None)
 
     def calls(self, pairs: Iterable[GeneratedPair]) -> Iterator[int]:
         """The places of the callees' pairs."""
@@ -226,7 +230,7 @@ class PairReader:
                 size = inst.arguments[1]
                 around = loops.get(inst.block) if inst.block is not None else None
                 yield ShadowMemory(
-                    users_place(self.info.inline_chain(inst)),
+                    self.source.place_of(self.info.inline_chain(inst)),
                     tuple(self.loop_line(outer) for outer in _around(around)),
                     size.value if isinstance(size, ConstantInt) else None,
                     spelled.get(size, str(size)) if not isinstance(size, ConstantInt) else str(size.value),
@@ -236,7 +240,7 @@ class PairReader:
         """The user's line that computes a value; of a choice between values, for which LLVM has none, that of one."""
         if isinstance(value, Instruction):
             candidates = (value, *value.operands) if isinstance(value, Phi) else (value,)
-            places = (users_place(self.info.inline_chain(v)) for v in candidates if isinstance(v, Instruction))
+            places = (self.source.place_of(self.info.inline_chain(v)) for v in candidates if isinstance(v, Instruction))
             return next((place for place in places if place is not None), None)
         return self.place() if isinstance(value, Parameter) else None
 
@@ -251,9 +255,9 @@ class PairReader:
         """The line of a loop: where it is decided whether it goes on; 0 where that is not known."""
         for block in (*(inside for inside, _ in loop.exits), *loop.order):
             for inst in reversed(block.instructions):
-                place = users_place(self.info.inline_chain(inst))
-                if place is not None:
-                    return place.line
+                line = self.source.line_of(self.info.inline_chain(inst))
+                if line is not None:
+                    return line
         return 0
 
 

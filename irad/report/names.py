@@ -13,7 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_SYMBOL: Final = re.compile(r"_ZN[\w$]+")
+PARALLEL_LOOP: Final = "parallel_loop"
+"""What the functions are called that Numba makes of the bodies of parallel loops."""
+
+_SYMBOL: Final = re.compile(r"(?:__gufunc__\.)?_ZN[\w$]+")
 _ESCAPE: Final = re.compile(r"_([0-9a-f]{2})")
 _SPECIAL: Final = re.compile(r"_3c\w+_3e")  # <locals>, <lambda>
 _LETTERS: Final = re.compile(r"(?:_[89a-f][0-9a-f])+")  # UTF-8 of what is not ASCII
@@ -43,6 +46,8 @@ class Demangled:
         """The function, with its class where it is a method. Numba writes modules and classes alike."""
         if self.path[0] in ("NumbaEnv", "cpython") and len(self.path) > 1:  # the environment and the wrapper of one
             return f"{self.path[0]}.{Demangled(self.path[1:], self.types).name}"
+        if self.path[-1].startswith("__numba_parfor_gufunc"):
+            return PARALLEL_LOOP
         modules = [n for n in range(1, len(self.path)) if ".".join(self.path[:n]) in sys.modules]
         parts = self.path[max(modules, default=1) :] or self.path
         if "<locals>" in parts:
@@ -58,7 +63,7 @@ def demangle(symbol: str) -> Demangled | None:
     match = _SYMBOL.match(symbol)
     if match is None or match.start() != 0:
         return None
-    reader = _Reader(match[0], 3)
+    reader = _Reader(match[0], match[0].index("_ZN") + 3)
     path = reader.path()
     if not path:
         return None

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numba
@@ -19,6 +20,7 @@ _LIBRARIES: Final = tuple(
 )
 
 _DEMO: Final = os.path.join(_LIBRARIES[1], "demo") + os.sep
+_LINES_OF_KERNELS: Final = 16
 _DEF: Final = re.compile(r"\s*(?:async )?(?:def |lambda)|.*\blambda\b")
 
 
@@ -52,10 +54,10 @@ class UserSource:
                 found[first, last_line(code)] = function.__qualname__
         return UserSource(file, tuple((name, first, last) for (first, last), name in sorted(found.items())))
 
-    @property
-    def numbers(self) -> list[int]:
+    @cached_property
+    def numbers(self) -> dict[int, None]:
         """All lines, in order, each once."""
-        return sorted({line for _, first, last in self.functions for line in range(first, last + 1)})
+        return dict.fromkeys(sorted(line for _, first, last in self.functions for line in range(first, last + 1)))
 
     def text(self, line: int) -> str:
         """A line of the file, without its end."""
@@ -70,18 +72,47 @@ class UserSource:
         return line
 
     def line_of(self, places: Sequence[SourceLocation]) -> int | None:
-        """The innermost of an instruction's places that lies in the file."""
-        return next((place.line for place in places if place.line and self.is_here(place)), None)
+        """The innermost of an instruction's places that lies in the functions."""
+        return next((place.line for place in places if self._is_own(place)), None)
+
+    def place_of(self, places: Sequence[SourceLocation]) -> SourceLocation | None:
+        """The innermost of an instruction's places that lies in the user's own files; else the innermost."""
+        known = [place for place in places if place.line and not self._is_misplaced(place)]
+        for place in known:
+            if self._is_own(place):
+                return SourceLocation(self.file, place.line, place.function)
+            if not is_library(place.file):
+                return place
+        return known[0] if known else None
+
+    def _is_misplaced(self, place: SourceLocation) -> bool:
+        """Whether a place says nothing: a line of another file, or of a string."""
+        return not self._is_own(place) and (self.is_here(place) or _is_kernel(place))
+
+    def _is_own(self, place: SourceLocation) -> bool:
+        """Whether a place is one of the functions' lines.
+
+        Lines beyond them are of library code that Numba has inlined itself: it keeps the line, and not the file.
+        """
+        return place.line in self.numbers and (self.is_here(place) or is_parallel_body(place))
 
     def is_here(self, place: SourceLocation) -> bool:
         """Whether a place lies in the file."""
         return place.file == self.file or os.path.abspath(place.file) == os.path.abspath(self.file)
 
 
-def users_place(places: Sequence[SourceLocation]) -> SourceLocation | None:
-    """The innermost of an instruction's places that lies in the user's own files; else the innermost."""
-    known = [place for place in places if place.line]
-    return next((place for place in known if not is_library(place.file)), known[0] if known else None)
+def is_parallel_body(place: SourceLocation) -> bool:
+    """Whether a place is in the body of a parallel loop.
+
+    Numba puts the body, with its lines, into a function that it writes as a string. The first lines may be those of
+    that string.
+    """
+    return _is_kernel(place) and place.line > _LINES_OF_KERNELS
+
+
+def _is_kernel(place: SourceLocation) -> bool:
+    """Whether a place is in the function that Numba writes for a parallel loop."""
+    return os.path.basename(place.file) == "<string>" and str(place.function).startswith("__numba_parfor_gufunc")
 
 
 def last_line(code: Any) -> int:

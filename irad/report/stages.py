@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from irad.report.model import FunctionReport, Stage, StageText, Storage, TapeEntry, TextLine, ValueFacts
 from irad.report.source import UserSource
+from irad.report.words import in_loops
 
 
 def python_stage(source: UserSource) -> StageText:
@@ -59,12 +60,12 @@ def _tape(function: FunctionReport, source: UserSource) -> Iterator[TextLine]:
     frame = [entry for entry in function.tape if entry.storage is Storage.FRAME]
     yield TextLine(f"  {function.frame_bytes} bytes per call, for {_count(len(frame), 'value')}")
     for loop in function.loop_tapes:
-        where = " in ".join(f"the loop of line {line}" for line in reversed(loop.loops))
+        where = in_loops(loop.loops)
         saved = f"{_count(loop.values, 'value')} in a {loop.storage.value}"
         yield TextLine(f"  {loop.bytes} bytes per iteration of {where}, for {saved}", loop.loops[-1] or None)
     for shadow in function.shadow_memory:
         line = shadow.place.line if shadow.place is not None and source.is_here(shadow.place) else None
-        often = f" in each iteration of the loop of line {shadow.loops[-1]}" if shadow.loops else ""
+        often = f" in each iteration of {in_loops(shadow.loops)}" if shadow.loops else ""
         yield TextLine(f"  {shadow.size} bytes for the shadow of memory of line {line or '?'}{often}", line)
     for entry in function.tape:
         yield _entry(entry, source)

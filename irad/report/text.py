@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from irad.report.model import Report, StageText, Storage, TextLine
+from irad.report.words import in_loops
 
 _ENTRIES_SHOWN = 12
 
@@ -86,13 +87,9 @@ def _tape(report: Report) -> Iterator[str]:
     yield f"tape ({len(entries)} values)"
     for function, entry in entries[:_ENTRIES_SHOWN]:
         place = f", {Path(entry.place.file).name}:{entry.place.line}" if entry.place is not None else ""
-        often = "call" if entry.storage is Storage.FRAME else f"iteration, {_loops(entry.loops)}"
+        often = "call" if entry.storage is Storage.FRAME else f"iteration of {in_loops(entry.loops)}"
         owner = f"{function.name}: " if len(report.functions) > 1 else ""
         yield f"  {entry.bytes:4} B per {often}: {owner}{entry.value}{place}"
         yield f"         {entry.why}"
     if len(entries) > _ENTRIES_SHOWN:
         yield f"  and {len(entries) - _ENTRIES_SHOWN} more: see the stage tape"
-
-
-def _loops(lines: Iterable[int]) -> str:
-    return " in ".join(f"loop of line {line}" for line in reversed(list(lines)))

@@ -8,10 +8,11 @@ what is made on its line, a parameter as what is made where it is used.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from irad.frontend.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
@@ -21,6 +22,7 @@ from irad.ir.values import Parameter, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.derivative import GeneratedPair
 from irad.report.names import python_name
+from irad.report.source import is_parallel_body
 
 Node: TypeAlias = tuple[str, str]  # symbol of the function; version of a variable, or a value with its %
 
@@ -36,7 +38,7 @@ _CALL: Final = re.compile(r'^  (?:\S+ = )?(?:tail )?call [^@]*@(?:"([^"]+)"|([^\
 _LAST: Final = re.compile(rf"{_NAME}$")
 _COPY: Final = re.compile(r"(?:\.i\d*|\.lcssa\d*)+$")
 _VERSION: Final = re.compile(r"[A-Za-z_]\w*(?:\.\d+)?")
-_TARGET: Final = re.compile(r"  (\S+) = ")
+_TARGET: Final = re.compile(r" +(\S+) = ")
 _ARGUMENT: Final = re.compile(r"  \w+ = arg\(")
 
 
@@ -115,7 +117,7 @@ class ActiveVariables:
         copies: what variables are called.
         active: values, and parameters by their Python names.
         known: those of which the analysis speaks.
-        lines: where anything active is made, by function.
+        lines: where anything active is made, by function; "" for bodies of parallel loops.
     """
 
     copies: Copies
@@ -130,10 +132,13 @@ class ActiveVariables:
         active: dict[int, set[str]] = {}
         every: dict[int, set[str]] = {}
         places = _places(typed)
+        own = _variables(typed.function)
         for line in typed.ir.lines:
             shown = definition(line.line)
             for version in line.variables:
                 name = version.partition(".")[0]
+                if name not in own:
+                    continue
                 every.setdefault(shown, set()).add(name)
                 if version in typed.ir.floats and self._is_active(typed.symbol, version, places[version]):
                     active.setdefault(shown, set()).add(name)
@@ -146,7 +151,13 @@ class ActiveVariables:
         sources = self.copies.sources((symbol, version))
         if sources & self.known:
             return bool(sources & self.active)
-        return any((symbol, line) in self.lines for line in lines)
+        return any((function, line) in self.lines for line in lines for function in (symbol, ""))
+
+
+def _variables(function: Callable[..., Any]) -> frozenset[str]:
+    """The variables of a function as its source has them: Numba adds those of functions that it inlines."""
+    code = inspect.unwrap(function).__code__
+    return frozenset((*code.co_varnames, *code.co_cellvars, *code.co_freevars))
 
 
 def _places(typed: TypedFunction) -> Mapping[str, list[int]]:
@@ -177,7 +188,9 @@ def find_active(pairs: Iterable[GeneratedPair], copies: Copies, info: DebugInfo)
             if unit.activity.is_active(value):
                 active.update(nodes)
                 if isinstance(value, Instruction):
-                    lines.update((frame.symbol, frame.place.line) for frame in info.frames(value))
+                    for frame in info.frames(value):
+                        symbol = "" if is_parallel_body(frame.place) else frame.symbol
+                        lines.add((symbol, frame.place.line))
     return ActiveVariables(copies, frozenset(active), frozenset(known), frozenset(lines))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from irad.ir.instructions import (
@@ -41,6 +42,11 @@ _RESULT: Final = re.compile(r"\bargument retptr(?:\.\d+)?\b")
 def plain(text: str) -> str:
     """An explanation with the Python names of arguments: `argument arg.x.4` is `argument x`."""
     return _RESULT.sub("the memory of the result", _PARAMETER.sub(lambda match: match[1], text))
+
+
+def in_loops(lines: Sequence[int]) -> str:
+    """Loops by their lines, given outermost first: "the loop of line 7 in a loop"."""
+    return " in ".join(f"the loop of line {line}" if line else "a loop" for line in reversed(lines))
 
 
 def describe(value: Value, unit: Unit, namer: Namer) -> str:

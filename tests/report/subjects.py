@@ -8,6 +8,7 @@ import inspect
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 from numba import float64, int64
 
@@ -77,12 +78,21 @@ def refused(x):
     return _significand(x) * x
 
 
+@numba.njit(parallel=True)
+def smooth(x, w):
+    out = np.zeros(x.size)
+    for i in numba.prange(1, x.size - 1):
+        out[i] = np.exp(w * x[i]) + x[i - 1] * x[i + 1]
+    return out.sum()
+
+
 TYPES: dict[Any, tuple[Any, ...]] = {
     energy: (float64[::1], float64, int64),
     until: (float64, float64),
     triangle: (float64[::1],),
     power: (float64, int64),
     scaled: (float64[::1], float64),
+    smooth: (float64[::1], float64),
     fill: (float64[::1], float64[::1]),
 }
 

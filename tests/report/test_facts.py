@@ -15,7 +15,19 @@ from irad.report.collect import Collector
 from irad.report.inspection import Inspection
 from irad.report.model import FunctionReport, LineFacts, Storage, ValueFacts
 from irad.report.subject import subject_of
-from tests.report.subjects import TYPES, energy, fill, helper, inspected, line_of, power, scaled, triangle, until
+from tests.report.subjects import (
+    TYPES,
+    energy,
+    fill,
+    helper,
+    inspected,
+    line_of,
+    power,
+    scaled,
+    smooth,
+    triangle,
+    until,
+)
 
 ARRAY = numba.float64[::1]
 HEADER = 256  # bytes of an arena before the first allocation
@@ -181,6 +193,23 @@ def test_values_name_their_memory():
     assert "may point to argument x" in shadowed.memory
     stored = next(v for v in function.values if v.operation.startswith("store to memory of line"))
     assert stored.operation == f"store to memory of line {line_of(energy, 'np.zeros')}"
+
+
+def test_parallel_loops():
+    """Their bodies are functions of their own, with the lines of the user."""
+    report = inspected(smooth).report
+    name = "parallel_loop(int64[::1], float64, float64[::1], float64[::1]).loop"
+    assert f"{name} (line {line_of(smooth, 'np.exp')})" in [function.name for function in report.functions]
+    line = facts(smooth, "np.exp")
+    assert (line.active, line.rules) == (("out", "w", "x"), ("exp",))
+    assert line.saved_per_iteration >= 8
+    assert facts(smooth, "np.zeros").active == ("out", "x")
+    lines = {line.line for line in report.lines}
+    entries = [entry for function in report.functions for entry in function.tape]
+    assert {
+        entry.place.line for entry in entries if entry.place is not None and "subjects" in entry.place.file
+    } <= lines
+    assert {line for entry in entries for line in entry.loops} <= lines | {0}
 
 
 # ---------------------------------------------------------------------------------------- what is really allocated
