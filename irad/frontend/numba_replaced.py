@@ -17,9 +17,16 @@ from numba.core import config
 from irad.backend.link import check_symbols, declared_symbols
 from irad.frontend import numba_code
 from irad.frontend.library import parse
-from irad.frontend.numba_untyped import cpu_target
+from irad.frontend.numba_untyped import cpu_target, types
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+def kinds_of(dispatcher: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The specialisation that a call with positional arguments runs, as the types it is filed under."""
+    _, kinds = dispatcher.fold_argument_types(tuple(map(dispatcher.typeof_pyval, values)), {})
+    star = types.StarArgTuple | types.StarArgUniTuple  # filed as plain tuples
+    return tuple(types.BaseTuple.from_types(kind.types) if isinstance(kind, star) else kind for kind in kinds)
 
 
 @contextmanager

@@ -19,14 +19,16 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from irad.api.vjp import vjp
 from irad.backend.line_marks import OUTSIDE, with_marks
 from irad.backend.sampler import Sampler
 from irad.errors import SignatureError
-from irad.frontend.annotations import Seed
-from irad.frontend.numba_replaced import replaced_code
+from irad.frontend.annotations import Role, Seed
+from irad.frontend.numba_replaced import kinds_of, replaced_code
 from irad.frontend.numba_untyped import types
 from irad.frontend.pullback import ForwardDispatcher
 from irad.report.machine import line_finder
@@ -80,11 +82,11 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
         find = line_finder(text, source)
         return with_marks(text, lambda node: line if (line := find(node)) in shown else None, sampler.address)
 
+    run = _derivative_of(subject, args)
     with ExitStack() as stack:
-        for _, dispatcher, kinds in subject.compiled():
-            dispatcher.compile(kinds)
-            stack.enter_context(replaced_code(dispatcher, kinds, marked))
-        calls = _run(_gradient_of(subject, args), args, sampler, seconds)
+        for dispatcher, values in run(copy_arguments(args)):
+            stack.enter_context(replaced_code(dispatcher, kinds_of(dispatcher, values), marked))
+        calls = _run(run, args, sampler, seconds)
     times = {mark: time for mark, time in sampler.times().items() if mark != OUTSIDE}
     total = sum(times.values())
     if total == 0:
@@ -95,30 +97,49 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
     return Profile({mark: time / total for mark, time in times.items() if mark in shown}, sampler.looks(), calls)
 
 
-def _run(gradient: Callable[[tuple[Any, ...]], None], args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
-    gradient(copy_arguments(args))
+def _run(run: _Derivative, args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
+    run(copy_arguments(args))
     calls, end = 0, time.monotonic() + seconds
     last = end + _TIMES_LONGER * seconds
     with sampler.running():
         while calls == 0 or (now := time.monotonic()) < end or (sampler.looks() < _ENOUGH and now < last):
-            gradient(copy_arguments(args))
+            run(copy_arguments(args))
             calls += 1
     return calls
 
 
-def _gradient_of(subject: Subject, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], None]:
-    """Runs both sweeps once. Values stand in for their own cotangents, as if half their square was differentiated."""
+_Derivative: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]
+"""Runs both sweeps once for arguments; gives the dispatchers that it has called, and with what."""
+
+
+def _derivative_of(subject: Subject, args: tuple[Any, ...]) -> _Derivative:
+    """Values stand in for their own cotangents, as if half their square was differentiated."""
     (_, dispatcher, _), *_ = subject.compiled()
-    task = subject.task
     if isinstance(dispatcher, ForwardDispatcher):
-        seed = _cotangent(subject.primal(*copy_arguments(args)))
-        return lambda given: vjp(subject.primal, *given, options=task.options)[1](seed) and None
-    shadows = [_cotangent(args[position]) for position in task.destinations]
-    if dispatcher.kind == "value_and_grad_into":
-        shadows = shadows if task.single else [tuple(shadows)]
-    if task.seed is Seed.GIVEN:
-        shadows.append(_cotangent(subject.primal(*copy_arguments(args))))
-    return lambda given: dispatcher(*shadows, *given)
+        return lambda given: _sweeps(subject, dispatcher, given)
+    leading = [_shadow(args[position], subject.task.role_of(position)) for position in subject.task.destinations]
+    if dispatcher.kind == "value_and_grad_into" and not subject.task.single:
+        leading = [tuple(leading)]
+    if subject.task.seed is Seed.GIVEN:
+        leading.append(_cotangent(subject.primal(*copy_arguments(args))))
+
+    def run(given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+        dispatcher(*leading, *given)
+        return [(dispatcher, (*leading, *given))]
+
+    return run
+
+
+def _sweeps(subject: Subject, forward: Any, given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    value, pullback = vjp(subject.primal, *given, options=subject.task.options)
+    seed = _cotangent(value)
+    pullback(seed)
+    return [(forward, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
+
+
+def _shadow(value: Any, role: Role) -> Any:
+    """Memory for a derivative; that of a number goes to an array of one."""
+    return np.array([value]) if role is Role.INTO and np.isscalar(value) else _cotangent(value)
 
 
 def _cotangent(like: Any) -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from numba import typeof
+
 from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated, Mode
 from irad.api.autodiff import autodiff_of
 from irad.api.check import with_types
@@ -13,7 +15,7 @@ from irad.api.functions import check_options, check_positions, options_or_defaul
 from irad.api.grad import grad
 from irad.api.vjp import forward_of
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.dispatcher import DerivativeDispatcher
@@ -134,8 +136,16 @@ def _annotation(argument: Argument) -> Any:
 
 def _compiled(derivative: Any, task: Task, kinds: tuple[Any, ...], returned: Any) -> tuple[str, Any, tuple[Any, ...]]:
     targets = tuple(_destination(kinds[position], task.role_of(position)) for position in task.destinations)
-    seeds = (abi.owned_type(returned),) if task.seed is Seed.GIVEN else ()
+    seeds = (_seed_type(returned),) if task.seed is Seed.GIVEN else ()
     return derivative.kind, derivative, (*_leading(derivative, targets), *seeds, *kinds)
+
+
+def _seed_type(returned: Any) -> Any:
+    """The type of a cotangent for all of a value that can have one."""
+    if isinstance(returned, types.BaseTuple):
+        return layouts.tuple_type(returned, tuple(map(_seed_type, returned.types)))
+    has_seed = abi.kind_of(returned) in (LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.RECORD)
+    return abi.owned_type(returned) if has_seed else types.none
 
 
 def _leading(derivative: Any, targets: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -154,11 +164,12 @@ def _vjp(primal: Any, kinds: tuple[Any, ...], options: Options) -> Subject:
     task = task_for(primal, kinds, options)
     returned = program_of(primal, kinds).signature.return_type
     forward = forward_of(primal, options)
+    called = tuple(typeof(kind.value) if isinstance(kind, types.Omitted) else kind for kind in kinds)
 
     def compiled() -> list[tuple[str, Any, tuple[Any, ...]]]:
         forward.compile(kinds)
         result = forward.overloads[kinds].signature.return_type
-        given = (STATE_TYPE, result.types[3], abi.owned_type(returned))
-        return [("vjp", forward, kinds), ("pullback", forward.pullbacks[forward.numbers[kinds]], given)]
+        given = (STATE_TYPE, result.types[3], _seed_type(returned))
+        return [("vjp", forward, kinds), ("pullback", forward.pullbacks[forward.numbers[called]], given)]
 
     return Subject(primal, kinds, task, True, compiled)

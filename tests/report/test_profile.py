@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import float64, njit
+from numba import float64, njit, prange
 
 import irad
 from irad.errors import SignatureError
 from irad.frontend.numba_replaced import replaced_code
 from irad.report.collect import Collector
+from irad.report.model import Stage
 from irad.report.profile import Profile, profile
 from irad.report.subject import subject_of
 from irad.testing.leaves import same_bits
@@ -89,11 +90,44 @@ def vector(x):
     return np.exp(x * x)  # exp
 
 
+@njit(error_model="numpy")
+def mixed(x, n=3):
+    return x[::2], np.exp(x), n  # exp
+
+
 @pytest.mark.parametrize("f", [in_place, vector])
 def test_functions_that_return_nothing_or_arrays(f: Any):
     args = (np.linspace(0.1, 1.0, 5_000),) * len(inspect.signature(f.py_func).parameters)
     found, _ = profile_of(f, *(a.copy() for a in args))
     assert found.shares[line_of(f, "# exp")] > 0.5
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_tuples_with_parts_that_have_no_derivative_defaults_and_strides(step: int):
+    x = np.linspace(0.1, 1.0, 5_000 * step)[::step]
+    found, collector = profile_of(mixed, x)
+    assert found.shares[line_of(mixed, "# exp")] > 0.5
+    assert any(line.line is not None for line in collector.report((Stage.ASM,)).stages[Stage.ASM].lines)
+
+
+@njit(error_model="numpy", parallel=True)
+def threads(x):
+    total = 0.0
+    for i in prange(x.size):  # loop
+        total += math.exp(math.sin(x[i]))
+    return total
+
+
+def test_parallel_loops_are_one_line_to_numba():
+    found, _ = profile_of(threads, np.linspace(0.1, 1.0, 50_000))
+    assert found.shares[line_of(threads, "# loop")] > 0.5
+
+
+def test_value_and_grad_into():
+    x = np.linspace(0.1, 1.0, 5_000)
+    derivative = irad.value_and_grad_into(one_dear_line)
+    found, _ = profile_of(derivative, x)
+    assert found.shares[line_of(one_dear_line, "# dear")] > 0.5
 
 
 def test_arguments_stay_as_they_are():
