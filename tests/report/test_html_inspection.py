@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import float64, njit
 
 import irad
 from irad.errors import SignatureError
@@ -54,4 +54,4 @@ def test_a_profile_needs_arguments():
     shares = {str(line[1]).strip(): line[7] for line in lines_of(page)}
     assert shares["total += np.exp(x[i]) * x[i]"] > 0.5
     with pytest.raises(SignatureError, match="not types"):
-        irad.inspect(energy, irad.frontend.numba_untyped.types.float64[::1]).html(profile=True)
+        irad.inspect(energy, float64[::1]).html(profile=True)
