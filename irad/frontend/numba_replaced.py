@@ -12,12 +12,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import config
 
 from irad.backend.link import check_symbols, declared_symbols
 from irad.frontend import numba_code
 from irad.frontend.library import parse
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.numba_untyped import config, cpu_target, types
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 

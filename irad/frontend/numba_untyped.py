@@ -5,6 +5,7 @@ Numba declares itself typed, but its stubs, and what a checker infers from its s
 
 from typing import Any
 
+from numba.core import config as _config
 from numba.core import cpu as _cpu
 from numba.core import dispatcher as _dispatcher
 from numba.core import registry as _registry
@@ -12,6 +13,7 @@ from numba.core import types as _types
 from numba.np.ufunc import gufunc as _gufunc
 from numba.np.ufunc import wrappers as _wrappers
 
+config: Any = _config
 cpu: Any = _cpu
 dispatcher: Any = _dispatcher
 types: Any = _types

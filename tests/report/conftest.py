@@ -50,8 +50,11 @@ def line_facts(shares: dict[int, float]) -> tuple[LineFacts, ...]:
         16: (("total", "x"), ("i",), 8, 24, ("exp",)),
         17: (("scale", "total"), (), 16, 0, ()),
     }
-    nothing: tuple[tuple[str, ...], tuple[str, ...], int, int, tuple[str, ...]] = ((), (), 0, 0, ())
-    return tuple(LineFacts(line, text, *known.get(line, nothing), shares.get(line)) for line, text in SOURCE.items())
+    made = []
+    for line, text in SOURCE.items():
+        active, constant, per_call, per_iteration, rules = known.get(line, ((), (), 0, 0, ()))
+        made.append(LineFacts(line, text, active, constant, per_call, per_iteration, rules, shares.get(line)))
+    return tuple(made)
 
 
 def stage(name: Stage, language: str, *lines: tuple[str, int | None, str | None, bool]) -> tuple[Stage, StageText]:
