@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from irad.report.html import notebook, render
-from irad.report.model import Report
+from irad.report.model import LineFacts, Report, Stage
 
 pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
 ENTER, ESCAPE, TAB, DOWN, UP, HOME, END, RIGHT, PAGE_DOWN = (
@@ -336,6 +337,21 @@ def test_shares_of_time(browser: Any, tmp_path: Path, profiled_report: Report):
              for row in browser.all("#source .row")}  # fmt: skip
     assert {line: share for line, share in shown.items() if share} == {"15": "20 %", "16": "75 %", "17": "5.0 %"}
     assert "75 %" in browser.find("#facts-line").text
+    assert browser.complaints() == []
+
+
+def test_a_report_of_early_stages_only(browser: Any, tmp_path: Path, report: Report):
+    """Of a function that is refused there are no functions, values and tape."""
+    stages = {Stage.LLVM: report.stages[Stage.LLVM]}
+    lines = tuple(LineFacts(line.line, line.text, (), (), 0, 0, ()) for line in report.lines)
+    early = dataclasses.replace(report, functions=(), lines=lines, stages=stages)
+    file = tmp_path / "early.html"
+    file.write_text(render(early), encoding="utf-8")
+    browser.open(file, "#L16")
+    assert browser.shows(0) == ["%e = call double @llvm.exp.f64(double %v)", "%p = fmul double %e, %v"]
+    assert len(browser.all("#panes .panel")) == 1
+    browser.find("#tab-tape").click()
+    assert "Nothing is saved" in browser.find("#facts-tape").text
     assert browser.complaints() == []
 
 

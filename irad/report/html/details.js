@@ -172,7 +172,7 @@ class CallGraph {
     this.nodes = [...svg.querySelectorAll(".node")];
     svg.addEventListener("click", (event) => this.pick(event.target.closest(".node")));
     svg.addEventListener("keydown", (event) => this.key(event));
-    this.show(0);
+    if (HEAD.functions.length) this.show(0);
   }
 
   pick(node) {
