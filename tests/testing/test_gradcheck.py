@@ -156,6 +156,71 @@ def test_every_mode_is_seen_through(mode: str):
         gradcheck(model, X, 1.5, SIGN, 0, modes=(mode,))
 
 
+# ----------------------------------------------------------------------------- rules that are wrong in one respect
+
+
+@njit
+def squared(z):
+    return z * z
+
+
+def squared_augmented(config, z):
+    return AugmentedReturn(z.value * z.value, None, z.value)
+
+
+def squared_without_conjugate(config, cotangent, tape, z):
+    return (2.0 * tape * cotangent,)
+
+
+@njit
+def amount(z, w):
+    return abs(squared(z) + w) ** 2
+
+
+def test_a_missing_conjugate_is_seen():
+    gradcheck(amount, 1.0 + 2.0j, 0.5j)
+    rules.augmented_primal(squared)(squared_augmented)
+    rules.reverse(squared)(squared_without_conjugate)
+    try:
+        with pytest.raises(GradcheckError, match=r"by z\.(real|imag) is wrong") as caught:
+            gradcheck(amount, 1.0 + 2.0j, 0.5j)
+        assert [a.verdict for a in caught.value.report.arguments] == [Verdict.WRONG, Verdict.RIGHT]
+    finally:
+        rules.remove(squared)
+
+
+@njit
+def overwrite(out, x):
+    out[:] = x * x
+
+
+def overwrite_augmented(config, out, x):
+    out.value[:] = x.value * x.value
+    return AugmentedReturn(None, None, None)
+
+
+def overwrite_without_zero(config, cotangent, tape, out, x):
+    return None, 2.0 * x.value * out.shadow.sum()
+
+
+@njit
+def through(out, x):
+    before = out.sum()
+    overwrite(out, x)
+    return before * out[0]
+
+
+def test_a_shadow_that_is_not_cleared_is_seen():
+    gradcheck(through, X.copy(), 1.5)
+    rules.augmented_primal(overwrite)(overwrite_augmented)
+    rules.reverse(overwrite)(overwrite_without_zero)
+    try:
+        with pytest.raises(GradcheckError, match=r"by out\[\d\] is wrong"):
+            gradcheck(through, X.copy(), 1.5)
+    finally:
+        rules.remove(overwrite)
+
+
 # ------------------------------------------------------------------------------------------------ what is right
 
 
