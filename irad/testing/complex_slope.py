@@ -47,7 +47,13 @@ class ComplexSteps:
         """The derivative along a line and how far off it may be; None where the function is not made for it."""
         try:
             first, second = (self._along(directions, step) for step in _STEPS)
-        except (NumbaError, TypeError, ArithmeticError, ValueError):  # it does not take complex numbers
+        except (
+            NumbaError,
+            NotImplementedError,
+            TypeError,
+            ArithmeticError,
+            ValueError,
+        ):  # not made for complex numbers
             return None
         error = abs(first - second) + _ROUNDING * abs(first)
         return (first, error) if np.isfinite(error) else None

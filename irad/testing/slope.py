@@ -10,7 +10,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import comb, inf, isfinite, nan, sqrt
+from math import comb, floor, inf, isfinite, log2, nan, sqrt
 from typing import Final
 
 import numpy as np
@@ -20,10 +20,12 @@ from irad.testing.finite_difference import ROWS, SHRINK, Estimate, extrapolate
 FIRST_STEPS: Final = (0.1, 3e-3, 1e-4, 3e-6, 1e-7)
 _ENOUGH: Final = 1e-11  # an estimate as good as this is not improved by narrower steps
 _NOISY: Final = 50.0  # times noise by width: an error that narrower steps only make larger
+_SAME: Final = 5.0  # times their errors that estimates of one slope may differ by
 _SIDES: Final = 20.0  # times their errors that the slopes of both sides have to differ by to be a kink
 _UNLIKE: Final = 1e-2  # parts of the slope by which those of both sides differ where there is none
 _CONVERGED: Final = 1e-3  # parts of the slope that its error is at most
 _NEGLIGIBLE: Final = 1e-6  # parts of the largest value: an error that is nothing beside it
+_EXTREME: Final = 1e150  # values beyond it, or below its inverse, are scaled
 _EPSILON: Final = float(np.finfo(np.float64).eps)
 _NOISE_POINTS: Final = 9
 _NOISE_STEPS: Final = (1e-10, 1e-5)  # of values in double precision; of values rounded to single
@@ -50,7 +52,7 @@ class Slope:
         right: that on the other side.
         shape: ``ROUGH`` where neither the slope nor those of both sides converge, ``UNDEFINED`` where the value is
             not finite.
-        steepest: the largest difference quotient of the first steps.
+        steepest: the largest difference quotient of the first steps, in the sweep where that is least.
         from_values: whether this comes from real function values, and not from a complex step.
     """
 
@@ -80,22 +82,49 @@ def slope(
     """
     values = _Values(f, room)
     centre = values(0.0)
+    if isfinite(centre) and centre != 0.0 and not 1.0 / _EXTREME < abs(centre) < _EXTREME:
+        return _of_extreme(f, 2.0 ** floor(log2(abs(centre))), noise, room, first_steps)
     if not isfinite(centre):
         return Slope(nan, inf, shape=Shape.UNDEFINED)
     noise = max(noise, _EPSILON * abs(centre) / 2)
-    central = left = right = Estimate(nan, inf)
-    steepest = 0.0
-    for step in first_steps:
+    sweeps: list[tuple[Estimate, Estimate, Estimate]] = []
+    gentlest = inf
+    for step in sorted(first_steps, reverse=True):
         width = _fitting(step, room)
         off = max(noise, _EPSILON / 2 * values.largest_at(width))
-        central = _better(central, extrapolate(partial(_central, values), width, off, power=2))
-        right = _better(right, extrapolate(partial(_one_sided, values, centre), width, 2 * off, power=1))
-        left = _better(left, extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * off, power=1))
-        steepest = max(steepest, values.steepest_at(width))
-        enough = max(_ENOUGH * abs(central.value), _NOISY * off / width)
+        central = extrapolate(partial(_central, values), width, off, power=2)
+        left = extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * off, power=1)
+        right = extrapolate(partial(_one_sided, values, centre), width, 2 * off, power=1)
+        sweeps.append((central, left, right))
+        gentlest = min(gentlest, values.steepest_at(width))
+        enough = max(_ENOUGH * abs(central.value), _NOISY * noise / width)
         if min(central.error, max(left.error, right.error)) <= enough and not _differ(left, right):
             break
-    return replace(_classified(central, left, right, values.largest), steepest=steepest)
+    central, left, right = (_settled(found) for found in zip(*sweeps, strict=True))
+    return replace(_classified(central, left, right, values.largest), steepest=gentlest)
+
+
+def _of_extreme(
+    f: Callable[[float], float], unit: float, noise: float, room: tuple[float, float], first_steps: Sequence[float]
+) -> Slope:
+    """The slope of a function whose values are near the ends of the range, computed with smaller or larger ones."""
+    found = slope(lambda t: f(t) / unit, noise=noise / unit, room=room, first_steps=first_steps)
+    numbers = {name: getattr(found, name) * unit for name in ("value", "error", "left", "right", "steepest")}
+    return replace(found, **numbers)
+
+
+def _settled(found: Sequence[Estimate]) -> Estimate:
+    """The best of the estimates of several sweeps, from wide to narrow.
+
+    A wide sweep may converge to another slope than that at 0, and be sure of it: beyond a kink, or where so many kinks
+    lie close together that they look smooth from afar. So it counts only if no narrower one contradicts it.
+    """
+    best = found[-1]
+    for estimate in reversed(found[:-1]):
+        contradicted = isfinite(best.error) and abs(estimate.value - best.value) > _SAME * (estimate.error + best.error)
+        if estimate.error < best.error and not contradicted:
+            best = estimate
+    return best
 
 
 def _fitting(step: float, room: tuple[float, float]) -> float:
@@ -141,10 +170,6 @@ def _one_sided(values: _Values, centre: float, width: float, sign: int = 1) -> f
     return sign * (values(sign * width) - centre) / width
 
 
-def _better(a: Estimate, b: Estimate) -> Estimate:
-    return min(a, b, key=lambda estimate: estimate.error)
-
-
 def _differ(left: Estimate, right: Estimate) -> bool:
     return abs(left.value - right.value) > _SIDES * (left.error + right.error)
 
@@ -186,10 +211,11 @@ def noise_of(f: Callable[[float], float], room: tuple[float, float] = (-inf, inf
 
 def _noise_in(values: Sequence[float]) -> float:
     """The least that differences of several orders show."""
-    differences = np.asarray(values)
+    peak = max(map(abs, values))  # squares of numbers near the ends of the range are not representable
+    differences = np.asarray(values) / peak
     found = []
     for order in range(1, max(_NOISE_ORDERS) + 1):
         differences = np.diff(differences)
         if order in _NOISE_ORDERS:
             found.append(sqrt(float(np.mean(differences**2)) / comb(2 * order, order)))
-    return min(found)
+    return peak * min(found)
