@@ -98,7 +98,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'irad' has no attribute {name!r}")
     if name in _PACKAGES:
         return import_module(f"irad.{name}")
-    value: object = getattr(import_module(_home(name)), name)
+    home = _home(name)
+    if home == "irad.api":
+        import_module("irad.backend.machine").check_machine()  # before anything that is made for such machines
+    value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value
 

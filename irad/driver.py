@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import gc
-import linecache
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
 from irad.ir.debug_info import inline_chain
-from irad.ir.instructions import Instruction
+from irad.ir.instructions import Instruction, Store
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.printer import format_instruction, print_module
 from irad.ir.reducible import make_reducible
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
+from irad.message import source_line
+from irad.options import errors_show_llvm
 from irad.passes.derivative import GeneratedPair, generate
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.prepare import prepare
@@ -40,7 +43,8 @@ __all__ = [
     "derive",
 ]
 
-_NUMBA = f"{os.sep}numba{os.sep}"
+_NUMBA: Final = f"{os.sep}numba{os.sep}"
+_OVERLOADS: Final = f"{os.sep}irad{os.sep}frontend{os.sep}"
 Observer = Callable[[str, Module, tuple[GeneratedPair, ...]], None]
 
 
@@ -120,6 +124,11 @@ def derive(
             verify(module)
         try:
             generated = generate(module, request, registry)
+        except UnsupportedProgram as several:
+            locate(several, module)
+            if len(set(map(str, several.errors))) == 1:  # of one line of the source
+                raise several.errors[0] from None
+            raise
         except IradError as error:
             locate(error, module)
             raise
@@ -212,18 +221,46 @@ def _referenced_by_globals(module: Module) -> frozenset[str]:
 
 
 def locate(error: IradError, module: Module) -> None:
-    """Gives an error, and those it lists, the place in the user's source."""
+    """Gives an error, and those it lists, the place in the user's source; and LLVM's text, if it was asked for."""
     for item in (error, *(error.errors if isinstance(error, UnsupportedProgram) else ())):
-        if item.location is None and isinstance(item.instruction, Instruction):
-            item.location = _user_location(module, item.instruction)
+        if not isinstance(item.instruction, Instruction):
+            continue
+        if item.location is None:
+            item.location, item.callers = _user_places(module, item.instruction)
             item.detail = item.detail or _source_line(item.location)
+            item.focus = item.focus or _focus(item.instruction, item.detail)
+        if errors_show_llvm():
+            item.llvm = format_instruction(item.instruction)
 
 
-def _user_location(module: Module, inst: Instruction) -> SourceLocation | None:
-    """The place in the user's code: of library code that was inlined there, the place where it is called."""
+def _user_places(module: Module, inst: Instruction) -> tuple[SourceLocation | None, tuple[SourceLocation, ...]]:
+    """The place in the user's code, and where that was called from, if it was inlined.
+
+    Of library code that was inlined into the user's, it is the place where it is called.
+    """
     chain = inline_chain(module, inst)
-    return next((place for place in chain if _NUMBA not in place.file), chain[0] if chain else None)
+    places = [place for place in chain if not _is_library(place.file)] or chain[:1]
+    return (places[0], tuple(places[1:])) if places else (None, ())
+
+
+def _is_library(file: str) -> bool:
+    return _NUMBA in file or _OVERLOADS in file
 
 
 def _source_line(location: SourceLocation | None) -> str | None:
-    return linecache.getline(location.file, location.line).strip() or None if location is not None else None
+    return source_line(location.file, location.line) or None if location is not None else None
+
+
+def _focus(inst: Instruction, line: str | None) -> str | None:
+    """What a line's only assignment stores to, if a store is at fault."""
+    if not isinstance(inst, Store) or line is None:
+        return None
+    try:
+        statements = ast.parse(line).body
+    except SyntaxError:
+        return None
+    match statements:
+        case [ast.Assign(targets=[target]) | ast.AugAssign(target=target)]:
+            return ast.get_source_segment(line, target)
+        case _:
+            return None

@@ -1,13 +1,27 @@
 """irad's errors: one root, one format.
 
-Every error says what is wrong (``problem``), where (``location``, a place in the user's source), what was met there
-(``detail``: the operation in Python terms) and what to do (``remedy``).
+Every error says what is wrong (``problem``), where (``location``, a place in the user's source, shown with its line),
+why (``reason``) and what to do (``remedy``). `irad.message` lays that out. LLVM text is shown where it was asked for
+(``IRAD_ERRORS=llvm``), by who knows the instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Final, Literal
+
+from irad.message import definition_line, excerpt, labelled, remedies, source_line
+
+MAX_LINES: Final = 25
+"""No message is longer, unless LLVM text was asked for."""
+_MAX_CALLERS: Final = 3
+HERE: Final = "here"
+"""For errors that compiled code raises: the place is the line of Python code that runs at that time."""
+_OWN: Final = ("irad", "numba")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +35,30 @@ class SourceLocation:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" + (f" in {self.function}" if self.function else "")
 
+    @classmethod
+    def of(cls, function: Callable[..., object]) -> SourceLocation | None:
+        """Where a Python function is defined, the line of its ``def``; None for what is not written in Python."""
+        function = getattr(function, "py_func", function)
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        if code is None:
+            return None
+        line = definition_line(code.co_filename, code.co_firstlineno)
+        return cls(code.co_filename, line, getattr(function, "__qualname__", code.co_qualname))
+
+    @classmethod
+    def here(cls) -> SourceLocation | None:
+        """The line of the user's Python code that is being run; None where irad was started by its command line."""
+        frame: FrameType | None = sys._getframe()
+        while frame is not None and _package_of(frame) in _OWN:
+            frame = frame.f_back
+        if frame is None or _package_of(frame) == "click":
+            return None
+        return cls(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
 
 class IradError(Exception):
     """Root of every error that irad raises on purpose.
@@ -28,26 +66,70 @@ class IradError(Exception):
     Attributes:
         problem: one sentence, what is wrong.
         remedy: what the user can do; alternatives are "(a) … or (b) …".
+        reason: why that is wrong, in terms of Python; None where the problem says it.
         location: where in the user's source, or None.
         detail: the operation there, in Python terms, or None.
+        focus: words of the source line to mark, or None.
+        callers: where the function that the location is in was called from, innermost first, if it was inlined.
+        llvm: the LLVM text that is concerned, if it was asked for.
         instruction: the instruction of the program that is concerned, until the driver has turned it into a location.
+        memory: the memory of the program that is concerned, while it is looked for everything that is wrong.
     """
 
     def __init__(
-        self, problem: str, remedy: str, *, location: SourceLocation | None = None, detail: str | None = None
+        self,
+        problem: str,
+        remedy: str,
+        reason: str | None = None,
+        location: SourceLocation | Literal["here"] | None = None,
+        detail: str | None = None,
+        focus: str | None = None,
     ) -> None:
-        self.problem, self.remedy, self.location, self.detail = problem, remedy, location, detail
+        self.problem, self.remedy, self.reason = problem, remedy, reason
+        self.location = SourceLocation.here() if location == HERE else location
+        self.detail, self.focus = detail, focus
+        self.callers: tuple[SourceLocation, ...] = ()
+        self.llvm: str | None = None
         self.instruction: object | None = None
+        self.memory: object | None = None
         super().__init__(problem)
 
+    __module__ = "irad"  # the name that users write is the name that tracebacks show
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ == __name__:
+            cls.__module__ = "irad"
+
     def __str__(self) -> str:
-        lines = [self.problem]
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield self.problem
+        source = ""
         if self.location is not None:
-            lines.append(f"  at  {self.location}")
-        if self.detail:
-            lines.append(f"  in  {self.detail}")
-        lines.append(f"  do  {self.remedy}")
-        return "\n".join(lines)
+            yield f"  at  {self.location}"
+            source = source_line(self.location.file, self.location.line)
+            yield from excerpt(source, self.focus)
+        for caller in self.callers[:_MAX_CALLERS]:
+            yield f"      called from {caller}"
+            yield from excerpt(source_line(caller.file, caller.line), None)
+        if self.detail and self.detail != source:
+            yield from labelled("in", self.detail)
+        if self.reason:
+            yield from labelled("why", self.reason)
+        yield from remedies(self.remedy)
+        if self.llvm:
+            yield from (f"  llvm {line}" for line in self.llvm.splitlines())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pool of processes hands errors on. The instruction stays behind: it leads to the whole program."""
+        return _restored, (type(self), self.args, {**self.__dict__, "instruction": None, "memory": None})
+
+
+def _restored(kind: type[IradError], args: tuple[Any, ...], state: dict[str, Any]) -> IradError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class ParseError(IradError):
@@ -104,7 +186,15 @@ class UnsupportedProgram(UnsupportedError):
         super().__init__("the function has several constructs that irad cannot differentiate", "change each as said")
 
     def __str__(self) -> str:
-        listed = dict.fromkeys(str(e) for e in self.errors)
+        listed = list(dict.fromkeys(str(e) for e in self.errors))
         if len(listed) == 1:
-            return next(iter(listed))
-        return "\n\n".join((f"{self.problem} ({len(listed)})", *listed))
+            return listed[0]
+        shown = [f"{self.problem} ({len(listed)})"]
+        room = MAX_LINES - 3  # the heading, and below a line that says how many are left out
+        for number, text in enumerate(listed):
+            room -= text.count("\n") + 2
+            if room < 0 and number > 0 and not any(e.llvm for e in self.errors):
+                shown.append(f"… and {len(listed) - number} more: print(irad.check(f, *args)) lists them all")
+                break
+            shown.append(text)
+        return "\n\n".join(shown)

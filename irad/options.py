@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from irad.errors import IradError
+from irad.errors import IradError, SourceLocation
 
 PlanName: TypeAlias = Literal["default", "save_all"]
 
@@ -32,7 +32,12 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.plan not in get_args(PlanName):
-            raise IradError(f"unknown plan {self.plan!r}", f"use one of {', '.join(map(repr, get_args(PlanName)))}")
+            raise IradError(
+                f"unknown plan {self.plan!r}",
+                '(a) plan="default" or (b) plan="save_all", which is slow and simple',
+                "a plan decides which values the reverse sweep finds saved, and which it computes again",
+                SourceLocation.here(),
+            )
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
@@ -47,11 +52,40 @@ class Options:
         variables = os.environ if environment is None else environment
         plan = variables.get("IRAD_PLAN", "") or "default"
         if plan not in get_args(PlanName):
-            raise IradError(f"IRAD_PLAN={plan} is no plan", "use (a) IRAD_PLAN=default or (b) IRAD_PLAN=save_all")
+            raise IradError(
+                f"IRAD_PLAN={plan} is no plan",
+                "(a) IRAD_PLAN=default or (b) IRAD_PLAN=save_all",
+                "it is an environment variable, which irad reads when a derivative is made without options",
+            )
+        _check_errors_setting(variables)
         return cls(
             plan="save_all" if plan == "save_all" else "default",
             strict=_read_flag(variables, "IRAD_STRICT"),
             verify=_read_flag(variables, "IRAD_VERIFY"),
+        )
+
+
+def errors_show_llvm(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether IRAD_ERRORS asks for errors with LLVM text and whole tracebacks.
+
+    Args:
+        environment: read in place of ``os.environ``.
+    """
+    variables = os.environ if environment is None else environment
+    return _errors_setting(variables) == "llvm"
+
+
+def _errors_setting(variables: Mapping[str, str]) -> str:
+    return variables.get("IRAD_ERRORS", "").strip().lower()
+
+
+def _check_errors_setting(variables: Mapping[str, str]) -> None:
+    """Raises for a value that means nothing: here and not while an error is on its way, which that would hide."""
+    if _errors_setting(variables) not in ("", "short", "llvm"):
+        raise IradError(
+            f"IRAD_ERRORS={variables['IRAD_ERRORS']} is no way to show errors",
+            "(a) IRAD_ERRORS=short or (b) IRAD_ERRORS=llvm, which shows LLVM's text and whole tracebacks",
+            "it is an environment variable, which irad reads when a derivative is made without options",
         )
 
 
@@ -61,4 +95,8 @@ def _read_flag(variables: Mapping[str, str], name: str) -> bool:
         return True
     if text in _FALSE:
         return False
-    raise IradError(f"{name}={text} is neither true nor false", f"use (a) {name}=1 or (b) {name}=0")
+    raise IradError(
+        f"{name}={text} is neither true nor false",
+        f"(a) {name}=1 or (b) {name}=0",
+        "it is an environment variable, which irad reads when a derivative is made without options",
+    )

@@ -274,6 +274,7 @@ class _Visitor:
                 raise UnsupportedError(
                     "irad cannot follow a pointer to active memory through this operation",
                     "keep the array in a variable instead of an integer address or a packed value",
+                    "the place of its derivative is computed as its address is, which this operation does not allow",
                 )
 
     def never_returns(self, call: CallSite) -> bool:

@@ -298,7 +298,11 @@ class _Head:
         if value in recipes.affine:
             return self.affine(value)
         if recipes.operands(value) is None or not isinstance(value, Instruction):
-            raise PlanError(f"the value {value!r} is neither saved nor can it be recomputed", "report it")
+            raise PlanError(
+                f"the value {value!r} is neither saved nor can it be recomputed",
+                'use irad.Options(plan="save_all"), and report it with the function',
+                "the reverse sweep needs values of the forward sweep, and found no way to have this one",
+            )
         mapped: dict[Value, Value] = {v: self.get(v) for v in value.operands if not is_free(v)}
         copy = clone_instruction(value, mapped)
         if isinstance(value, Load):

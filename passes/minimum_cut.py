@@ -175,7 +175,8 @@ class _Network:
         if amount == inf:
             raise PlanError(
                 "a value that the reverse sweep needs can be neither saved nor recomputed",
-                'use Options(plan="save_all"), and report it with the function',
+                'use irad.Options(plan="save_all"), and report it with the function',
+                "the reverse sweep needs values of the forward sweep, and found no way to have this one",
             )
         first_full = len(path)
         for position in range(len(path) - 1, -1, -1):

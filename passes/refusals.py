@@ -35,21 +35,30 @@ from irad.passes.request import ParameterKind
 from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Effects, Elementwise
-from irad.ruleset.python_names import python_name
+from irad.ruleset.python_names import PYTHON_CODE, python_name
 
-_CONTAINER_REMEDY = (
-    "(a) differentiate with respect to that argument too, if it is a list, or "
-    "(b) make the container inside the function"
-)
+_CONTAINER_REMEDY = "(a) differentiate by that argument, too: name it in argnums or (b) make it inside the function"
+_LOST = "who reads it there later would have lost its derivative: what is constant has no place for one"
+
+
+_CONVERT = "convert the numbers, as x.astype(…) does; x.view(…) takes their bits for others"
+_BITS = "the bits of a number say nothing of how it changes, so no derivative goes through them"
+_NUMPY_NAMES = {"double": "float64", "float": "float32"}
 
 
 def check_unit(unit: Unit) -> None:
     """Raises what is wrong with a function: one error as it is, several as `UnsupportedProgram`."""
-    errors = list(_errors(unit))
+    errors = _without_consequences(list(_errors(unit)))
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise UnsupportedProgram(errors)
+
+
+def _without_consequences(errors: list[IradError]) -> list[IradError]:
+    """Leaves out what reads from constant memory, if it is known where active values were stored there."""
+    stored = {error.memory for error in errors if isinstance(error, ActivityError)}
+    return [error for error in errors if isinstance(error, ActivityError) or error.memory not in stored - {None}]
 
 
 def _errors(unit: Unit) -> Iterator[IradError]:
@@ -58,6 +67,7 @@ def _errors(unit: Unit) -> Iterator[IradError]:
             UnsupportedError(
                 "a loop that can be entered at several places has no derivative in irad yet",
                 "rewrite the loop so that it is entered at its head only",
+                "the reverse sweep runs the iterations of a loop backwards, which it has to know the first of",
             ),
             unit.loops.irreducible[0].instructions[0],
         )
@@ -65,7 +75,8 @@ def _errors(unit: Unit) -> Iterator[IradError]:
         yield _at(
             UnsupportedError(
                 "the bits of an active number are computed with as an integer and become a number again",
-                "(a) use floating-point operations, or (b) give the function that does it a rule",
+                "(a) use floating-point operations or (b) give the function that does it a rule: irad.rules.easy_rule",
+                "arithmetic on integers has no derivative, so that of the number would be lost",
             ),
             inst,
         )
@@ -102,7 +113,8 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
             if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
                 return UnsupportedError(
                     "a function that is not inlined returns an array seen as numbers of another type",
-                    "convert the numbers, as x.astype(…) does, where x.view(…) takes their bits for others",
+                    _CONVERT,
+                    _BITS,
                 )
     return None
 
@@ -127,12 +139,22 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             return _call_error(unit, inst)
         case AtomicRMW() | CmpXchg() if activity.has_shadow(inst.operands[0]) and is_differentiable(inst.type):
             return UnsupportedError(
-                "an atomic update of active memory has no derivative in irad yet", "use an ordinary update"
+                "an atomic update of active memory has no derivative in irad yet",
+                "use an ordinary update, x[i] += …",
+                "the reverse sweep would have to read what other threads write",
             )
         case IndirectBr():
-            return UnsupportedError("a computed goto has no derivative in irad", "use a switch")
+            return UnsupportedError(
+                "a computed goto has no derivative in irad",
+                "use a switch",
+                "the reverse sweep has to know where each part of the program may come from",
+            )
         case Switch():
-            return UnsupportedError("this kind of branch has no derivative in irad", "report it with the function")
+            return UnsupportedError(
+                "this kind of branch has no derivative in irad",
+                "report it with the function",
+                "it should have been made plain branches before",
+            )
         case _:
             return None
 
@@ -144,9 +166,11 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
     items = unit.points_to.of(pointer)
     if not items or not all(_states_numbers(unit, item) for item in items):
         return None
+    seen = _NUMPY_NAMES.get(str(accessed), accessed)
     return UnsupportedError(
-        f"{_describe(items[0])} is accessed as {accessed}, of which it holds none there",
-        "convert the numbers, as x.astype(…) does, where x.view(…) takes their bits for others",
+        f"{_describe(items[0])} is accessed as {seen}, of which it holds none there",
+        _CONVERT,
+        _BITS,
     )
 
 
@@ -170,7 +194,11 @@ def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | 
         if not unit.activity.shadowed >> item.index & 1 and not (has_shadow and _is_header(unit, item)):
             return _no_shadow(item)
     if not unit.points_to.mask(target) and not unit.everything:
-        return UnsupportedError("a pointer of unknown origin is used to access active memory", "report it")
+        return UnsupportedError(
+            "a pointer of unknown origin is used to access active memory",
+            "report it with the function",
+            "irad cannot tell which array it leads to, and so not where the derivative goes",
+        )
     return None
 
 
@@ -213,7 +241,8 @@ def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
         if _is_constant_memory(unit, item):
             return _stored_in_constant(
                 item,
-                "(a) differentiate with respect to that argument too or (b) pass Duplicated(array, shadow) for it",
+                "(a) differentiate by that argument, too: name it in argnums, or pass irad.Duplicated(array, shadow) "
+                "to irad.autodiff or (b) make the array inside the function",
             )
     return None
 
@@ -240,7 +269,8 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
 
 
 def _stored_in_constant(item: MemoryObject, remedy: str) -> IradError:
-    return ActivityError(f"an active value is stored in {_describe(item)}, which was passed as constant", remedy)
+    problem = f"an active value is stored in {_describe(item)}, which was passed as constant"
+    return _about(item, ActivityError(problem, remedy, _LOST))
 
 
 def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:
@@ -265,10 +295,17 @@ def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
 
 
 def _no_shadow(item: MemoryObject) -> IradError:
-    return UnsupportedError(
+    error = UnsupportedError(
         f"active values pass through {_describe(item)}, whose origin irad cannot follow",
         "keep them in arrays that are arguments or are made inside the function",
+        "memory whose origin is unclear has no place for their derivatives",
     )
+    return _about(item, error)
+
+
+def _about(item: MemoryObject, error: IradError) -> IradError:
+    error.memory = item
+    return error
 
 
 def _describe(item: MemoryObject) -> str:
@@ -290,11 +327,13 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return UnsupportedError(
             "the address of active memory is passed to a function as an integer",
             "pass the array itself, and take its address where it is used",
+            "nothing tells in the function that the integer is an address, and of which array",
         )
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):
         return UnsupportedError(
             "arrays are passed to a C function by value, which irad cannot follow yet",
             "call the function that is behind it, compiled by numba.njit",
+            "a numba.cfunc function takes the fields of an array in a row, without saying which are addresses",
         )
     is_unclear_loop = isinstance(callee, Function) and PARALLEL in callee.attributes and effects_of(callee) is None
     if not isinstance(callee, Unknown) and not is_unclear_loop:
@@ -306,10 +345,27 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return UnsupportedError(
             "a parallel loop uses, beside active arrays, an object that leads to other memory (a list, an instance)",
             "take what the loop needs out of the object, as arrays and numbers, before the loop",
+            "irad has to know which memory each iteration writes to, and cannot follow it through the object",
+        )
+    return no_rule(callee.name)
+
+
+def no_rule(symbol: str) -> NoRuleError:
+    """The refusal of a call of code that irad does not see."""
+    name = python_name(symbol)
+    if name == PYTHON_CODE:
+        return NoRuleError(
+            f"no derivative rule for a call of {name}",
+            "(a) write that code so that Numba compiles it or (b) make it a function of its own with a derivative that "
+            "you give: irad.rules.import_rule or (c) run it before, and pass the result as a constant argument",
+            "a block in object mode runs in Python, where irad cannot follow active values",
         )
     return NoRuleError(
-        f"no derivative rule for a call of {python_name(callee.name)}",
-        "(a) register a rule for it, or (b) declare it inactive if no derivative flows through it",
+        f"no derivative rule for a call of {name}",
+        "(a) give it its derivative: irad.rules.easy_rule, or irad.rules.augmented_primal and reverse or (b) declare "
+        "it with irad.rules.inactive, if no derivative flows through it",
+        "it is compiled code from elsewhere, of which irad sees the call only",
+        focus=name,
     )
 
 
@@ -340,11 +396,18 @@ def _is_address(value: Value) -> bool:
     return isinstance(value, Cast) and value.opcode == "ptrtoint"
 
 
+def _ordinal(index: int) -> str:
+    return ("first", "second", "third", "fourth", "fifth")[index] if index < 5 else f"{index + 1}th"
+
+
 def _partial_error(unit: Unit, call: CallSite, rule: Elementwise) -> IradError | None:
     for index in sorted(rule.refused):
         if unit.activity.is_active(call.arguments[index]):
+            name = python_name(call.callee.name or rule.name)
             return NoRuleError(
-                f"no derivative is known of {python_name(call.callee.name or rule.name)} by its argument {index + 1}",
-                "keep that argument constant: pass it as an argument that is not differentiated",
+                f"no derivative is known of {name} by its {_ordinal(index)} argument",
+                "(a) keep that argument constant: leave what it is computed from out of what is differentiated or "
+                "(b) give the function a rule of your own: irad.rules.easy_rule",
+                "irad has no formula for it, as for most orders and shape parameters",
             )
     return None

@@ -103,6 +103,7 @@ def element_of(kind: Value, operation: str) -> Element:
     raise UnsupportedError(
         f"the element type of this {operation} is not known at compile time",
         "call it in separate functions for each element type",
+        "single and double precision, real and complex have derivatives of their own",
     )
 
 

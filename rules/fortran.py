@@ -366,6 +366,7 @@ class Routine:
             raise UnsupportedError(
                 f"'{call.callee.name}' is called with other arguments than {len(self.parameters)} pointers",
                 f"declare its parameters as pointers: {', '.join(self.parameters)}",
+                "the routine takes addresses, as Fortran does",
             )
         return Library.of(call.callee.name or "", self.name, self.collection)
 

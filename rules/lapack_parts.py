@@ -39,6 +39,7 @@ def _unknown_option(operation: str) -> UnsupportedError:
     return UnsupportedError(
         f"{operation} chooses at run time between ways that need different derivatives",
         "choose with an if between calls with constant arguments",
+        "which derivative is needed has to be known when the program is compiled",
     )
 
 

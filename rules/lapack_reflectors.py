@@ -37,7 +37,11 @@ def _assemble_forward(context: ForwardContext, call: CallSite) -> Sequence[Value
     kind, m, n, k, a, lda, tau = call.arguments
     element, build = element_of(kind, _NUMPY), context.before
     if not same(n, k):
-        raise UnsupportedError("more columns of Q than reflectors have no derivative rule", f"call {_NUMPY}")
+        raise UnsupportedError(
+            "more columns of Q than reflectors have no derivative rule",
+            f"call {_NUMPY}",
+            "the further columns are any that span the rest of the space",
+        )
     rows, columns = context.value(m), context.value(n)
     count = extent(build, rows, columns, context.value(lda))
     reflectors, scales = copied(context, build, a, element, count), kept_result(context, tau, element, columns)

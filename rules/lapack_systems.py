@@ -62,6 +62,7 @@ def _factorise_forward(context: ForwardContext, call: CallSite) -> Sequence[Valu
         raise UnsupportedError(
             "the LU factorisation of a matrix that is not square has no derivative rule",
             "factorise the square part",
+            "its factors are not those of an inverse, of which the derivative is made",
         )
     size, lead = context.value(n), context.value(lda)
     factors = kept_result(context, a, element, extent(context.before, size, size, lead))

@@ -72,6 +72,7 @@ def move_cotangents(build: Builder, into: Value, source: Value, size: Value, lay
         raise UnsupportedError(
             "memory of unclear type is copied: irad cannot tell numbers from other bytes in it",
             "copy the elements one by one",
+            "numbers have derivatives, other bytes have none",
         )
     kind = layout.lone_float()
     if kind is not None:

@@ -59,7 +59,8 @@ def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSit
 def _refuse(what: Mapping[int, str], remedy: str, context: ForwardContext, call: CallSite) -> Sequence[Value]:
     for position, text in what.items():
         if context.is_active(call.arguments[position]):
-            raise UnsupportedError(f"no derivative is known of {text}", remedy)
+            reason = "the derivative of a draw is that of its quantile, which has no formula here"
+            raise UnsupportedError(f"no derivative is known of {text}", remedy, reason)
     return ()
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from irad.errors import IradError
-from irad.options import Options
+from irad.options import Options, errors_show_llvm
 
 
 def test_defaults():
@@ -35,3 +35,16 @@ def test_unknown_plan_is_refused():
 
 def test_options_are_keys():
     assert len({Options(), Options(), Options(strict=True)}) == 2
+
+
+@pytest.mark.parametrize(("value", "expected"), [("", False), ("short", False), ("llvm", True), (" LLVM ", True)])
+def test_whether_errors_show_llvm(value: str, expected: bool):
+    assert errors_show_llvm({"IRAD_ERRORS": value}) is expected
+    Options.from_environment({"IRAD_ERRORS": value})
+
+
+def test_another_way_to_show_errors_is_refused_before_there_is_an_error():
+    with pytest.raises(IradError, match="IRAD_ERRORS=loud is no way"):
+        Options.from_environment({"IRAD_ERRORS": "loud"})
+    assert not errors_show_llvm({"IRAD_ERRORS": "loud"})
+    assert not errors_show_llvm({})

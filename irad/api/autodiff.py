@@ -13,6 +13,7 @@ from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.lowering import python_type
 from irad.frontend.numba_cpu import location_of
+from irad.frontend.raising import public
 from irad.options import Options
 
 
@@ -24,8 +25,10 @@ class _Default:
 
 
 _DEFAULT: Final = _Default()
+_LONGEST_REPR: Final = 30
 
 
+@public
 def autodiff(
     mode: Mode, f: Callable[..., Any], *arguments: Annotation, seed: Any = _DEFAULT, options: Options | None = None
 ) -> Any:
@@ -50,7 +53,11 @@ def autodiff(
     """
     primal = primal_of(f)
     if not isinstance(mode, Mode):
-        raise SignatureError(f"{mode!r} is no mode", "use (a) irad.Reverse or (b) irad.ReverseWithPrimal")
+        raise SignatureError(
+            f"the first argument of irad.autodiff, {mode!r}, is no mode",
+            "(a) irad.Reverse or (b) irad.ReverseWithPrimal, which returns the value, too",
+            "the order is irad.autodiff(mode, function, arguments…)",
+        )
     check_options(options)
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
@@ -66,6 +73,11 @@ def autodiff(
     return (aligned, value[0]) if value else aligned
 
 
+def _shortened(argument: Any) -> str:
+    text = " ".join(repr(argument).split())
+    return text if len(text) <= _LONGEST_REPR else f"a {type(argument).__name__}"
+
+
 def autodiff_of(
     primal: Any, mode: Mode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
 ) -> DerivativeDispatcher:
@@ -77,9 +89,11 @@ def autodiff_of(
     for position, argument in enumerate(arguments):
         if type(argument) not in ROLES:
             raise SignatureError(
-                f"argument {position} of {primal.py_func.__qualname__} has no annotation: {argument!r}",
-                "wrap it: irad.Const(x), irad.Active(x), irad.Duplicated(a, da) or irad.MixedDuplicated(x, dx)",
-                location=location_of(primal.py_func),
+                f"argument {position} of {primal.py_func.__qualname__} has no annotation: {_shortened(argument)}",
+                "(a) irad.Const(x), a constant, or (b) irad.Active(x), for a number, or (c) irad.Duplicated(a, da), "
+                "for an array with its shadow, or (d) irad.MixedDuplicated(x, dx), for a tuple of both",
+                "irad.autodiff is told of each argument whether it has a derivative, and where that goes",
+                location_of(primal.py_func),
             )
     roles = [(position, ROLES[type(argument)]) for position, argument in enumerate(arguments)]
     task = Task(

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from numba import typeof
-from numba.core.errors import ForceLiteralArg, NumbaError
+from numba.core.errors import ForceLiteralArg
 
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
-from irad.errors import BackendError, IradError, SignatureError, SourceLocation
+from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.dispatcher import refuse_inside_primal
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 from irad.frontend.problems import default_positions, problems_of
+from irad.frontend.raising import public
+from irad.frontend.signature import check_representable
+from irad.frontend.untypable import untypable
 from irad.options import Options
 
 _T = TypeVar("_T")
@@ -59,6 +62,7 @@ class CheckReport:
         return ", ".join(dict.fromkeys(names[min(position, last)] for position in self.positions))
 
 
+@public
 def check(
     f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None
 ) -> CheckReport:
@@ -82,7 +86,7 @@ def check(
     given = None if argnums is None else check_positions(primal, argnums)
     values = _bound(primal, args)
     try:
-        kinds = {name: _type_of(primal, name, value) for name, value in values.items()}
+        kinds = _kinds_of(primal, values)
     except IradError as error:
         return _report(primal, {name: type(value).__name__ for name, value in values.items()}, (), (error,))
 
@@ -108,7 +112,7 @@ def with_types(primal: Any, args: tuple[Any, ...], use: Callable[[tuple[Any, ...
         BackendError: Numba cannot type one.
     """
     values = _bound(primal, args)
-    kinds = {name: _type_of(primal, name, value) for name, value in values.items()}
+    kinds = _kinds_of(primal, values)
     return _literal_where_asked(primal, values, kinds, lambda found: use(tuple(found.values())))
 
 
@@ -129,7 +133,7 @@ def types_of(primal: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
         SignatureError: the function does not take so many arguments.
         BackendError: Numba has no type for one.
     """
-    return tuple(_type_of(primal, name, value) for name, value in _bound(primal, args).items())
+    return tuple(_kinds_of(primal, _bound(primal, args)).values())
 
 
 def _report(
@@ -149,7 +153,8 @@ def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
         raise SignatureError(
             f"{primal.py_func.__qualname__} cannot be called so: {error}",
             f"give the arguments of one call: {primal.py_func.__name__}{signature}",
-            location=location_of(primal.py_func),
+            "irad.check looks at the code that Numba compiles for the types of one call",
+            location_of(primal.py_func),
         ) from None
     values = {}
     for name, parameter in signature.parameters.items():
@@ -158,19 +163,21 @@ def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     return values
 
 
-def _type_of(primal: Any, name: str, value: Any) -> Any:
+def _kinds_of(primal: Any, values: dict[str, Any]) -> dict[str, Any]:
+    wrong = untypable(primal.py_func, values)
+    if wrong is not None:
+        raise wrong
+    kinds = {name: _type_of(value) for name, value in values.items()}
+    check_representable(primal.py_func, tuple(kinds.values()))
+    return kinds
+
+
+def _type_of(value: Any) -> Any:
     if isinstance(value, types.Type):
         return value
     if isinstance(value, tuple) and any(isinstance(entry, types.Type) for entry in value):
-        return types.BaseTuple.from_types(tuple(_type_of(primal, name, entry) for entry in value))
-    try:
-        return typeof(value)
-    except (NumbaError, ValueError) as error:
-        raise BackendError(
-            f"Numba cannot type argument {name!r}, a {type(value).__name__}: {error}",
-            "pass arguments of types that Numba knows",
-            location=location_of(primal.py_func),
-        ) from None
+        return types.BaseTuple.from_types(tuple(map(_type_of, value)))
+    return typeof(value)
 
 
 def _with_literals(primal: Any, kinds: dict[str, Any], values: dict[str, Any], wanted: Any) -> dict[str, Any]:
@@ -181,7 +188,8 @@ def _with_literals(primal: Any, kinds: dict[str, Any], values: dict[str, Any], w
         raise SignatureError(
             f"{primal.py_func.__qualname__} needs the values of {', '.join(names[i] for i in wanted.requested_args)}",
             "give values, not types",
-            location=location_of(primal.py_func),
+            "Numba compiles the function for these values, not for their types",
+            location_of(primal.py_func),
         )
     return {**kinds, **changed}
 

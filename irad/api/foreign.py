@@ -13,12 +13,14 @@ from irad.frontend.custom import catalogue
 from irad.frontend.foreign import autograd_rules, jax_rules, torch_rules
 from irad.frontend.foreign.closures import Foreign
 from irad.frontend.foreign.rule import make_callable, make_rule, parameters_of
+from irad.frontend.raising import public
 
 __all__ = ["import_rule"]
 
 _LIBRARIES = (jax_rules, torch_rules, autograd_rules)
 
 
+@public
 def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any = None) -> Any:
     """Gives a function a rule that is Python code; it runs in the interpreter, slower than a rule that Numba compiles.
 
@@ -49,7 +51,8 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
         raise RuleError(
             f"no rule is given for {catalogue.name_of(f)}",
             "give a function of its arguments that returns (value, pullback)",
-            location=catalogue.place_of(f),
+            "irad finds rules of its own accord for functions of jax, torch and autograd only",
+            catalogue.place_of(f),
         )
     target = function
     if returns is not None:
@@ -58,7 +61,8 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
         raise SignatureError(
             f"compiled code cannot know what {catalogue.name_of(f)} returns",
             'say it: import_rule(f, returns="float64[:]")',
-            location=catalogue.place_of(f),
+            "Numba infers types from Python code that it compiles; this it does not compile",
+            catalogue.place_of(f),
         )
     with catalogue.edited(target) as entry:
         entry.parts["augmented_primal"], entry.parts["reverse"] = make_rule(target, Foreign(target, rule))

@@ -7,14 +7,15 @@ import types
 from collections.abc import Callable, Sequence
 from operator import index
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from numba.core.registry import CPUDispatcher
 
 from irad.api.jit import jit
-from irad.errors import SignatureError, SourceLocation, UnsupportedError
-from irad.frontend.dispatcher import DerivativeDispatcher
-from irad.options import Options
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.dispatcher import NO_SECOND_DERIVATIVE, SECOND_DERIVATIVE, DerivativeDispatcher
+from irad.frontend.numba_cpu import location_of
+from irad.options import Options, PlanName
 
 _T = TypeVar("_T")
 
@@ -33,8 +34,9 @@ def primal_of(f: Any) -> Any:
     """
     if isinstance(f, DerivativeDispatcher):
         raise UnsupportedError(
-            f"{f!r} is a derivative, and irad does not differentiate derivatives yet",
-            "differentiate a function that computes the first derivative explicitly",
+            f"{f!r} is a derivative itself",
+            SECOND_DERIVATIVE,
+            NO_SECOND_DERIVATIVE,
         )
     if isinstance(f, CPUDispatcher):
         return f
@@ -46,7 +48,18 @@ def primal_of(f: Any) -> Any:
             return known
     raise SignatureError(
         f"{_describe(f)} is no function that irad can differentiate",
-        "give (a) a function decorated with irad.jit or numba.njit or (b) a plain Python function that Numba compiles",
+        _function_wanted(f),
+        "irad differentiates compiled code, and compiles Python functions itself",
+    )
+
+
+def _function_wanted(f: Any) -> str:
+    if not callable(f):
+        return "give the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
+    name = getattr(f, "__name__", "f")
+    return (
+        f"(a) call it in a numba.njit function, and give that or (b) give a plain Python function that calls it: "
+        f"irad.grad(lambda x: {name}(x))"
     )
 
 
@@ -75,7 +88,17 @@ def check_options(options: Any) -> None:
         SignatureError: it is neither None nor an `Options`.
     """
     if options is not None and not isinstance(options, Options):
-        raise SignatureError(f"options={options!r} is no irad.Options", "give irad.Options(…)")
+        raise SignatureError(
+            f"options={options!r} is no irad.Options",
+            _options_wanted(options),
+            "options are given together, by name",
+        )
+
+
+def _options_wanted(options: Any) -> str:
+    if options in get_args(PlanName):
+        return f"options=irad.Options(plan={options!r})"
+    return 'give them as in options=irad.Options(plan="default", strict=True)'
 
 
 def options_or_default(options: Options | None) -> Options:
@@ -91,10 +114,20 @@ def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...
     """
     given = tuple(argnums) if isinstance(argnums, Sequence) and not isinstance(argnums, str) else (argnums,)
     if not given:
-        raise SignatureError("argnums is empty", "name at least one position", location=_location(primal))
+        raise SignatureError(
+            "argnums is empty",
+            "name at least one position, argnums=0 for instance",
+            "a gradient is by an argument",
+            location_of(primal.py_func),
+        )
     found = tuple(_position(primal, number) for number in given)
     if len(set(found)) < len(found):
-        raise SignatureError(f"argnums={argnums} names an argument twice", "name each once", location=_location(primal))
+        raise SignatureError(
+            f"argnums={argnums} names an argument twice",
+            "name each once; negative positions count from the end",
+            "the result has one gradient for each argument that is named",
+            location_of(primal.py_func),
+        )
     return found
 
 
@@ -105,8 +138,9 @@ def _position(primal: Any, number: Any) -> int:
     except TypeError:
         raise SignatureError(
             f"argnums={number!r} is neither an int nor a tuple of ints",
-            "name positions, counted from 0",
-            location=_location(primal),
+            _positions_of(primal),
+            "arguments are named by their position in the call",
+            location_of(primal.py_func),
         ) from None
     parameters = list(inspect.signature(primal.py_func).parameters.values())
     has_star = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -114,13 +148,15 @@ def _position(primal: Any, number: Any) -> int:
     in_range = (has_star and position >= 0) or -count <= position < count
     if isinstance(number, bool) or not in_range or (has_star and position < 0):
         raise SignatureError(
-            f"argnums names the argument {number}; {name} has {count} parameters",
-            "name positions, counted from 0",
-            location=_location(primal),
+            f"argnums names the argument {number}; {name} has {count} parameter{'s' * (count != 1)}",
+            _positions_of(primal),
+            "positions count from 0" + (", and not from the end where the last takes any number" if has_star else ""),
+            location_of(primal.py_func),
         )
     return position % count if position < 0 else position
 
 
-def _location(primal: Any) -> SourceLocation:
-    code = primal.py_func.__code__
-    return SourceLocation(code.co_filename, code.co_firstlineno, primal.py_func.__qualname__)
+def _positions_of(primal: Any) -> str:
+    names = enumerate(inspect.signature(primal.py_func).parameters)
+    listed = ", ".join(f"{position} for {name}" for position, name in names)
+    return f"use {listed}" if listed else "give the function a parameter"

@@ -14,9 +14,11 @@ from irad.api.inspectable import InspectableDerivative
 from irad.frontend.annotations import Returns, Role, Task
 from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.lowering import python_type
+from irad.frontend.raising import public
 from irad.options import Options
 
 
+@public
 def grad(
     f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
 ) -> Any:
@@ -46,6 +48,7 @@ def grad(
     return _derivative("grad", f, argnums, has_aux, options, Returns.GRADIENT)
 
 
+@public
 def value_and_grad(
     f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
 ) -> Any:
@@ -57,6 +60,7 @@ def value_and_grad(
     return _derivative("value_and_grad", f, argnums, has_aux, options, Returns.VALUE_AND_GRADIENT)
 
 
+@public
 def value_and_grad_into(
     f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None
 ) -> Any:

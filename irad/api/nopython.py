@@ -11,7 +11,8 @@ from typing import Any
 from numba.extending import overload
 
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
-from irad.errors import SignatureError
+from irad.errors import SignatureError, SourceLocation
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import cpu_target, types
 
 
@@ -29,8 +30,10 @@ def _literal(value: Any, name: str) -> Any:
         return tuple(_literal(item, name) for item in value.types)
     if isinstance(value, types.Type):
         raise SignatureError(
-            f"{name} of a derivative inside compiled code is a {value}, known only when it runs",
-            f"(a) write {name} as a literal or (b) make the derivative outside: df = irad.grad(f, …)",
+            f"{name} of a derivative inside compiled code is {described(value)} that is known only when it runs",
+            f"(a) write {name} as a literal or (b) make a derivative for each value outside: df = irad.grad(f, …)",
+            "the derivative is made when the function is compiled",
+            SourceLocation.here(),
         )
     return value
 
@@ -40,8 +43,10 @@ def _function(f: Any) -> Any:
     if isinstance(f, types.Dispatcher):
         return f.dispatcher
     raise SignatureError(
-        f"a derivative inside compiled code is asked of a {f}",
+        f"a derivative inside compiled code is asked of {described(f)}",
         "give it a function decorated with irad.jit or numba.njit",
+        "compiled code knows compiled functions only",
+        SourceLocation.here(),
     )
 
 

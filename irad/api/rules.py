@@ -23,8 +23,9 @@ from irad.frontend.custom.easy import Partial, easy_functions
 from irad.frontend.custom.pools import Workspace, pools_for
 from irad.frontend.custom.stateful import StatefulRule
 from irad.frontend.custom.stop import stop_gradient, within_autodiff
-from irad.frontend.custom.symbols import target_of
+from irad.frontend.custom.symbols import arity_of, target_of
 from irad.frontend.numba_untyped import types
+from irad.frontend.raising import public
 
 __all__ = [
     "AugmentedReturn",
@@ -55,6 +56,7 @@ ignore_derivatives = stop_gradient
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+@public
 def augmented_primal(f: Any) -> Callable[[_Function], _Function]:
     """Registers the augmented primal of a function: what runs in its place in the forward sweep.
 
@@ -70,6 +72,7 @@ def augmented_primal(f: Any) -> Callable[[_Function], _Function]:
     return _registering(f, "augmented_primal")
 
 
+@public
 def reverse(f: Any, *, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers the reverse of a function: what runs in the reverse sweep.
 
@@ -86,6 +89,7 @@ def reverse(f: Any, *, restores: bool = False) -> Callable[[_Function], _Functio
     return _registering(f, "reverse", restores=restores)
 
 
+@public
 def forward(f: Any) -> Callable[[_Function], _Function]:
     """Registers the rule of a function for forward mode, which irad does not have yet; reverse mode is not changed.
 
@@ -96,6 +100,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
     """
     register = _registering(f, "forward")
 
+    @public
     def register_forward(function: _Function) -> _Function:
         try:
             inspect.signature(function).bind(None, *([None] * _arity(f)))
@@ -103,14 +108,16 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
             raise RuleError(
                 f"the forward of the rule of {catalogue.name_of(target_of(f))} cannot be called with "
                 f"{1 + _arity(f)} arguments: {error}",
-                "its arguments are (config, annotated arguments…)",
-                location=catalogue.place_of(function),
+                "let it take (config, annotated arguments…)",
+                "it is called with the configuration, and each argument of the function",
+                catalogue.place_of(function),
             ) from error
         return register(function)
 
     return register_forward
 
 
+@public
 def easy_rule(f: _Function, *partials: Partial) -> _Function:
     """Gives a function a rule by its partial derivatives.
 
@@ -132,7 +139,8 @@ def easy_rule(f: _Function, *partials: Partial) -> _Function:
         raise RuleError(
             f"{catalogue.name_of(f)} takes {arity} arguments and is given {len(partials)} partial derivatives",
             "give one for each argument, None where there is no derivative",
-            location=catalogue.place_of(f),
+            "an argument without partial derivative would silently count as constant",
+            catalogue.place_of(f),
         )
     augmented, back = easy_functions(_compiled(f), partials, _compiled, arity)
     with catalogue.edited(target_of(f)) as rule:
@@ -140,6 +148,7 @@ def easy_rule(f: _Function, *partials: Partial) -> _Function:
     return f
 
 
+@public
 def inactive(f: _Function, why: str = "declared inactive") -> _Function:
     """Declares that no derivative flows through a function: what it returns and writes is constant.
 
@@ -150,6 +159,7 @@ def inactive(f: _Function, why: str = "declared inactive") -> _Function:
     return f
 
 
+@public
 def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     """Declares that no derivative flows through some arguments of a function: positions, or names.
 
@@ -161,7 +171,8 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     if isinstance(target_of(f), str):
         raise RuleError(
             f"{catalogue.name_of(target_of(f))} is a C function, of which irad differentiates nothing",
-            "give it a rule: easy_rule with None for these arguments, or augmented_primal and reverse",
+            "(a) irad.rules.easy_rule with None for these arguments or (b) irad.rules.augmented_primal and reverse",
+            "the other arguments have no derivative either, as long as it has no rule",
         )
     names = list(inspect.signature(getattr(f, "py_func", f)).parameters)
     for argument in arguments:
@@ -169,7 +180,8 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
             raise RuleError(
                 f"{catalogue.name_of(f)} has no argument {argument!r}",
                 f"name one of {', '.join(names)}, or its position",
-                location=catalogue.place_of(f),
+                "arguments are named as the function names them, or by position, counted from 0",
+                catalogue.place_of(f),
             )
     found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
     with catalogue.edited(target_of(f)) as rule:
@@ -177,6 +189,7 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     return f
 
 
+@public
 def inactive_type(T: Any) -> Any:
     """Declares that arguments of a type carry no derivative.
 
@@ -197,12 +210,17 @@ def inactive_type(T: Any) -> Any:
         try:
             found = from_dtype(np.dtype(T))
         except (TypeError, NotImplementedError) as error:
-            raise RuleError(f"{T!r} is no type that Numba knows", "give a Numba type, a jitclass or a dtype") from error
+            raise RuleError(
+                f"{T!r} is no type that Numba knows",
+                "(a) give a Numba type or (b) a jitclass or (c) a structured dtype",
+                "compiled code has arguments of Numba's types only",
+            ) from error
     layouts.INACTIVE_TYPES.add(found)
     catalogue.changed("")
     return T
 
 
+@public
 def noinline(f: _Function) -> _Function:
     """Has a function stay a call in programs that are differentiated, with a derivative of its own.
 
@@ -213,6 +231,7 @@ def noinline(f: _Function) -> _Function:
     return f
 
 
+@public
 def remove(f: Any) -> None:
     """Takes back all that was registered for a function, and releases the workspace of its rule."""
     target = target_of(f)
@@ -222,11 +241,16 @@ def remove(f: Any) -> None:
 
 
 def _arity(f: Any) -> int:
+    arity = arity_of(f)
+    if arity is not None:
+        return arity
     try:
         return len(inspect.signature(getattr(f, "py_func", f)).parameters)
     except (TypeError, ValueError) as error:
         raise RuleError(
-            f"the number of arguments of {f!r} is not known", "write its rule with augmented_primal and reverse"
+            f"the number of arguments of {f!r} is not known",
+            "write its rule with irad.rules.augmented_primal and irad.rules.reverse",
+            "an easy rule has a partial derivative for each argument",
         ) from error
 
 
@@ -238,9 +262,14 @@ def _compiled(f: Any) -> Any:
 def _registering(f: Any, kind: str, *, restores: bool | None = None) -> Callable[[_Function], _Function]:
     target = target_of(f)
 
+    @public
     def register(function: _Function) -> _Function:
         if not callable(function):
-            raise RuleError(f"{function!r} is no function", f"decorate a function with irad.rules.{kind}(…)")
+            raise RuleError(
+                f"{function!r} is no function",
+                f"decorate a function with irad.rules.{kind}(…)",
+                "a rule is code that runs in the derivative",
+            )
         with catalogue.edited(target) as rule:
             rule.parts[kind] = function
             if restores is not None:

@@ -18,10 +18,12 @@ from irad.frontend.custom.pools import Pool, Workspace, pools_for
 from irad.frontend.custom.symbols import target_of
 from irad.frontend.derivation import pools_in
 from irad.frontend.dispatcher import DerivativeDispatcher
+from irad.frontend.raising import public
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+@public
 def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers a function that builds the rule of a function, with workspace, for each signature.
 
@@ -36,9 +38,14 @@ def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Func
     """
     target = target_of(f)
 
+    @public
     def register(function: _Function) -> _Function:
         if not callable(function):
-            raise RuleError(f"{function!r} is no function", "decorate a function with irad.rules.build_rule(…)")
+            raise RuleError(
+                f"{function!r} is no function",
+                "decorate a function with irad.rules.build_rule(…)",
+                "it is called to build a rule",
+            )
         with catalogue.edited(target) as rule:
             rule.parts["build_rule"], rule.restores = function, restores
         return function
@@ -46,6 +53,7 @@ def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Func
     return register
 
 
+@public
 def close(f: Any) -> None:
     """Releases the workspace of rules.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.frontend.pullback import ForwardDispatcher, close_state
+from irad.frontend.raising import public
 from irad.options import Options
 
 
@@ -45,6 +46,7 @@ class Pullback:
         return f"<pullback of {self._name}>"
 
 
+@public
 def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tuple[Any, Pullback]:
     """Runs a function and keeps what its reverse sweep needs.
 

@@ -7,7 +7,7 @@ runtime; else the program is refused with the symbol's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -25,12 +25,22 @@ def check_symbols(module: Any, is_loaded: Callable[[str], bool]) -> None:
     Raises:
         BackendError: names the symbols.
     """
-    missing = [name for name in declared_symbols(module) if not llvm.address_of_symbol(name) and not is_loaded(name)]
+    check_names(declared_symbols(module), is_loaded)
+
+
+def check_names(names: Iterable[str], is_loaded: Callable[[str], bool]) -> None:
+    """Refuses code that calls functions by these names if nobody defines one of them.
+
+    Raises:
+        BackendError: names the symbols.
+    """
+    missing = [name for name in names if not llvm.address_of_symbol(name) and not is_loaded(name)]
     if missing:
         raise BackendError(
             f"no definition of {', '.join(missing)}",
-            "load the library that defines it (llvmlite.binding.load_library_permanently) "
-            "or register its address (llvmlite.binding.add_symbol)",
+            "(a) load the library that defines it: llvmlite.binding.load_library_permanently or (b) register its "
+            "address: llvmlite.binding.add_symbol",
+            "the function calls compiled code by that name, which nothing that is loaded defines",
         )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.errors import InternalError, SignatureError
+from irad.errors import HERE, InternalError, SignatureError
 from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
@@ -147,15 +147,15 @@ class ArgumentMemory:
 
     # --- failing ------------------------------------------------------------------------------------------------------
 
-    def refuse(self, condition: Any, problem: str, remedy: str) -> None:
+    def refuse(self, condition: Any, problem: str, remedy: str, reason: str) -> None:
         """Ends the call with a SignatureError when a condition holds."""
         with self.builder.if_then(condition, likely=False):
-            self.raise_refusal(problem, remedy)
+            self.raise_refusal(problem, remedy, reason)
 
-    def raise_refusal(self, problem: str, remedy: str) -> None:
+    def raise_refusal(self, problem: str, remedy: str, reason: str) -> None:
         """Releases everything and ends the call with a SignatureError."""
         self.release()
-        self.context.call_conv.return_user_exc(self.builder, SignatureError, (problem, remedy))
+        self.context.call_conv.return_user_exc(self.builder, SignatureError, (problem, remedy, reason, HERE))
 
     # --- allocation ---------------------------------------------------------------------------------------------------
 
@@ -200,6 +200,7 @@ class ArgumentMemory:
                     found.meets(tracked.target_extent),
                     f"what is given for the derivative of {tracked.argument} shares memory with an argument",
                     "give memory of its own",
+                    "the derivative is written there, which would overwrite what the function computes with",
                 )
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
         joined = self._is_written((*objects, *(t.leaf for t in automatic)))
@@ -250,9 +251,9 @@ class ArgumentMemory:
     def _refuse_mixed(self, size: Any) -> None:
         self.refuse(
             self.builder.icmp_signed("<", size, _INTP(0)),
-            "an argument that is constant, or whose shadow is given, shares memory with what another one leads to, and "
-            "the function may write it",
+            "an argument that is constant, or whose shadow is given, shares memory with what another one leads to",
             "(a) differentiate both by irad.grad, irad.value_and_grad or irad.vjp or (b) pass a copy",
+            "the function may write to that memory, and an element of it that is reached twice has one derivative",
         )
 
     def _transient(self, size: Any) -> Any:

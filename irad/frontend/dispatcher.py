@@ -10,10 +10,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from numba.core import errors as numba_errors
 from numba.core.registry import CPUDispatcher
 
-from irad.errors import BackendError, InternalError, IradError, SignatureError, UnsupportedError
+from irad.errors import BackendError, IradError, SignatureError, UnsupportedError
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
 from irad.frontend.custom import catalogue
@@ -24,12 +23,21 @@ from irad.frontend.lowering import Extras, derivative_type, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
 from irad.frontend.numba_code import forget_overloads
 from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_messages import REFUSALS, described, explanation
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
+from irad.frontend.raising import leaving
 from irad.frontend.signature import check_destination
+from irad.frontend.untypable import untypable
 
 INTERNAL = "irad_"
 """How parameters are called that stand in front of the user's, filled by what calls a derivative."""
+
+NO_SECOND_DERIVATIVE = "irad does not differentiate derivatives yet"
+SECOND_DERIVATIVE = (
+    "(a) write the first derivative out, as a function, and differentiate that or (b) take differences of the first "
+    "derivative at two points"
+)
 
 _call = CPUDispatcher.__call__
 
@@ -76,15 +84,16 @@ class DerivativeDispatcher(CPUDispatcher):
         """
         try:
             return _call(self, *args, **kwargs)
-        except TypeError as error:
-            self._explain(error, args, kwargs)
-            raise
-        except numba_errors.NumbaError as error:
-            raise _refused_by_numba(self, error) from None
-        except InternalError:
-            raise
+        except TypeError:
+            misfit = self._misfit(args, kwargs)
+            if misfit is None:
+                raise
+            raise leaving(misfit) from None
+        except REFUSALS as error:
+            raise leaving(self._misfit(args, kwargs) or _refused_by_numba(self, error)) from None
         except IradError as error:
-            raise error.with_traceback(None) from None  # a hundred frames of Numba tell the user nothing
+            __tracebackhide__ = True  # says IPython and pytest
+            raise leaving(error)  # noqa: B904
 
     def add_overload(self, cres: Any) -> None:
         """Numba's hook after a specialisation is compiled and before it is called."""
@@ -102,19 +111,24 @@ class DerivativeDispatcher(CPUDispatcher):
         for pool in pools_in(self.primal):
             pool.close()
 
-    def _explain(self, error: TypeError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Raises a SignatureError if the call itself is at fault for Numba's TypeError."""
+    def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> IradError | None:
+        """What is wrong with the arguments of a call, if the function has no such parameters or Numba no such types."""
         mine = inspect.signature(self.py_func)
         internal = [name for name in mine.parameters if name.startswith(INTERNAL)]  # `autodiff` fills them itself
         public = mine.replace(parameters=list(mine.parameters.values())[len(internal) :])
+        function = self.primal.py_func
         try:
-            public.bind(*args[len(internal) :], **kwargs)
+            bound = public.bind(*args[len(internal) :], **kwargs)
         except TypeError as misfit:
-            raise SignatureError(
+            return SignatureError(
                 f"{self!r} cannot be called so: {misfit}",
-                f"give the arguments {public}" if internal else f"call it as {self.py_func.__name__}{public}",
-                location=location_of(self.primal.py_func),
-            ) from error
+                f"give the arguments {public}" if internal else f"call it with the arguments {public}",
+                f"a derivative takes the arguments of {function.__qualname__}"
+                + (", behind the place for the result" if "out" in public.parameters else ""),
+                location_of(function),
+            )
+        names = inspect.signature(function).parameters
+        return untypable(function, {name: value for name, value in bound.arguments.items() if name in names})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._irad_rebuild
@@ -124,11 +138,12 @@ class DerivativeDispatcher(CPUDispatcher):
 
 
 def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> BackendError:
-    text = str(error).strip()
+    found = explanation(error)
     return BackendError(
-        f"Numba cannot compile {dispatcher!r} for these arguments: {text}",
+        f"Numba cannot compile {dispatcher!r} for these arguments: {found.problem}",
         "pass arguments of types that Numba knows",
-        location=location_of(dispatcher.primal.py_func),
+        found.reason,
+        location_of(dispatcher.primal.py_func),
     )
 
 
@@ -183,10 +198,9 @@ def refuse_inside_primal(primal: Any) -> None:
     """
     if shadow().is_here():
         raise UnsupportedError(
-            f"the function to differentiate calls a derivative of {primal.py_func.__qualname__}, "
-            "and irad does not differentiate derivatives yet",
-            "differentiate a function that computes the first derivative explicitly",
-            location=location_of(primal.py_func),
+            f"the function to differentiate calls a derivative of {primal.py_func.__qualname__}",
+            SECOND_DERIVATIVE,
+            NO_SECOND_DERIVATIVE,
         )
 
 
@@ -195,9 +209,10 @@ def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     if found is None or len(found) != len(task.destinations):
         raise SignatureError(
             f"the derivatives of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are to be "
-            f"written to a {given}",
-            f"give a tuple of {len(task.destinations)}, one for each of argnums",
-            location=location_of(primal.py_func),
+            f"written to {described(given)}",
+            f"give a tuple of {len(task.destinations)} arrays, one for each of argnums",
+            "each argument has a derivative of its own shape",
+            location_of(primal.py_func),
         )
     return dict(zip(task.destinations, found, strict=True))
 

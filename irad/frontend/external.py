@@ -208,7 +208,7 @@ def _described(address: int, source: object) -> str:
     if info is not None and info.symbol and info.address == address:
         name = info.symbol.decode(errors="replace")
     file = os.path.basename(info.file.decode(errors="replace")) if info is not None and info.file else ""
-    what = name if isinstance(name, str) and name else f"a function at a bare address ({address:#x})"
+    what = name if isinstance(name, str) and name else "a C function whose name is not known"
     return f"{what} of {file}" if file else what
 
 

@@ -19,6 +19,7 @@ from numba.core.registry import CPUDispatcher
 from irad.backend.link import check_symbols
 from irad.errors import BackendError
 from irad.frontend import numba_code, numba_private
+from irad.options import errors_show_llvm
 
 _serial = itertools.count(1)
 
@@ -70,8 +71,13 @@ def parse(text: str) -> Any:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
-        remedy = "report it with the function that caused it"
-        raise BackendError(f"LLVM refuses generated code: {error}", remedy) from error
+        refused = BackendError(
+            "LLVM refuses generated code",
+            "report it with the function that caused it, and with what IRAD_ERRORS=llvm shows",
+            "this is a fault of irad's, or of this version of LLVM",
+        )
+        refused.llvm = str(error) if errors_show_llvm() else None
+        raise refused from error
     return module
 
 
@@ -108,6 +114,7 @@ class TextDispatcher(CPUDispatcher):
             raise BackendError(
                 f"{self.py_func.__name__} returns a generator, whose steps cannot be called from outside",
                 "use the generator in a compiled function and return what it yields",
+                "its steps run when the caller asks for them, after the call",
             )
 
         def library_of(descriptor: Any, wrap: Callable[[Any], None]) -> tuple[Any, tuple[Any, ...]]:

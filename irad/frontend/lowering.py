@@ -15,7 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils, imputils
 
-from irad.errors import SignatureError
+from irad.errors import HERE, SignatureError
 from irad.frontend import abi, layouts, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed, Task
@@ -32,6 +32,8 @@ _STATUS = ir.IntType(32)
 _NO_VALUE = (
     "the function returns None for these arguments, which has no derivative",
     "ask for derivatives where it returns a value",
+    "what a function does not return does not change with its arguments",
+    HERE,
 )
 
 
@@ -291,7 +293,8 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
         sweeps.memory.refuse(
             sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
             f"the destination of {argument}, a number, is an array that has not just one element",
-            "give an array of one element",
+            "give an array of one element: np.zeros(1)",
+            "the derivative by a number is one number",
         )
 
 

@@ -60,14 +60,14 @@ class MemoryChecks:
         derivation: what is called.
         flat: all LLVM arguments of the primal.
         tracked: the arrays and records that are differentiated.
-        refuse: ends the call with a problem and a remedy when a condition holds.
+        refuse: ends the call with a problem, a remedy and a reason when a condition holds.
     """
 
     builder: Any
     derivation: Derivation
     flat: Sequence[Any]
     tracked: Sequence[Tracked]
-    refuse: Callable[[Any, str, str], None]
+    refuse: Callable[[Any, str, str, str], None]
 
     def run(self) -> None:
         """Emits all of them."""
@@ -87,15 +87,19 @@ class MemoryChecks:
         lengths = shape_of(leaf, self.flat)
         self.refuse(
             self._differ(lengths, cgutils.unpack_tuple(builder, array.shape)),
-            f"{_name(tracked)} has another shape",
-            "give an array of the argument's shape",
+            f"{_name(tracked)} has another shape than the argument",
+            f"give an array of its shape: np.zeros_like({tracked.argument.name})",
+            "it has a place for the derivative by each element of the argument",
         )
         if tracked.role is not Role.INTO:
             given = cgutils.unpack_tuple(builder, array.strides)
             self.refuse(
                 self._strides_differ(leaf, lengths, given),
                 f"{_name(tracked)} has other strides than its primal",
-                "make the shadow with the memory layout of its primal, as np.zeros_like does for a contiguous array",
+                "(a) where the argument is a view of an array, make the shadow of the whole array and give the same "
+                "view of it or (b) let irad make the shadow: irad.grad or irad.vjp",
+                "the derivative by an element lies as far from the start as the element; np.zeros_like of a view is "
+                "contiguous, which the view is not",
             )
 
     def _differ(self, left: Sequence[Any], right: Sequence[Any]) -> Any:
@@ -120,7 +124,8 @@ class MemoryChecks:
                     self.refuse(
                         overlap(self.builder, target, extent_of(self.builder, leaf, self.flat)),
                         f"{_name(tracked)} shares memory with {argument}",
-                        "give memory of its own",
+                        f"give memory of its own, as np.zeros_like({tracked.argument.name}) is",
+                        "the derivative is written there, which would overwrite what the function computes with",
                     )
 
     def _check_pair(self, left: Tracked, left_target: Extent, right: Tracked, right_target: Extent) -> None:
@@ -134,14 +139,17 @@ class MemoryChecks:
             f"what is given for the derivatives of {names} shares memory"
             + (", the arguments do not" if are_shadows else ""),
             "give each its own memory",
+            "what is written for the one would overwrite what is written for the other",
         )
         if are_shadows and self._may_be_written(left.leaf, right.leaf):
             primals_apart = builder.sub(left.extent.data, right.extent.data)
             targets_apart = builder.sub(left_target.data, right_target.data)
             self.refuse(
                 builder.and_(primals_meet, builder.icmp_signed("!=", primals_apart, targets_apart)),
-                f"{names} share memory that the function may write, but their shadows do not lie in the same way",
-                "(a) give shadows that overlap as the arguments do or (b) give arguments that do not overlap",
+                f"{names} share memory, but their shadows do not lie in the same way",
+                "(a) give shadows that overlap as the arguments do, views of one shadow, or (b) give arguments that do "
+                "not overlap, copies for instance",
+                "the function may write to that memory, and an element of it that is seen twice has one derivative",
             )
 
     def _may_be_written(self, *leaves: Leaf) -> bool:
@@ -159,9 +167,10 @@ class MemoryChecks:
             if self._may_be_written(leaf, tracked.leaf):
                 self.refuse(
                     overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
-                    f"{argument}, a constant, shares memory with {tracked.argument}, which is differentiated, and the "
-                    "function may write it",
-                    "(a) differentiate both or (b) pass a copy",
+                    f"{argument}, a constant, shares memory with {tracked.argument}, which is differentiated",
+                    f"(a) differentiate both or (b) pass a copy: {argument.name}.copy()",
+                    "the function may write to that memory, and what goes through the constant would be lost from the "
+                    "derivative",
                 )
 
     def _check_lists(self) -> None:
@@ -176,7 +185,8 @@ class MemoryChecks:
                 self.refuse(
                     self.builder.icmp_unsigned("==", self.flat[one.data_index], self.flat[other.data_index]),
                     f"{left} and {right} are one list, and the function may change it",
-                    "pass a copy",
+                    f"pass a copy for {right.name}",
+                    "the list has one derivative, which would be returned for both",
                 )
 
 

@@ -7,7 +7,6 @@ Method  compile privately (`numba_private`), link the raw modules, optimise them
 
 from __future__ import annotations
 
-import inspect
 import re
 import weakref
 from collections.abc import Callable, Iterator
@@ -20,11 +19,12 @@ from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
 from irad.driver import LoopArray, Signature
-from irad.errors import BackendError, SourceLocation
+from irad.errors import BackendError, IradError, SourceLocation
 from irad.frontend import numba_kernels, numba_private, numba_random
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.numba_memory import signature_of
+from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
@@ -120,8 +120,9 @@ def load_callee(found: CompiledFunction) -> Program:
 
 def location_of(function: Callable[..., Any]) -> SourceLocation:
     """Where a Python function is defined."""
-    code = inspect.unwrap(function).__code__
-    return SourceLocation(code.co_filename, code.co_firstlineno, function.__qualname__)
+    found = SourceLocation.of(function)
+    assert found is not None
+    return found
 
 
 def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
@@ -130,7 +131,10 @@ def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
         return numba_private.compile_raw(dispatcher, argument_types)
     except numba_errors.ForceLiteralArg:
         raise
-    except numba_errors.NumbaError as error:
+    except IradError as error:  # of what it calls
+        error.location = error.location or location_of(dispatcher.py_func)
+        raise
+    except REFUSALS as error:
         raise refusal(error, location_of(dispatcher.py_func)) from error
 
 
@@ -182,23 +186,15 @@ def _optimised(module: Any, keep: tuple[str, ...]) -> str:
 _THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
-def refusal(error: Any, source: SourceLocation) -> BackendError:
-    """Numba's refusal of a function, with its short message and the line it is about."""
-    message = str(getattr(error, "msg", error)).strip()
-    lines = [int(line) for file, line in _MESSAGE_PLACE.findall(str(error)) if file == source.file]
-    short = _MESSAGE_DETAIL.split(_MESSAGE_STAGE.sub("", message))[0]
-    return BackendError(
-        f"Numba cannot compile {source.function}: {' '.join(short.split())}",
-        "change the function so that numba.njit compiles it",
-        location=SourceLocation(source.file, lines[-1] if lines else source.line, source.function),
+def refusal(error: Exception, source: SourceLocation) -> BackendError:
+    """Numba's refusal of a function, with the line it is about."""
+    found = explanation(error)
+    place, callers = found.location(source)
+    refused = BackendError(
+        f"Numba cannot compile {source.function}: {found.problem}", found.remedy, found.reason, place, focus=found.focus
     )
-
-
-_MESSAGE_PLACE = re.compile(r"(?:at |File \")([^\n\"]+?)(?: \(|\", line )(\d+)")
-_MESSAGE_DETAIL = re.compile(
-    r"\n\s*(?:There (?:are|is) \d+ candidate|During: |File \"|This error may have)|\n\s*\n\s*\n"
-)
-_MESSAGE_STAGE = re.compile(r"^Failed in nopython mode pipeline \(step: [^)]*\)\s*")
+    refused.callers = callers
+    return refused
 
 
 def _reachable(root: Any) -> list[Any]:
@@ -269,6 +265,7 @@ class _Linker:
             raise BackendError(
                 f"the program calls {missing[0]}, which Numba compiled but did not hand over",
                 "report it with the function that caused it",
+                "irad differentiates the whole program, so it needs the code of all functions in it",
             )
         self.module.link_in(llvm.parse_assembly(numba_private.inline_runtime()))
 

@@ -79,6 +79,7 @@ class _Table:
             raise UnsupportedError(
                 "arrays are passed to a function pointer by value, which irad cannot follow yet",
                 "pass a function compiled by numba.njit instead of numba.cfunc",
+                "a numba.cfunc function takes the fields of an array in a row, without saying which are addresses",
             )
         found = function_at(address)
         if found is None:
@@ -86,6 +87,7 @@ class _Table:
             raise NoRuleError(
                 f"a function pointer leads to code without a derivative: {name}",
                 "pass functions compiled by numba.njit or numba.cfunc",
+                "it is not code that Numba compiled in this process, so irad has nothing to differentiate",
             )
         program = load_callee(found)
         variant = self.variant

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
 from irad.backend.runtime import FAILED
-from irad.errors import SignatureError
+from irad.errors import HERE, SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
@@ -332,7 +332,7 @@ def _check_shapes(
     good = seeding.shapes_match(context, builder, value, values[2][0], leaves)
     with builder.if_then(builder.not_(good), likely=False):
         _release(context, builder, values)
-        context.call_conv.return_user_exc(builder, SignatureError, seeding.SHAPE_MISFIT)
+        context.call_conv.return_user_exc(builder, SignatureError, (*seeding.SHAPE_MISFIT, HERE))
 
 
 def _release(context: Any, builder: Any, held: Iterable[tuple[Any, Any]]) -> None:

@@ -11,13 +11,15 @@ from numba.core import cgutils
 from irad.errors import SignatureError
 from irad.frontend import abi, layouts
 from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 
 _DATA_FIELD = 4
 
 SHAPE_MISFIT = (
-    "an array of the seed has another shape than the array that the function returned",
-    "give an array of the shape of the returned array",
+    "the cotangent has another shape than the array that the function returned",
+    "give an array of the shape of the value: np.ones_like(value)",
+    "the cotangent says how much each element of the value weighs",
 )
 
 
@@ -43,15 +45,15 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         case LeafKind.NUMBER:
             is_complex = return_type in layouts.COMPLEX
             good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
-            wanted = f"a {'complex number' if is_complex else 'float'}, or None"
+            wanted = f"a {'complex number' if is_complex else 'float'}, or None if it weighs nothing"
         case LeafKind.ARRAY:
             good = isinstance(seed_type, types.Array) and (seed_type.dtype, seed_type.ndim) == (
                 return_type.dtype,
                 return_type.ndim,
             )
-            wanted = "an array of the same dtype and shape, or None"
+            wanted = "an array of the same dtype and shape (np.ones_like(value)), or None if it weighs nothing"
         case LeafKind.RECORD:
-            good, wanted = seed_type == return_type, "a record of the same dtype, or None"
+            good, wanted = seed_type == return_type, "a record of the same dtype, or None if it weighs nothing"
         case LeafKind.LIST:
             good, wanted = False, "None: irad takes no cotangent of a list; return an array of its items"
         case LeafKind.OBJECT:
@@ -66,7 +68,9 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
 
 def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -> SignatureError:
     return SignatureError(
-        f"the seed for the value{at} of {name}, which is a {return_type}, is a {seed_type}", f"give {wanted}"
+        f"the cotangent of the value{at} of {name} is {described(seed_type)}, the value is {described(return_type)}",
+        f"give {wanted}",
+        "the cotangent, or seed, says how much each number in the value weighs: it has the structure of the value",
     )
 
 

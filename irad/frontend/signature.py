@@ -10,8 +10,11 @@ from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_types import unknown_part
+
+_NO_CHANGE = "a derivative is by floating-point numbers: integers, strings and None have no small changes"
 
 
 def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
@@ -23,9 +26,11 @@ def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
     for name, numba_type in zip(inspect.signature(function).parameters, argument_types, strict=True):
         if not abi.is_representable(numba_type):
             raise UnsupportedError(
-                f"argument {name} of {function.__qualname__} is a {numba_type}, which Numba cannot compile",
-                f"pass a type that it knows, as {name}.astype(np.float32) gives one",
-                location=location_of(function),
+                f"argument {name} of {function.__qualname__} is {described(numba_type)}, which Numba cannot compile",
+                f"pass numbers of a type that it knows, as {name}.astype(np.float32) gives them",
+                "Numba knows this type by name only, and has no arithmetic for it",
+                location_of(function),
+                focus=name,
             )
 
 
@@ -46,8 +51,9 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
         if position >= len(arguments):
             raise SignatureError(
                 f"{_name(dispatcher)} has no argument {position}: the call has {len(arguments)} arguments",
-                "name positions of the call, counted from 0",
-                location=location_of(dispatcher.py_func),
+                f"name positions from 0 to {len(arguments) - 1} in argnums",
+                "positions count from 0, and each value in star arguments has one",
+                location_of(dispatcher.py_func),
             )
         argument = arguments[position]
         for leaf in argument.leaves:
@@ -64,10 +70,12 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
         return
     part = unknown_part(leaf.type)
     raise UnsupportedError(
-        f"{argument} of {_name(dispatcher)} is a {leaf.type}, whose gradient irad cannot represent"
+        f"{argument} of {_name(dispatcher)} is {described(leaf.type)}, whose gradient irad cannot represent"
         + (f": it holds {part}" if part else ""),
-        "(a) pass its floats as arrays or tuples or (b) leave it out of what is differentiated",
-        location=location_of(dispatcher.py_func),
+        f"(a) pass its floats as an array or a tuple or (b) {_LEAVE_OUT}",
+        "a gradient has a place for the derivative by each float; here irad would not know which is which",
+        location_of(dispatcher.py_func),
+        focus=argument.name,
     )
 
 
@@ -99,34 +107,55 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
     kinds = {leaf.kind for leaf in argument.leaves}
     if role is Role.ACTIVE and any(kind.has_memory for kind in kinds):
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Active is for numbers",
-            f"(a) irad.Duplicated({argument.name}, np.zeros_like({argument.name})), or irad.MixedDuplicated for a "
-            "tuple of floats and arrays, or (b) irad.Const",
-            location=location_of(dispatcher.py_func),
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Active is for numbers",
+            f"(a) {_duplicated(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
+            "the derivative of memory is added to memory of the same shape, its shadow, which is given with it",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
         )
     if role.has_destination and LeafKind.LIST in kinds:
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is a {argument.type}; a list may change its length, so its derivative "
-            "cannot be given a place",
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; a list may change its length",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
             "or (c) pass an array",
-            location=location_of(dispatcher.py_func),
+            "a place that is given for a derivative has the length that the list has now",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
         )
     if role.has_destination and LeafKind.OBJECT in kinds:
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad takes no shadow of an object: the function "
-            "may change what it leads to",
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad takes no shadow of an object",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return its gradient, or "
             "(b) irad.Const or (c) pass its arrays",
-            location=location_of(dispatcher.py_func),
+            "the function may change what the object leads to",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
         )
     if role is Role.SHADOW and any(kind.has_cotangent for kind in kinds):
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is a {argument.type}; irad.Duplicated is for arrays and records",
-            f"(a) irad.Active({argument.name}), or irad.MixedDuplicated for a tuple of floats and arrays, "
-            "or (b) irad.Const",
-            location=location_of(dispatcher.py_func),
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Duplicated is for arrays",
+            f"(a) {_by_value(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
+            "a number has no memory to which its derivative could be added: it is returned",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
         )
+
+
+def _duplicated(argument: Argument, kinds: set[LeafKind]) -> str:
+    name = argument.name
+    if isinstance(argument.type, types.BaseTuple):
+        kind = "MixedDuplicated" if any(kind.has_cotangent for kind in kinds) else "Duplicated"
+        return f"irad.{kind}({name}, shadow), with a tuple of shadows"
+    return f"irad.Duplicated({name}, np.zeros_like({name}))"
+
+
+def _by_value(argument: Argument, kinds: set[LeafKind]) -> str:
+    if any(kind.has_memory for kind in kinds):
+        return f"irad.MixedDuplicated({argument.name}, shadow), for a tuple of floats and arrays,"
+    return f"irad.Active({argument.name})"
+
+
+_LEAVE_OUT = "leave it out of what is differentiated: by argnums, or as irad.Const"
 
 
 def may_have_derivative(argument: Argument) -> bool:
@@ -138,23 +167,26 @@ def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> Sign
     """The error of a call none of whose arguments has a derivative."""
     return SignatureError(
         f"no argument of {_name(dispatcher)} has a derivative: "
-        + (", ".join(str(a.type) for a in arguments) or "there is none"),
-        "pass floats or arrays of floats",
-        location=location_of(dispatcher.py_func),
+        + (", ".join(f"{a.name} is {described(a.type)}" for a in arguments) or "it has none"),
+        "pass a float or an array of floats",
+        _NO_CHANGE,
+        location_of(dispatcher.py_func),
     )
 
 
 def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
     kind = argument.type
-    remedy = "leave it out of what is differentiated"
+    remedy = _LEAVE_OUT
     if isinstance(kind, types.Boolean | types.Integer):
         remedy = f"(a) pass a float, as in {_float_example(kind)}, or (b) {remedy}"
     elif isinstance(kind, types.Array):
         remedy = f"(a) pass an array of floats, as {argument.name}.astype(float) gives one, or (b) {remedy}"
     return SignatureError(
-        f"{argument} of {_name(dispatcher)} is a {kind}, which has no derivative",
+        f"{argument} of {_name(dispatcher)} is {described(kind)}, which has no derivative",
         remedy,
-        location=location_of(dispatcher.py_func),
+        _NO_CHANGE,
+        location_of(dispatcher.py_func),
+        focus=argument.name,
     )
 
 
@@ -172,9 +204,10 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         is_pair = isinstance(return_type, types.BaseTuple) and len(return_type.types) == 2
         if not is_pair:
             raise SignatureError(
-                f"{_name(dispatcher)} returns {return_type}; with has_aux=True it must return (value, aux)",
-                "return a tuple of the value to differentiate and anything else",
-                location=location_of(dispatcher.py_func),
+                f"{_name(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
+                "(a) return a tuple of the value to differentiate and anything else or (b) leave out has_aux=True",
+                "has_aux=True says that the function returns more than what is differentiated",
+                location_of(dispatcher.py_func),
             )
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
@@ -185,31 +218,37 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
 
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
+    name = dispatcher.py_func.__name__
     leaves = list(abi.leaves_of(return_type))
+    seeded = f"give the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
+    what, reason = (
+        "which is no single float",
+        "a gradient is that of one float; of more, irad needs to know the weights",
+    )
     if return_type in layouts.COMPLEX:
-        remedy = (
-            "(a) return a float, the real part or abs(…) ** 2 for instance, or (b) give the cotangent of the value: "
-            "irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…)"
-        )
+        reason = "the real and the imaginary part have a gradient each, and irad cannot know which is meant"
+        remedy = f"(a) return a float, the real part or abs(…) ** 2 for instance, or (b) {seeded}"
     elif any(leaf.kind is not LeafKind.INERT for leaf in leaves):
-        remedy = (
-            "(a) give the cotangent of the value: irad.vjp(f, …) or irad.autodiff(irad.Reverse, f, …, seed=…) "
-            "or (b) return one float, a sum for instance"
-        )
+        remedy = f"(a) {seeded} or (b) return one float, a sum for instance"
         if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in layouts.FLOATS:
             remedy += " or (c) has_aux=True when only the first part is to be differentiated"
     elif return_type == types.none:
+        what, reason = "which has no derivative", "what the function writes to its arguments is not its value"
         remedy = (
-            "(a) return a float or (b) for a function that writes to its arguments: "
-            "irad.autodiff(irad.Reverse, f, …, seed=None) with irad.Duplicated(x, dx)"
+            f"(a) return a float or (b) give the cotangents of what it writes: irad.autodiff(irad.Reverse, {name}, …, "
+            "seed=None) with irad.Duplicated(x, dx)"
         )
+    elif isinstance(return_type, types.Generator):
+        what, reason = "which has no derivative", "its steps run when the caller asks for them, after the call"
+        remedy = "run through the generator in a compiled function, and differentiate that"
     else:
+        what, reason = "which has no derivative", "it changes in steps or not at all when the arguments change a little"
         remedy = "return a float"
     return SignatureError(
-        f"{_name(dispatcher)} returns {return_type}, "
-        + ("which is no single float" if "seed" in remedy and return_type != types.none else "which has no derivative"),
+        f"{_name(dispatcher)} returns {described(return_type)}, {what}",
         remedy,
-        location=location_of(dispatcher.py_func),
+        reason,
+        location_of(dispatcher.py_func),
     )
 
 
@@ -222,10 +261,12 @@ def check_destination(dispatcher: Any, argument: Argument, role: Role, destinati
     mine, theirs = list(argument.leaves), list(abi.leaves_of(destination))
     if [leaf.path for leaf in mine] != [leaf.path for leaf in theirs]:
         raise SignatureError(
-            f"what is given for the derivative of {argument} of {_name(dispatcher)} is a {destination}, "
-            f"the argument is a {argument.type}",
-            "give the structure of the argument",
-            location=location_of(dispatcher.py_func),
+            f"what is given for the derivative of {argument} of {_name(dispatcher)} is {described(destination)}, "
+            f"the argument is {described(argument.type)}",
+            "give a tuple for a tuple, an array for an array",
+            "a derivative has the structure of its argument",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
         )
     for leaf, target in zip(mine, theirs, strict=True):
         _check_target(dispatcher, argument, role, leaf, target)
@@ -244,21 +285,29 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, t
     if not good:
         at = "".join(f"[{i}]" for i in leaf.path)
         raise SignatureError(
-            f"{argument}{at} of {_name(dispatcher)} is a {leaf.type}; "
-            f"what is given for its derivative is a {target.type}",
+            f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
+            f"what is given for its derivative is {described(target.type)}",
             f"give {wanted}",
-            location=location_of(dispatcher.py_func),
+            _reason(leaf),
+            location_of(dispatcher.py_func),
+            focus=argument.name,
         )
 
 
 def _wanted(role: Role, leaf: Leaf) -> str | None:
     if leaf.kind is LeafKind.ARRAY:
-        return "a writeable array of the same dtype and shape"
+        return "a writeable array of the same dtype and shape: np.zeros_like(…) of the argument"
     if leaf.kind is LeafKind.RECORD:
         return "a record of the same dtype"
     if leaf.kind is LeafKind.NUMBER and role is Role.INTO:
-        return f"a writeable array of one {leaf.type}: a number cannot be overwritten"
+        return f"an array of one {leaf.type}: np.zeros(1, np.{leaf.type})"
     return None
+
+
+def _reason(leaf: Leaf) -> str:
+    if leaf.kind is LeafKind.NUMBER:
+        return "the derivative is written to what is given; a number cannot be written to"
+    return "the derivative has the dtype and the dimensions of its argument, and is written to what is given"
 
 
 def _name(dispatcher: Any) -> str:

@@ -57,6 +57,7 @@ def elementwise(
         raise RuleError(
             f"the rule of {name!r} takes {arity} arguments but gives {found} and {len(domains)} domains",
             "let the formula return a tuple, an expression or None for each argument; its last parameter is the result",
+            "a rule has a partial derivative and a domain for each argument",
         )
     return Elementwise(
         name=name,

@@ -7,6 +7,7 @@ from typing import Final
 
 from irad.ruleset.symbols import external_text
 
+PYTHON_CODE: Final = "Python code (objmode)"
 _EXACT: Final[Mapping[str, str]] = {
     "numba_xgesv": "np.linalg.solve",
     "numba_xxgetrf": "an LU factorisation (np.linalg.inv, np.linalg.det, np.linalg.slogdet)",
@@ -20,23 +21,28 @@ _EXACT: Final[Mapping[str, str]] = {
     "numba_ez_xxgqr": "np.linalg.qr",
     "numba_ez_gelsd": "np.linalg.lstsq",
     "numba_parallel_for": "a parallel loop (parallel=True)",
-    "numba_unpickle": "Python code (objmode)",
+    "numba_unpickle": PYTHON_CODE,
 }
 _PREFIXES: Final[Mapping[str, str]] = {
     "numba_list_": "numba.typed.List",
     "numba_dict_": "numba.typed.Dict",
     "numba_set_": "numba.typed.Set",
-    "Py": "Python code (objmode)",
-    "NRT_adapt_": "Python code (objmode) with an array",
+    "Py": PYTHON_CODE,
+    "NRT_adapt_": PYTHON_CODE,
 }
 
 
 def python_name(symbol: str) -> str:
-    """The symbol in Python terms, with the symbol itself; just the symbol when nothing is known of it."""
+    """The symbol in Python terms, with the symbol itself; just the symbol when nothing is known of it.
+
+    Of Python's own functions the symbol is left out: it says how Numba calls Python, not what the user wrote.
+    """
     external = external_text(symbol)
     if external is not None:
         return external
     known = _EXACT.get(symbol)
     if known is None:
         known = next((text for prefix, text in _PREFIXES.items() if symbol.startswith(prefix)), None)
-    return symbol if known is None else f"{known} ({symbol})"
+    if known is None or known == PYTHON_CODE:
+        return known or symbol
+    return f"{known} ({symbol})"

@@ -52,13 +52,18 @@ class Registry:
         for rule in rules:
             claimed = list(_claims(rule))
             if not claimed:
-                raise RuleError(f"{describe(rule)} names no symbol", "name the LLVM symbols that it is the rule of")
+                raise RuleError(
+                    f"{describe(rule)} names no symbol",
+                    "name the LLVM symbols that it is the rule of",
+                    "rules are found by the symbol that is called",
+                )
             for symbol, precision in claimed:
                 table, key = (wild, symbol[:-1]) if symbol.endswith("*") else (exact, symbol)
                 if key in table:
                     raise RuleError(
                         f"two rules claim '{symbol}': {describe(table[key].rule)} and {describe(rule)}",
                         "(a) remove one, or (b) put the winner into a registry of its own: winner.over(base)",
+                        "a call has one derivative, so a symbol has one rule",
                     )
                 table[key] = _Entry(rule, precision)
         # The longest prefix decides, whatever the order of the rules.
@@ -128,7 +133,8 @@ def _claims(rule: Rule) -> Iterator[tuple[str, FloatType | None]]:
             if name not in TABLE:
                 raise RuleError(
                     f"no symbols are known for the elementwise function '{name}'",
-                    "add it to irad.ruleset.symbols.TABLE, or write a CallRule, which names its symbols itself",
+                    "(a) add it to irad.ruleset.symbols.TABLE or (b) write a CallRule, which names its symbols itself",
+                    "rules are found by the symbol that is called",
                 )
             yield from symbols_of_function(name)
         case Inactive() | CallRule() | PairRule() | ConstantParameters():

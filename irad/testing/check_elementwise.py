@@ -93,7 +93,8 @@ def _check_partial(
     raise RuleError(
         f"the rule of '{rule.name}' gives {given!r} as partial derivative by argument {argument} at {tuple(point)}; "
         f"finite differences give {expected.value!r} ± {expected.error:.1g}",
-        "correct the formula, or state a policy and list the point under `also` if the function has a kink there",
+        "(a) correct the formula or (b) if it has a kink there, state a policy and list the point under `also`",
+        "a rule agrees with finite differences wherever the function is smooth",
     )
 
 

@@ -47,10 +47,15 @@ def check_custom_rule(
         raise RuleError(
             f"{catalogue.name_of(f)} has no rule for reverse mode",
             "register one: irad.rules.augmented_primal and irad.rules.reverse",
-            location=catalogue.place_of(f),
+            "there is nothing to check",
+            catalogue.place_of(f),
         )
     if not any(map(has_leaves, arguments)):
-        raise SignatureError(f"{catalogue.name_of(f)} is given no float", "check it where an argument holds floats")
+        raise SignatureError(
+            f"{catalogue.name_of(f)} is given no float",
+            "check it where an argument holds floats",
+            "a rule gives derivatives by floats",
+        )
     function = callable_in_compiled_code(f)
     program = call_once(function, len(arguments))
     for is_single in (False, True)[: 1 + single]:

@@ -53,7 +53,9 @@ def check_reverse(
         AssertionError: the function is not smooth there.
     """
     if not callable(f):
-        raise SignatureError(f"{f!r} is no function", "give the function that has the rule")
+        raise SignatureError(
+            f"{f!r} is no function", "give the function that has the rule", "rules belong to functions"
+        )
     values, active = _unwrap(arguments)
     function = callable_in_compiled_code(f)
     trial = Trial(call_once(function, len(values)), values, active, constant_return, rtol, atol)
@@ -91,7 +93,11 @@ def _unwrap(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ..
         not isinstance(each, irad.Const) and has_leaves(value) for each, value in zip(arguments, values, strict=True)
     ]
     if not any(active):
-        raise SignatureError("no argument takes part", "leave one without irad.Const, of floats or arrays of floats")
+        raise SignatureError(
+            "no argument takes part",
+            "leave one without irad.Const, of floats or arrays of floats",
+            "a rule gives derivatives by arguments that take part",
+        )
     return values, tuple(active)
 
 

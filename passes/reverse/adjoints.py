@@ -76,7 +76,8 @@ def unsupported(inst: Instruction) -> UnsupportedError:
     """The refusal of an instruction that irad cannot differentiate."""
     return UnsupportedError(
         f"irad has no derivative of the LLVM instruction {type(inst).__name__}",
-        "report it with the function, or mark the value constant",
+        "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
+        "Numba is not known to make such code of active values",
     )
 
 

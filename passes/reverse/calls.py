@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irad.errors import NoRuleError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
@@ -13,6 +12,7 @@ from irad.ir.types import FloatType, FunctionType
 from irad.ir.values import Value
 from irad.passes.callees import Pointer, Unknown, resolve
 from irad.passes.parallel.windows import reverse_shared_move, window_of
+from irad.passes.refusals import no_rule
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
@@ -42,10 +42,7 @@ def reverse_call(sweep: Sweep, call: CallSite) -> None:
                 _reverse_pointer(sweep, call)
         case Unknown(name=name):
             if sweep.take(call) is not None:
-                raise NoRuleError(
-                    f"no derivative rule for a call of {name}",
-                    "(a) give it a rule, or (b) declare it inactive if no derivative flows through it",
-                )
+                raise no_rule(name)
 
 
 def _reverse_elementwise(sweep: Sweep, call: CallSite, rule: Elementwise) -> None:

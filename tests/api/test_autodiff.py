@@ -168,7 +168,7 @@ BAD_SEEDS = {
     "dtype": (np.ones(4, np.float32), "float32"),
     "dimensions": (np.ones((2, 2)), "2d"),
     "float": (1.0, "float64"),
-    "string": ("one", "unicode"),
+    "string": ("one", "str"),
 }
 
 
@@ -223,7 +223,7 @@ BAD_SHADOWS = {
     "strides": (np.zeros(8)[::2], "other strides"),
     "read-only": (np.broadcast_to(np.zeros(4), 4), "readonly"),
     "float": (0.0, "float64"),
-    "none": (None, "none"),
+    "none": (None, "None"),
     "tuple": ((np.zeros(4),), "structure"),
 }
 

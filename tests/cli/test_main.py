@@ -29,7 +29,8 @@ def test_an_irad_error_is_shown_without_traceback(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("IRAD_VERIFY", "perhaps")
     done = CliRunner().invoke(main, ["doctor"])
     assert done.exit_code == 1
-    assert done.output.startswith("error: IRAD_VERIFY=perhaps is neither true nor false\n  do  use")
+    assert done.output.startswith("error: IRAD_VERIFY=perhaps is neither true nor false\n")
+    assert "\n  do  (a) IRAD_VERIFY=1\n" in done.output
     assert "Traceback" not in done.output
 
 

@@ -44,6 +44,31 @@ def with_marked_rule(target: Any, value: Any, factor: float) -> None:
         return (factor * cotangent,)
 
 
+def test_easy_rules_of_c_functions_know_the_number_of_arguments():
+    """As ctypes or Numba declares them: Python's `inspect` cannot tell it, or tells that of the object."""
+    scalb = libm.scalb
+    scalb.argtypes, scalb.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double
+    declared = types.ExternalFunction("fdim", types.float64(types.float64, types.float64))
+    for function in (scalb, declared):
+        with pytest.raises(RuleError, match="takes 2 arguments and is given 1 partial"):
+            rules.easy_rule(function, 1.0)
+        rules.easy_rule(function, 2.0, 3.0)
+
+    @njit
+    def f(x, y):
+        return scalb(x, y) + declared(x, y)
+
+    assert irad.grad(f, (0, 1))(7.0, 2.0) == (4.0, 6.0)
+
+
+def test_an_easy_rule_of_a_function_that_nobody_defines():
+    """Numba would end the process: the rule calls the function."""
+    missing = types.ExternalFunction("nobody_defines_this_function", types.float64(types.float64))
+    rules.easy_rule(missing, 2.0)
+    with pytest.raises(irad.BackendError, match="no definition of nobody_defines_this_function"):
+        irad.grad(njit(lambda x: missing(x)))(1.0)
+
+
 def test_a_function_of_ctypes():
     scalb = libm.scalb  # x·2^y
     scalb.argtypes, scalb.restype = [ctypes.c_double, ctypes.c_double], ctypes.c_double

@@ -50,7 +50,7 @@ def error_of(augmented: Any = good_augmented, reverse: Any = good_reverse) -> st
     assert place in str(caught.value)
     assert function.__name__ in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 25
-    return str(caught.value)
+    return f"{caught.value.problem}: {caught.value.reason}; {caught.value.remedy}"
 
 
 def test_no_augmented_return():
@@ -59,7 +59,7 @@ def test_no_augmented_return():
 
     message = error_of(augmented=augmented)
     assert "expected irad.rules.AugmentedReturn(primal, shadow, tape)" in message
-    assert "got array(float64, 1d, C)" in message
+    assert "got an array(float64, 1d, C)" in message
 
 
 def test_a_primal_of_another_type():
@@ -67,7 +67,7 @@ def test_a_primal_of_another_type():
         return AugmentedReturn(k.value, np.zeros_like(a.value), None)
 
     message = error_of(augmented=augmented)
-    assert "expected a array(float64, 1d, C), got a float64" in message
+    assert "expected an array(float64, 1d, C), got a float64" in message
 
 
 def test_a_shadow_of_another_type():
@@ -75,14 +75,14 @@ def test_a_shadow_of_another_type():
         return AugmentedReturn(a.value * k.value, np.zeros((2, 2)), None)
 
     message = error_of(augmented=augmented)
-    assert "the wrong shadow: expected a array(float64, 1d, C), got a array(float64, 2d, C)" in message
+    assert "the wrong shadow: expected an array(float64, 1d, C), got an array(float64, 2d, C)" in message
 
 
 def test_no_shadow():
     def augmented(config, a, k):
         return AugmentedReturn(a.value * k.value, None, None)
 
-    assert "the wrong shadow: expected a array(float64, 1d, C), got a none" in error_of(augmented=augmented)
+    assert "the wrong shadow: expected an array(float64, 1d, C), got None" in error_of(augmented=augmented)
 
 
 def test_a_shadow_of_another_shape():
@@ -105,14 +105,14 @@ def test_too_few_cotangents():
         return (1.0,)
 
     message = error_of(reverse=reverse)
-    assert "the wrong number of cotangents: expected a tuple of 2: (none, float64), got a tuple of 1" in message
+    assert "the wrong number of cotangents: expected a tuple of 2: (None, a float64), got a tuple of 1" in message
 
 
 def test_no_tuple_of_cotangents():
     def reverse(config, cotangent, tape, a, k):
         return 1.0
 
-    assert "expected a tuple of 2: (none, float64), got a float64" in error_of(reverse=reverse)
+    assert "expected a tuple of 2: (None, a float64), got a float64" in error_of(reverse=reverse)
 
 
 def test_a_cotangent_for_an_argument_with_a_shadow():
@@ -128,7 +128,7 @@ def test_no_cotangent_for_a_number():
         return None, None
 
     message = error_of(reverse=reverse)
-    assert "the wrong cotangent for argument 1: expected a float64, got a none" in message
+    assert "the wrong cotangent for argument 1: expected a float64, got None" in message
 
 
 def test_a_part_is_missing():

@@ -48,7 +48,7 @@ def test_program_describes_the_function() -> None:
     assert f"@{program.entry}(" in program.text
     assert program.descriptor.mangled_name == program.entry
     assert program.source.file == __file__
-    assert program.source.line == caller.py_func.__code__.co_firstlineno
+    assert program.source.line == caller.py_func.__code__.co_firstlineno + 1  # below the decorator
     assert program.python_functions[program.entry][0] is caller.py_func
     assert len(program.environments) >= 1
 

@@ -517,7 +517,7 @@ def address_passed(a):
         (list_of_lists, "bits of an active number"),
         (overwritten_through_integers, "returns an array seen as numbers of another type"),
         (address_passed, "address of active memory is passed to a function as an integer"),
-        (read_as_halves, "is accessed as float, of which it holds none"),
+        (read_as_halves, "is accessed as float32, of which it holds none"),
     ],
 )
 def test_refused(function, reason):

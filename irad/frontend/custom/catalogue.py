@@ -11,7 +11,6 @@ functions their programs call.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import weakref
 from collections.abc import Callable, Iterator
@@ -69,7 +68,8 @@ class CustomRule:
             raise RuleError(
                 f"the rule of {self.name} has no {kind}",
                 f"register one: @irad.rules.{kind}({self.name})",
-                location=place_of(other),
+                "the augmented primal runs in the forward sweep, the reverse in the reverse sweep; both are needed",
+                place_of(other),
             )
         return found
 
@@ -92,10 +92,7 @@ def name_of(target: Any) -> str:
 
 def place_of(function: Any) -> SourceLocation | None:
     """Where a function of a rule is defined."""
-    code = getattr(inspect.unwrap(getattr(function, "py_func", function)), "__code__", None)
-    if code is None:
-        return None
-    return SourceLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
+    return SourceLocation.of(function)
 
 
 def keys_of(target: Any) -> Iterator[Any]:
@@ -127,7 +124,9 @@ def edited(target: Any) -> Iterator[CustomRule]:
     """
     if not (callable(target) or isinstance(target, str)):
         raise RuleError(
-            f"{target!r} cannot have a rule", "name (a) a function or (b) the symbol of a function of a library"
+            f"{target!r} cannot have a rule",
+            "(a) name a function or (b) the symbol of a function of a library, a string",
+            "a rule belongs to what is called",
         )
     known = _RULES.get(target)
     rule = CustomRule(target) if known is None else known

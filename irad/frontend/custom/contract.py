@@ -80,7 +80,8 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
     if kind not in (ActiveArgument, DuplicatedArgument) or isinstance(argument.types[0], types.BaseTuple):
         raise RuleError(
             f"an easy rule is used for an argument of the type {argument.types[0]}",
-            "write the rule with augmented_primal and reverse",
+            "write the rule with irad.rules.augmented_primal and irad.rules.reverse",
+            "irad knows how to multiply a cotangent with a partial derivative for numbers and arrays only",
         )
     into_number = kind is ActiveArgument
     zero, part = (0j, _whole) if argument.types[0] in layouts.COMPLEX else (0.0, _real)
@@ -106,6 +107,7 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
                 f"argument {ranks[2]}",
                 "return a number where both are numbers, the Jacobian (axes of the result, then of the argument), or "
                 "its diagonal",
+                "the cotangent of the argument is the cotangent of the result times the partial derivative",
             )
 
 
@@ -119,6 +121,7 @@ def _of_parts(cotangent: Any, partial: Any, argument: Any, into_number: bool) ->
         raise RuleError(
             f"a partial derivative of an easy rule is a {partial}; the function returns {len(cotangent)} values",
             "return a tuple with one for each",
+            "each value has a derivative by the argument",
         )
     live = [i for i, item in enumerate(cotangent) if item != types.none and partial[i] != types.none]
     calls = [f"contract(cotangent[{i}], partial[{i}], argument)" for i in live]

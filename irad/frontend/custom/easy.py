@@ -56,6 +56,7 @@ def easy_functions(
     }
     source = [_augmented_source(names, needs_result), _reverse_source(names, wanted)]
     exec(compile("\n".join(source), f"<irad.rules.easy_rule of {name_of(f)}>", "exec"), scope)
+    scope["augmented"].calls_primal = True
     return scope["augmented"], scope["reverse"]
 
 
@@ -102,6 +103,7 @@ def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[...
             raise RuleError(
                 f"a partial derivative of {name_of(f)} is {partial!r}",
                 "give a function, a number or None for each argument",
+                "it is called with the arguments, or is a constant factor",
             )
         return compiled(_constant(partial, arity)), False
     function = getattr(partial, "py_func", partial)
@@ -114,7 +116,8 @@ def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[...
             f"a partial derivative of {name_of(f)} takes {count} arguments: expected {arity}, or {arity + 1} with the "
             "result last",
             f"write it as a function of the arguments of {name_of(f)}",
-            location=place_of(partial),
+            "it is called with all arguments, since it may depend on each",
+            place_of(partial),
         )
     return partial if hasattr(partial, "py_func") else compiled(partial), count == arity + 1
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.errors import RuleError
+from irad.errors import HERE, RuleError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
@@ -27,6 +27,7 @@ _POINTER: Final = cgutils.voidptr_t
 SHAPE_MISFIT: Final = (
     "a shadow that the augmented primal of a rule returns has another shape than its array",
     "return a shadow of the same shape: np.zeros_like(y)",
+    "it has a place for the cotangent of each element",
 )
 
 
@@ -156,7 +157,7 @@ def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shado
     leaves = [(leaf, at_path(shadow_type, leaf.path)) for leaf in result.arrays]
     good = seeding.shapes_match(context, builder, primal, shadow, leaves)
     with builder.if_then(builder.not_(good), likely=False):
-        context.call_conv.return_user_exc(builder, RuleError, SHAPE_MISFIT)
+        context.call_conv.return_user_exc(builder, RuleError, (*SHAPE_MISFIT, HERE))
 
 
 def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, shadow: Any) -> Any:

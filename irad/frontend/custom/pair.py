@@ -9,7 +9,7 @@ Method  each is an njit function of three steps: annotate the arguments, call th
 
 from __future__ import annotations
 
-import re
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,9 +18,10 @@ from numba.core import cgutils
 from numba.core import errors as numba_errors
 from numba.core.registry import CPUDispatcher
 
+from irad.backend.link import check_names
 from irad.driver import ParameterKind, RuledPair
 from irad.errors import RuleError, SourceLocation
-from irad.frontend import abi
+from irad.frontend import abi, numba_code
 from irad.frontend.custom import emit
 from irad.frontend.custom.annotated import ConfigType, RuleConfig
 from irad.frontend.custom.catalogue import CustomRule, place_of
@@ -41,6 +42,7 @@ from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.stateful import Slots, built
 from irad.frontend.definition import Definition
 from irad.frontend.linkable import resident
+from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_untyped import cpu_target, types
 from irad.passes.unit import Variant
 
@@ -132,6 +134,8 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type)
     rule, slots = built(rule, signature)
+    if getattr(rule.parts.get("augmented_primal"), "calls_primal", False):
+        check_names([wanted.primal], numba_code.is_loaded_symbol)  # Numba would end the process
     arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
     return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
 
@@ -165,7 +169,7 @@ def _compile(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple
     """Numba's compile result."""
     try:
         dispatcher.compile(argument_types)
-    except numba_errors.NumbaError as error:
+    except REFUSALS as error:
         raise _refused(rule, kind, error) from error
     return dispatcher.overloads[argument_types]
 
@@ -174,18 +178,17 @@ def _refused(rule: CustomRule, kind: str, error: Any) -> RuleError:
     function = rule.parts[kind]
     place = place_of(function)
     assert place is not None
-    message = str(getattr(error, "msg", error)).strip()
-    lines = [text for text in message.splitlines() if text.strip() and not text.lstrip().startswith(("File", "During"))]
-    found = _PLACE.findall(str(error))
-    line = next((int(number) for file, number in reversed(found) if file == place.file), place.line)
+    found = explanation(error)
+    line = next((line for file, line in found.places if file == place.file), place.line)
     return RuleError(
-        f"Numba cannot compile the {kind} of the rule of {rule.name}: {' '.join(' '.join(lines[:8]).split())}",
+        f"Numba cannot compile the {kind} of the rule of {rule.name}: {found.problem}",
         f"write it so that numba.njit compiles it; its arguments are {_PARAMETERS[kind]}",
-        location=SourceLocation(place.file, line, place.function),
+        "a rule is compiled, as the function is; what it is given has a value, and a shadow if it is active memory",
+        SourceLocation(place.file, line, place.function),
+        focus=found.focus,
     )
 
 
-_PLACE: Final = re.compile(r"(?:at |File \")([^\n\"]+?)(?: \(|\", line )(\d+)")
 _PARAMETERS: Final = {
     "augmented_primal": "(config, annotated arguments…)",
     "reverse": "(config, cotangent, tape, annotated arguments…)",
@@ -343,11 +346,13 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Any, passed: tuple[Any
     """
     try:
         _, taken = dispatcher._compiler.fold_argument_types(passed, {})
-    except TypeError as error:
+    except (TypeError, numba_errors.TypingError) as error:
+        taken = inspect.signature(rule.parts[kind])
         raise RuleError(
-            f"the {kind} of the rule of {rule.name} cannot be called with {len(passed)} arguments: {error}",
-            f"its arguments are {_PARAMETERS[kind]}",
-            location=place_of(rule.parts[kind]),
+            f"the {kind} of the rule of {rule.name} takes {taken}, but is called with {len(passed)} arguments",
+            f"let it take {_PARAMETERS[kind]}",
+            "what is common to all rules comes first, the arguments of the function follow",
+            place_of(rule.parts[kind]),
         ) from error
     return tuple(taken)
 

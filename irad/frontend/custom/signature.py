@@ -18,6 +18,7 @@ from irad.frontend import abi, layouts
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 from irad.ir.types import FunctionType
 from irad.passes.unit import Variant
@@ -125,10 +126,11 @@ def arguments_of(rule: CustomRule, signature: Any, variant: Variant, first: int)
         for leaf in active:
             if leaf.kind not in _PLAIN and leaf.type != types.voidptr:
                 raise RuleError(
-                    f"argument {position} of {rule.name}, which has a rule, holds a {leaf.type} that takes part in the "
-                    "derivative",
+                    f"argument {position} of {rule.name}, which has a rule, holds {described(leaf.type)} that takes "
+                    "part in the derivative",
                     "give functions with rules numbers, arrays and tuples of these",
-                    location=place_of(next(iter(rule.parts.values()))),
+                    "a rule is given the shadow of what takes part, which irad has for numbers and arrays only",
+                    place_of(next(iter(rule.parts.values()))),
                 )
         seen = typeof(numba_type.value) if isinstance(numba_type, types.Omitted) else numba_type
         memory = [pointer_index(leaf) for leaf in active if leaf.kind is not LeafKind.NUMBER]
@@ -179,7 +181,8 @@ def c_signature(rule: CustomRule, function_type: FunctionType) -> Any:
         raise RuleError(
             f"{rule.name}, which has a rule, has the type {function_type}",
             "give rules to C functions of numbers and pointers that return a number",
-            location=place_of(next(iter(rule.parts.values()))),
+            "structures are passed in ways that differ from one machine to the other",
+            place_of(next(iter(rule.parts.values()))),
         )
     result, *parameters = found
     return cast(Any, result)(*parameters)
@@ -216,9 +219,10 @@ def result_of(rule: CustomRule, signature: Any, is_active: bool) -> Result:
     for leaf in leaves:
         if isinstance(leaf.type, types.Optional) or (is_active and leaf.kind not in (*_PLAIN, LeafKind.INERT)):
             raise RuleError(
-                f"{rule.name}, which has a rule, returns a {leaf.type}",
+                f"{rule.name}, which has a rule, returns {described(leaf.type)}",
                 "give rules to functions that return numbers, arrays and tuples of these",
-                location=place_of(next(iter(rule.parts.values()))),
+                "a rule returns the shadow of what the function returns, which is one for numbers and arrays only",
+                place_of(next(iter(rule.parts.values()))),
             )
     return Result(signature.return_type, leaves, is_active)
 
@@ -226,12 +230,21 @@ def result_of(rule: CustomRule, signature: Any, is_active: bool) -> Result:
 # ------------------------------------------------------------------------------------------------ what a rule returned
 
 
+_CONTRACT: Final = {
+    "augmented_primal": "it gives the value, its shadow (zeros for arrays that have a derivative, else None) and the "
+    "tape",
+    "reverse": "it gives a cotangent for each argument that is a number with a derivative, and None for the others, to "
+    "whose shadow it adds",
+}
+
+
 def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object) -> RuleError:
     """The error for something that a function of a rule returned."""
     return RuleError(
-        f"the {kind} of the rule of {rule.name} returns {what}: expected {expected}, got {got}",
+        f"the {kind} of the rule of {rule.name} returns {what}",
         f"return {expected}",
-        location=place_of(rule.parts[kind]),
+        f"expected {expected}, got {got}; {_CONTRACT[kind]}",
+        place_of(rule.parts[kind]),
     )
 
 
@@ -244,17 +257,17 @@ def check_augmented(rule: CustomRule, result: Result, returned: Any, can_convert
     kind = "augmented_primal"
     if getattr(returned, "instance_class", None) is not annotated.AugmentedReturn:
         expected = "irad.rules.AugmentedReturn(primal, shadow, tape)"
-        raise misfit(rule, kind, "no AugmentedReturn", expected, returned)
+        raise misfit(rule, kind, "no AugmentedReturn", expected, described(returned))
     primal, shadow, _ = returned.types
     if primal != result.type and not can_convert(primal, result.type):
-        raise misfit(rule, kind, "a primal of the wrong type", f"a {result.type}", f"a {primal}")
+        raise misfit(rule, kind, "a primal of the wrong type", described(result.type), described(primal))
     for leaf in result.arrays:
         found = at_path(shadow, leaf.path)
         wanted = writable(leaf.type)
         if not isinstance(found, types.Array) or (found.dtype, found.ndim) != (wanted.dtype, wanted.ndim):
-            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), f"a {wanted}", f"a {found}")
+            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
         if not can_convert(found, wanted):
-            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), f"a {wanted}", f"a {found}")
+            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
 
 
 def check_cotangents(
@@ -266,11 +279,11 @@ def check_cotangents(
         RuleError: it does not fit.
     """
     wanted = tuple(argument.cotangent_type for argument in arguments)
-    expected = f"a tuple of {len(wanted)}: ({', '.join(map(str, wanted))}{',' * (len(wanted) == 1)})"
+    expected = f"a tuple of {len(wanted)}: ({', '.join(described(each) for each in wanted)}{',' * (len(wanted) == 1)})"
     if returned == types.none and all(each == types.none for each in wanted):
         return
     if not isinstance(returned, types.BaseTuple) or len(returned.types) != len(wanted):
-        count = f"a tuple of {len(returned.types)}" if isinstance(returned, types.BaseTuple) else f"a {returned}"
+        count = f"a tuple of {len(returned.types)}" if isinstance(returned, types.BaseTuple) else described(returned)
         raise misfit(rule, "reverse", "the wrong number of cotangents", expected, count)
     for position, (argument, found) in enumerate(zip(arguments, returned.types, strict=True)):
         if not argument.active:
@@ -278,14 +291,14 @@ def check_cotangents(
         if not argument.has_numbers:
             if found != types.none:
                 what = f"a cotangent for argument {position}, which has a shadow"
-                raise misfit(rule, "reverse", what, "None", f"a {found}")
+                raise misfit(rule, "reverse", what, "None", described(found))
             continue
         for leaf in argument.leaves:
             part, each = at_path(found, leaf.path), at_path(argument.cotangent_type, leaf.path)
             good = part == types.none if each == types.none else part is not None and can_convert(part, each)
             if not good:
                 what = f"the wrong cotangent for argument {position}{_where(leaf)}"
-                raise misfit(rule, "reverse", what, f"a {each}", f"a {part}")
+                raise misfit(rule, "reverse", what, described(each), described(part))
 
 
 def at_path(numba_type: Any, path: tuple[int, ...]) -> Any:

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from numba.core import errors as numba_errors
-
 from irad.errors import IradError, RuleError
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.custom.pools import Pool
 from irad.frontend.custom.slots import Define, SlotType, lending
 from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_untyped import types
 
 _PARTS = ("augmented_primal", "reverse", "state")
@@ -75,8 +74,9 @@ def built(rule: CustomRule, signature: Any) -> tuple[CustomRule, Slots | None]:
     if others:
         raise RuleError(
             f"{rule.name} has a build_rule and a rule without state ({', '.join(others)})",
-            "irad.rules.remove(f), then register one of them",
-            location=place_of(build),
+            f"take back both with irad.rules.remove({rule.name}), then register one of them",
+            "irad cannot know which of them to use",
+            place_of(build),
         )
     made = replace(rule, parts=_functions(rule, build, signature))
     first = rule_dispatcher(made.parts.pop("state"))
@@ -92,7 +92,8 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> d
         raise RuleError(
             f"the build_rule of {rule.name} raised {type(error).__name__} for {signature}: {error}",
             "let it return a rule for every signature that the function is called with",
-            location=place_of(build),
+            "irad calls it when it compiles a derivative that calls the function with these types",
+            place_of(build),
         ) from error
     functions = {kind: getattr(found, kind, None) for kind in _PARTS}
     for kind, function in functions.items():
@@ -100,13 +101,15 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> d
             raise RuleError(
                 f"the build_rule of {rule.name} returned a {type(found).__name__} that has no function {kind}",
                 "return irad.rules.StatefulRule(augmented_primal, reverse, state)",
-                location=place_of(build),
+                "a rule with workspace has three functions: two for the sweeps, and one that makes the workspace",
+                place_of(build),
             )
         if inspect.ismethod(function):
             raise RuleError(
                 f"{kind} of the rule that the build_rule of {rule.name} returned is a method of an object",
-                "make it a function (@staticmethod): compiled code has no access to the object",
-                location=place_of(function.__func__),
+                "make it a function: @staticmethod",
+                "compiled code has no access to the object",
+                place_of(function.__func__),
             )
     return functions
 
@@ -114,12 +117,13 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> d
 def _state_type(rule: CustomRule, first: Any) -> Any:
     try:
         first.compile(())
-    except numba_errors.NumbaError as error:
-        message = " ".join(str(getattr(error, "msg", error)).split())
+    except REFUSALS as error:
+        refused = explanation(error)
         raise RuleError(
-            f"Numba cannot compile the state of the rule of {rule.name}: {message}",
+            f"Numba cannot compile the state of the rule of {rule.name}: {refused.problem}",
             "write it so that numba.njit compiles it; it has no arguments",
-            location=place_of(first),
+            refused.reason,
+            place_of(first),
         ) from error
     found: Any = types.unliteral(first.overloads[()].signature.return_type)
     return found

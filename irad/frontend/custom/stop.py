@@ -15,6 +15,7 @@ from numba.extending import intrinsic, overload
 
 from irad.errors import SignatureError
 from irad.frontend import abi, layouts
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_raw import RawContext
 from irad.frontend.numba_untyped import types
 
@@ -85,7 +86,9 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
     if abi.kind_of(value) is abi.LeafKind.INERT:
         return lambda value: value
     raise SignatureError(
-        f"stop_gradient of a {value}", "give it numbers, arrays and tuples of these: the parts that matter"
+        f"stop_gradient is given {described(value)}",
+        "give it the parts that matter: numbers, arrays and tuples of these",
+        "it hands on a copy, and what leads to other memory would not be copied",
     )
 
 

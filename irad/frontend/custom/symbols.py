@@ -29,7 +29,11 @@ def target_of(f: Any) -> Any:
         return f.symbol
     if isinstance(f, _CFunction):
         if f.argtypes is None:
-            raise RuleError(f"{f!r} has no argtypes", "set argtypes and restype before giving it a rule")
+            raise RuleError(
+                f"the C function {f!r} has no argtypes",
+                "set argtypes and restype before giving it a rule",
+                "without them nobody knows how many arguments it has, and of what types",
+            )
         address = ctypes.cast(f, ctypes.c_void_p).value
         assert address is not None
         return external.symbol_of(address, f, len(f.argtypes))
@@ -37,5 +41,20 @@ def target_of(f: Any) -> Any:
         signature = cffi_utils.make_function_type(f).sig
         return external.symbol_of(cffi_utils.get_pointer(f), f, len(signature.args))
     if not callable(f):
-        raise RuleError(f"{f!r} is no function: it cannot have a rule", "name the function: @irad.rules.reverse(f)")
+        raise RuleError(
+            f"{f!r} is no function: it cannot have a rule",
+            "name the function: @irad.rules.reverse(f)",
+            "a rule belongs to the function that it is the derivative of",
+        )
     return f
+
+
+def arity_of(f: Any) -> int | None:
+    """The number of arguments of a C function; None for what is none."""
+    if isinstance(f, types.ExternalFunction):
+        return len(f.sig.args)
+    if isinstance(f, _CFunction):
+        return None if f.argtypes is None else len(f.argtypes)
+    if cffi_utils.SUPPORTED and cffi_utils.is_cffi_func(f):
+        return len(cffi_utils.make_function_type(f).sig.args)
+    return None

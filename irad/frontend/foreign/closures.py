@@ -162,7 +162,8 @@ class Foreign:
         return RuleError(
             f"the imported rule of {self.name} gives the wrong {what}: expected {expected}, got {got}",
             f"return {expected}",
-            location=place_of(self.rule),
+            "compiled code goes on with what the rule gives, and was compiled for these types",
+            place_of(self.rule),
         )
 
 

@@ -26,6 +26,7 @@ from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, reraise, value_of
 from irad.frontend.layouts import tuple_type
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import cpu_target, types
 
 Declared = Callable[[tuple[Any, ...]], Any]
@@ -114,7 +115,8 @@ def _unclear(function: Any) -> SignatureError:
     return SignatureError(
         f"the parameters of {name_of(function)} are not a fixed number of positional ones",
         "wrap it: def f(x, y): return g(x, y)",
-        location=place_of(function),
+        "compiled code passes a fixed number of arguments, by position",
+        place_of(function),
     )
 
 
@@ -289,9 +291,10 @@ def _check_arguments(target: Any, foreign: Foreign, given: list[Any]) -> None:
     for position, each in enumerate(given):
         if isinstance(each, types.BaseTuple):
             raise RuleError(
-                f"argument {position} of {name_of(target)}, whose rule is imported, is a {each}",
+                f"argument {position} of {name_of(target)}, whose rule is imported, is {described(each)}",
                 "pass numbers and arrays one by one",
-                location=place_of(foreign.rule),
+                "Python code is given each number and each array as an argument",
+                place_of(foreign.rule),
             )
 
 
@@ -311,6 +314,8 @@ def _declaration(function: Any, returns: Any) -> Declared:
 def _undeclared(function: Any, returns: Any) -> SignatureError:
     return SignatureError(
         f"returns={returns!r} does not say which type {name_of(function)} returns",
-        'give (a) a type of Numba, numba.float64, or its name, "float64[:]", or (b) a function that gives it',
-        location=place_of(function),
+        '(a) give a type of Numba, numba.float64, or its name, "float64[:]" or (b) a function that gives the type from '
+        "those of the arguments",
+        "Numba infers types from Python code that it compiles; this it does not compile",
+        place_of(function),
     )
