@@ -1,0 +1,27 @@
+"""The same, in a function that is called."""
+
+import numpy as np
+from numba import njit
+
+import irad
+
+
+@njit
+def fill(values, work):
+    for i in range(values.size):
+        work[i] = np.exp(values[i])
+
+
+@njit
+def loss(x, work):
+    fill(x, work)
+    return np.sum(work)
+
+
+def wrong():
+    return irad.grad(loss)(np.zeros(3), np.zeros(3))
+
+
+def mended():
+    by_x, _ = irad.grad(loss, (0, 1))(np.zeros(3), np.zeros(3))
+    assert by_x.tolist() == [1.0, 1.0, 1.0]

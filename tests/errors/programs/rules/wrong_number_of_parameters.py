@@ -1,0 +1,34 @@
+"""A reverse that lacks the parameter for the configuration."""
+
+from numba import njit
+
+import irad
+from irad.rules import AugmentedReturn
+
+
+@njit
+def cube(x):
+    return x * x * x
+
+
+def augmented(config, x):
+    return AugmentedReturn(x.value**3, None, None)
+
+
+def reverse(cotangent, tape, x):
+    return (cotangent * 3.0 * x.value**2,)
+
+
+def reverse_with_config(config, cotangent, tape, x):
+    return (cotangent * 3.0 * x.value**2,)
+
+
+def wrong():
+    irad.rules.augmented_primal(cube)(augmented)
+    irad.rules.reverse(cube)(reverse)
+    return irad.grad(cube)(2.0)
+
+
+def mended():
+    irad.rules.reverse(cube)(reverse_with_config)
+    assert irad.grad(cube)(2.0) == 12.0
