@@ -97,6 +97,7 @@ def _precision_error(unit: Unit, inst: Instruction) -> IradError | None:
     return UnsupportedError(
         f"numbers of type {kind} have no derivative in irad: it has those of single and double precision",
         "compute in float or double (C's long double and _Float16 are neither)",
+        "the derivative of a number has its precision, and shadows are made for these two",
     )
 
 
