@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from types import CodeType
 from typing import TypeAlias
 
@@ -149,7 +149,7 @@ _Code: TypeAlias = Callable[..., object]
 def _text_of(rule: Rule) -> str:
     match rule:
         case Elementwise():
-            return repr((rule.name, rule.partials, sorted(rule.refused)))
+            return repr((rule.name, _spell(rule.partials, {}), sorted(rule.refused)))
         case Inactive():
             return repr(("inactive", rule.symbols, rule.effects and _sorted(rule.effects)))
         case CallRule():
@@ -159,6 +159,20 @@ def _text_of(rule: Rule) -> str:
             return repr(rule)
         case ConstantParameters():
             return repr((rule.symbols, sorted(rule.parameters)))
+
+
+def _spell(value: object, known: dict[int, int]) -> str:
+    """The text of expressions; parts are shared, and ``repr`` of the tree would take exponential time."""
+    if isinstance(value, tuple):
+        return f"({', '.join(_spell(part, known) for part in value)})"
+    if not is_dataclass(value):
+        return repr(value)
+    number = known.get(id(value))
+    if number is not None:
+        return f"#{number}"
+    known[id(value)] = len(known)
+    parts = (_spell(getattr(value, part.name), known) for part in fields(value))
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def _sorted(effects: Effects) -> str:
