@@ -18,7 +18,8 @@ LINKED = ("passes", "rules")
 def files_of(folder: str) -> set[str]:
     """Files of a top-level folder under their installed names, Python modules and package data alike."""
     prefix = Path() if folder == "irad" else Path("irad")
-    found = (p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".html", ".css", ".js") or p.name == "py.typed")
+    kinds = (".py", ".html", ".css", ".js")
+    found = (path for path in (ROOT / folder).rglob("*") if path.suffix in kinds or path.name == "py.typed")
     return {str(prefix / path.relative_to(ROOT)) for path in found}
 
 

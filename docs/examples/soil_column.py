@@ -227,5 +227,6 @@ def example(steps=48, seed=1):
         sensors[row, cell - 1 : cell + 2] = 0.25, 0.5, 0.25
     measured = 1.0 + rng.normal(0.0, 0.2, (steps, 3))
     measured[10:16, 1] = np.nan
-    parameters = np.concatenate([np.log([0.3, 0.8, 1.2, 1.6]), np.log([1.4, 1.8, 2.0, 2.2]), [-0.5, 0.0, 0.3, 0.5], [4.0]])
+    logarithms = np.log([0.3, 0.8, 1.2, 1.6, 1.4, 1.8, 2.0, 2.2])
+    parameters = np.concatenate([logarithms, [-0.5, 0.0, 0.3, 0.5, 4.0]])
     return parameters, weather, sensors, measured, np.eye(3) * 4.0 + 0.2, 3600.0
