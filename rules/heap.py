@@ -1,4 +1,4 @@
-"""Memory from the C library and from C++: `malloc` and its relatives, `operator new` and `delete`.
+"""Memory without a header: `malloc` and its relatives, `operator new` and `delete` of C++, Numba's `NRT_Allocate`.
 
 The shadow of an allocation comes from the tape and is given back with it, so `free` concerns the primal only. In front
 of a shadow stands its size, which `realloc` needs::
@@ -109,7 +109,7 @@ _DELETE: Final = (
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("malloc", *_NEW), _FRESH, _nothing, _allocate(_argument(0))),
+    CallRule(("malloc", "NRT_Allocate", *_NEW), _FRESH, _nothing, _allocate(_argument(0))),
     CallRule(("calloc",), _FRESH, _nothing, _allocate(_product)),
     CallRule(("aligned_alloc", "memalign"), _FRESH, _nothing, _allocate(_argument(1))),
     CallRule(("realloc",), _MOVED, _reallocate_reverse, _reallocate_forward),

@@ -37,16 +37,6 @@ def _allocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value
     return ()
 
 
-def _plain_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
-    """Shadow of plain memory without a header."""
-    if context.is_active(call):
-        size = context.before.zext(context.value(call.arguments[0]), types.I64)
-        memory = context.allocate(size)
-        fill(context.before, memory, size)
-        context.set_shadow(memory)
-    return ()
-
-
 def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both."""
     header, size = call.arguments
@@ -97,7 +87,6 @@ def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) ->
     """Fresh memory depends on nothing."""
 
 
-_FRESH: Final = Effects(result=Origin.FRESH)
 _MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
 # A list or set begins with its size, its capacity and a flag (`ListPayload` in numba/cpython/listobj.py): 24 bytes.
 _CONTAINER: Final = Effects(result=Origin.FRESH, header=_DATA, integer_prefix=24)
@@ -119,7 +108,6 @@ RULES: Final[tuple[Rule, ...]] = (
         _allocate_forward,
     ),
     CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _nothing, _allocate_forward),
-    CallRule(("NRT_Allocate",), _FRESH, _nothing, _plain_forward),
     CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, _reallocate_reverse, _reallocate_forward),
     CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, _nothing, _replace_forward),
     Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),

@@ -13,10 +13,21 @@ from numba import njit
 import irad
 from irad.frontend import derivation
 from irad.frontend.custom import catalogue
-from irad.rules import ALL, blas_level1, blas_level2, blas_level3, fourier, inactive_callees, lapack_symbols
+from irad.rules import (
+    ALL,
+    blas_level1,
+    blas_level2,
+    blas_level3,
+    c_library,
+    fourier,
+    heap,
+    inactive_callees,
+    lapack_symbols,
+)
 from irad.ruleset.interface import CallRule, Elementwise, Rule
 from irad.ruleset.registry import Registry, describe
 from irad.testing.check_gradient import check_quickly
+from tests.raw import test_rules as raw_rules
 from tests.rules import test_elementwise, test_scipy_special
 from tests.rules.programs import PROGRAMS, RuleProgram
 from tests.rules.table import PATH, table
@@ -34,6 +45,9 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *blas_level3.RULES,
     *lapack_symbols.RULES,
     *fourier.RULES,
+    *heap.RULES,  # tests/raw/test_rules.py
+    *c_library.RULES,
+    *raw_rules.COMPLEX,
 )
 
 # Inactive rules outside `rules/inactive_callees.py`, which programs use without a derivative flowing through them.
