@@ -44,5 +44,5 @@ def run(made: Differentiated, folder: Path) -> subprocess.CompletedProcess[str]:
     """Links a differentiated program and runs it."""
     code, program = folder / "program.o", folder / "program"
     code.write_bytes(encode(made.module, Form.OBJECT))
-    subprocess.run(["clang++", str(code), "-o", str(program), "-lm"], check=True, capture_output=True)
+    subprocess.run(["clang++", str(code), "-o", str(program), "-lm", "-pthread"], check=True, capture_output=True)
     return subprocess.run([str(program)], capture_output=True, text=True, timeout=60)
