@@ -201,8 +201,7 @@ def scaled(with_rule: Callable[..., None]) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("size", [0, 1, 5])
-def test_returned_arrays_come_with_their_shadow(with_rule, dtype, size):
+def test_returned_arrays_come_with_their_shadow(with_rule, dtype):
     scale = scaled(with_rule)
 
     @njit
@@ -213,11 +212,12 @@ def test_returned_arrays_come_with_their_shadow(with_rule, dtype, size):
             total += (a * a).sum()
         return total
 
-    check_quickly(f, np.linspace(0.5, 1.5, size).astype(dtype), dtype(0.9))
+    for size in (5, 1, 0):
+        check_quickly(f, np.linspace(0.5, 1.5, size).astype(dtype), dtype(0.9))
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 3), (0,)])
-def test_a_pullback_through_a_returned_array_runs_again(with_rule, shape):
+@pytest.mark.parametrize("shapes", [[(3,), (0,)], [(2, 3)]], ids=["vectors", "matrices"])
+def test_a_pullback_through_a_returned_array_runs_again(with_rule, shapes):
     @njit
     def triple(a):
         return 3.0 * a, a[:1]
@@ -235,18 +235,19 @@ def test_a_pullback_through_a_returned_array_runs_again(with_rule, shape):
         b, first = triple(a)
         return (b * b).sum() + first.sum()
 
-    a = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
-    wanted = 18.0 * a
-    wanted[:1] += 1.0
-    _, pullback = irad.vjp(f, a)
-    for _ in range(3):
-        np.testing.assert_allclose(pullback(1.0)[0], wanted, rtol=1e-14)
-    _, pullback = irad.vjp(triple, a)
-    seed = np.ones_like(a), np.full_like(a[:1], 2.0)
-    wanted = np.full_like(a, 3.0)
-    wanted[:1] += 2.0
-    for _ in range(3):
-        np.testing.assert_allclose(pullback(seed)[0], wanted, rtol=1e-14)
+    for shape in shapes:
+        a = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+        wanted = 18.0 * a
+        wanted[:1] += 1.0
+        _, pullback = irad.vjp(f, a)
+        for _ in range(3):
+            np.testing.assert_allclose(pullback(1.0)[0], wanted, rtol=1e-14)
+        _, pullback = irad.vjp(triple, a)
+        seed = np.ones_like(a), np.full_like(a[:1], 2.0)
+        wanted = np.full_like(a, 3.0)
+        wanted[:1] += 2.0
+        for _ in range(3):
+            np.testing.assert_allclose(pullback(seed)[0], wanted, rtol=1e-14)
 
 
 def test_what_is_constant_reaches_the_rule_as_a_constant(with_rule):
