@@ -30,6 +30,7 @@ from numba.stencils.stencil import stencil
 
 from irad.errors import BackendError
 from irad.frontend.identity import identity
+from irad.testing.optimisation import optimisation_limited
 
 RELATIVE_TOLERANCE = (
     1e-12  # both sides run LLVM on the same operations; fastmath and vector reductions may reorder sums
@@ -864,7 +865,8 @@ def caller_of(function: Any, count: int) -> Any:
 @functools.cache
 def plain(name: str) -> list[Outcome]:
     """What the plain function does."""
-    return [outcome(CASES[name].function, arguments) for arguments in CASES[name].arguments()]
+    with optimisation_limited():
+        return [outcome(CASES[name].function, arguments) for arguments in CASES[name].arguments()]
 
 
 @pytest.mark.parametrize("name", CASES)

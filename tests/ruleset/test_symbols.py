@@ -17,6 +17,7 @@ from irad.ir.types import DOUBLE, FLOAT, I32, I64
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 from irad.ruleset.symbols import TABLE, emitted_symbol, helper_symbol, integer_arguments, symbols_of_function
+from irad.testing.optimisation import optimisation_limited
 
 REGISTRY = Registry.of(*ALL)
 
@@ -82,7 +83,8 @@ def callees(source: str, signature: tuple[types.Type, ...], error_model: str) ->
     options: dict[str, Any] = {"error_model": error_model, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     compiled = njit(**options)(scope["f"])
     try:
-        compiled.compile(signature)
+        with optimisation_limited():
+            compiled.compile(signature)
     except (NumbaError, TypeError, ValueError, NotImplementedError):
         return set()
     [text] = compiled.inspect_llvm().values()
