@@ -9,7 +9,7 @@ exhaustion  checks of tape allocations
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from irad.errors import UnsupportedError
@@ -78,8 +78,16 @@ class Generated:
     ruled: tuple[Pair, ...]
 
 
-def generate(module: Module, request: Request, registry: Registry) -> Generated:
-    """Adds the derivatives of the requested entry and of all callees it needs to the module."""
+def generate(
+    module: Module,
+    request: Request,
+    registry: Registry,
+    make_pair: Callable[[Program, Unit, Pair], GeneratedPair] | None = None,
+) -> Generated:
+    """Adds the derivatives of the requested entry and of all callees it needs to the module.
+
+    ``make_pair`` stands in for `generate_pair`: reports stop before the plan is carried out.
+    """
     _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
     program = Program(module, registry, request, loops, match_signatures(module, request.signatures))
@@ -106,7 +114,7 @@ def generate(module: Module, request: Request, registry: Registry) -> Generated:
             launched.append((pair, program.pair(replace(pair.variant, is_lane=True))))
             continue
         known = unit if pair.variant is variant else analyse(program, pair.variant)
-        finished.append(generate_pair(program, known, pair))
+        finished.append((make_pair or generate_pair)(program, known, pair))
     units = {generated.pair: generated.unit for generated in finished}
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])

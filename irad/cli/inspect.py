@@ -24,6 +24,7 @@ Examples:
   irad inspect model.py:loss --sig 'float64[::1], float64' --explain 13
   irad inspect model.py:loss --sig 'float64[::1], float64' --explain %.190 --explain tape
   irad inspect model.py:loss --sig 'float64[::1], float64' --diff adjoint optimized -o changes.diff
+  irad inspect model.py:loss --args 'np.ones(10), 2.0' --stage adjoint --as python
   irad inspect model.py:loss --args 'np.ones(10), 2.0' --json -o report.json
   irad inspect model.py:loss --args 'np.ones(10), 2.0' --html report.html --profile
 """
@@ -34,6 +35,7 @@ Examples:
 @click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: only their types matter.")
 @click.option("--sig", "signature", metavar="TYPES", help="Numba types of the arguments: 'float64[::1], float64'.")
 @click.option("--stage", "stages", type=_STAGES, multiple=True, help="What to show; may be given several times.")
+@click.option("--as", "form", type=click.Choice(["llvm", "python"]), help="Of --stage adjoint: as LLVM IR or Python.")
 @click.option("--diff", "pair", type=_STAGES, nargs=2, default=None, metavar="A B", help="What B changes in A.")
 @click.option("--explain", "questions", metavar="LINE|VALUE|VARIABLE|tape", multiple=True, help="Say why.")
 @click.option("--wrt", metavar="NAMES", help="Arguments to differentiate by: 'x,w'. All that hold floats by default.")
@@ -53,6 +55,7 @@ def inspect(
     expression: str | None,
     signature: str | None,
     stages: tuple[str, ...],
+    form: str | None,
     pair: tuple[str, str] | None,
     questions: tuple[str, ...],
     wrt: str | None,
@@ -82,6 +85,8 @@ def inspect(
         raise click.UsageError("--profile goes with --html, and with --args: it runs the derivative")
     if pair and (stages or questions or as_json):
         raise click.UsageError("--diff goes with neither --stage nor --explain nor --json")
+    if form is not None and (stages != (Stage.ADJOINT.value,) or questions or as_json):
+        raise click.UsageError(f"--as {form} goes with --stage adjoint alone")
     with working("compiling"):
         collector = _collector(target, expression, signature, (wrt, argnums), _options(plan, strict))
         wanted = tuple(map(Stage, stages))
@@ -89,11 +94,18 @@ def inspect(
             found = _html(collector, html, profile)
         elif pair:
             found = _difference(collector, Stage(pair[0]), Stage(pair[1]), noise)
+        elif form == "python":
+            found = highlight(_adjoint_as_python(collector), "python")
         elif as_json:
             found = _json(collector, wanted, questions)
         else:
             found = _texts(collector, wanted, questions, noise, lines)
     show(found, file=output, color=color, pager=pager)
+
+
+def _adjoint_as_python(collector: Collector) -> list[str]:
+    """The lines of the adjoint as Python source."""
+    return collector.adjoint_as_python().source.rstrip("\n").split("\n")
 
 
 def _options(plan: str | None, strict: bool | None) -> Options | None:

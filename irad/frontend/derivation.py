@@ -8,13 +8,14 @@ Method  load the program, check that the task makes sense for its types, derive,
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from irad.backend.optimise import canonical_loops
-from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive
+from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
+from irad.errors import IradError
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
@@ -29,7 +30,7 @@ from irad.frontend.pointers import install
 from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.types import PointerType
-from irad.passes.derivative import GeneratedPair
+from irad.passes.derivative import GeneratedPair, generate
 from irad.passes.objects import ObjectKind
 from irad.passes.unit import Unit
 from irad.rules import ALL
@@ -174,8 +175,29 @@ def observe_derivation(
         derive(wanted.program.text, wanted.request, registry, observer=observer, canonical_loops=canonical_loops)
 
 
+def generated(
+    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, make_pair: Callable[..., GeneratedPair]
+) -> tuple[Wanted, Module]:
+    """Generates like `derivation_of`, with ``make_pair`` in the place of `irad.passes.derivative.generate_pair`.
+
+    Raises:
+        SignatureError: the task does not fit the types.
+        IradError: the program cannot be compiled or differentiated.
+    """
+    with compiler_lock():
+        wanted = _want(dispatcher, argument_types, task, arguments_may_change=False)
+        registry = registry_of(wanted.program.ruled, _registry())
+        module = prepare_program(wanted.program.text, canonical_loops)
+        try:
+            generate(module, wanted.request, registry, make_pair)
+        except IradError as error:
+            locate(error, module)
+            raise
+    return wanted, module
+
+
 @dataclass(frozen=True)
-class _Wanted:
+class Wanted:
     """A derivation that is possible by its types."""
 
     dispatcher: Any
@@ -187,7 +209,7 @@ class _Wanted:
     return_type: Any
 
 
-def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, arguments_may_change: bool) -> _Wanted:
+def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, arguments_may_change: bool) -> Wanted:
     packs.load()
     dispatcher = entry.caller_of(dispatcher)
     check_representable(dispatcher.py_func, argument_types)
@@ -200,7 +222,7 @@ def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, argument
     arguments = abi.arguments_of(dispatcher.py_func, parameter_types)
     check_arguments(dispatcher, arguments, task)
     request = _request(program, arguments, task, arguments_may_change)
-    return _Wanted(dispatcher, program, request, parameter_types, caller_arguments, arguments, return_type)
+    return Wanted(dispatcher, program, request, parameter_types, caller_arguments, arguments, return_type)
 
 
 def pools_in(dispatcher: Any) -> set[Pool]:

@@ -31,6 +31,7 @@ from irad.report.machine import assembly_stage, compile_code, optimized_stage
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
 from irad.report.names import Namer
 from irad.report.profile import Profile, profile
+from irad.report.pseudo_python.text import PythonText, adjoint_as_python
 from irad.report.source import UserSource, is_library
 from irad.report.stages import facts_stage, python_stage
 from irad.report.subject import Subject
@@ -91,6 +92,16 @@ class Collector:
             lines=line_facts(self.source, observed.functions, observed.variables),
             stages={stage: self.stage(stage, is_early) for stage in Stage if stage in stages},
         )
+
+    def adjoint_as_python(self) -> PythonText:
+        """Value and gradient as Python source.
+
+        Raises:
+            UnsupportedError: something in it has no Python form.
+        """
+        subject = self.subject
+        positions = tuple(position for position, _ in subject.task.roles)
+        return adjoint_as_python(subject.primal, subject.argument_types, positions, subject.task.options)
 
     @cached_property
     def program(self) -> Program:

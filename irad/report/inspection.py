@@ -13,6 +13,7 @@ from irad.report.collect import ALL, Collector
 from irad.report.explain import explain
 from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
+from irad.report.pseudo_python.text import PythonText
 from irad.report.subject import subject_of
 from irad.report.text import difference, overview, stage_text
 
@@ -51,6 +52,15 @@ class Inspection:
         """
         stage = _stage(name)
         return stage_text(self._report(frozenset({stage})).stages[stage], noise=noise)
+
+    def adjoint_as_python(self) -> PythonText:
+        """The value and the gradient as Python source, which can be run; the stage "adjoint" for people.
+
+        Raises:
+            UnsupportedError: something in it has no Python form.
+            IradError: the function cannot be differentiated.
+        """
+        return self._collector.adjoint_as_python()
 
     def diff(self, before: str, after: str, *, noise: bool = False) -> str:
         """A unified diff of two stages."""

@@ -1,0 +1,59 @@
+"""Calls that move or fill memory, as slices."""
+
+from __future__ import annotations
+
+import ast
+
+from irad.ir.instructions import CallSite
+from irad.ir.values import ConstantInt, Value
+from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.memory import Place
+from irad.report.pseudo_python.sheet import Sheet
+
+
+def bulk_statements(sheet: Sheet, call: CallSite) -> list[ast.stmt] | None:
+    """The statements of a call; None where it is another call."""
+    name = call.callee.name or ""
+    arguments = call.arguments
+    if name.startswith("llvm.memset"):
+        return _fill(sheet, call, arguments)
+    if name.startswith(("llvm.memcpy", "llvm.memmove")):
+        into, source, size = arguments[:3]
+        if sheet.place(into).array.is_result or sheet.place(source).array.is_result:
+            return None
+        return [trees.assign(_slice(sheet, into, size), _slice(sheet, source, size))]
+    if name.startswith("irad.copy_adjoint"):
+        into, source, size = arguments
+        taken, grown = _slice(sheet, into, size), _slice(sheet, source, size)
+        return [_added(grown, taken), trees.assign(taken, trees.number(0.0))]
+    return None
+
+
+def _fill(sheet: Sheet, call: CallSite, arguments: list[Value]) -> list[ast.stmt] | None:
+    pointer, byte, size = arguments[:3]
+    if not isinstance(byte, ConstantInt) or byte.value:
+        raise sheet.unsupported("memory that is filled with bytes other than zero", call)
+    place = sheet.place(pointer)
+    if place.array.is_result:
+        return [] if place.array.is_shadow else None
+    return [trees.assign(_slice(sheet, pointer, size), trees.number(0.0))]
+
+
+def _added(into: ast.expr, amount: ast.expr) -> ast.stmt:
+    return trees.assign(into, trees.binary(into, ast.Add(), amount))
+
+
+def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
+    """The items that so many bytes behind a pointer are."""
+    place: Place = sheet.place(pointer)
+    array = place.array
+    item = type(place.offset).constant(array.itemsize)
+    begin, count = place.offset.divided(item), sheet.polynomial(size).divided(item)
+    if begin is None or count is None or begin[1].terms or count[1].terms:
+        raise sheet.unsupported(f"a part of {array.name} that is no whole number of items", pointer)
+    base = sheet.array_text(array)
+    if len(array.strides) > 1:
+        base = ast.Call(ast.Attribute(base, "reshape", ast.Load()), [trees.number(-1)], [])
+    lower = sheet.sum_text(begin[0]) if begin[0].terms else None
+    upper = sheet.sum_text(begin[0] + count[0])
+    return ast.Subscript(base, ast.Slice(lower, upper), ast.Load())

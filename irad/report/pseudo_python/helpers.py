@@ -1,0 +1,43 @@
+"""What the executable form of an adjoint needs besides numpy."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import numpy as np
+
+
+def times(cotangent: Any, factor: Any) -> Any:
+    """A product that is zero where the cotangent is, whatever the factor is."""
+    return cotangent * factor if cotangent != 0.0 else cotangent * 0.0
+
+
+def divided(cotangent: Any, divisor: Any) -> Any:
+    """A quotient that is zero where the cotangent is, whatever the divisor is."""
+    return cotangent / divisor if cotangent != 0.0 else cotangent * 0.0
+
+
+def unsigned(number: int) -> int:
+    """The number that the same 64 bits are without a sign."""
+    return int(number) % (1 << 64)
+
+
+def truncated_quotient(a: int, b: int) -> int:
+    """Division that rounds towards zero, as machines divide."""
+    whole = abs(int(a)) // abs(int(b))
+    return whole if (a < 0) == (b < 0) else -whole
+
+
+def truncated_rest(a: int, b: int) -> int:
+    """What such a division leaves."""
+    return int(a) - truncated_quotient(a, b) * int(b)
+
+
+def names() -> dict[str, Any]:
+    """A namespace in which the source runs."""
+    special: Any = None
+    with contextlib.suppress(ImportError):
+        from scipy import special
+    helpers = (times, divided, unsigned, truncated_quotient, truncated_rest)
+    return {"np": np, "special": special, **{each.__name__: each for each in helpers}}

@@ -1,0 +1,181 @@
+"""The ranges of loops, in both directions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from irad.ir.dominance import DominatorTree
+from irad.ir.instructions import Binary, CondBr, ICmp, Instruction, Phi, Select
+from irad.ir.loops import Loop
+from irad.ir.module import Block
+from irad.ir.types import I1, I64
+from irad.ir.values import ConstantInt, Value
+from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.loop_forms import LoopForm, exit_of
+from irad.report.pseudo_python.polynomial import Polynomial
+from irad.report.pseudo_python.sheet import Sheet
+from irad.report.pseudo_python.structure import Range
+
+
+def range_text(sheet: Sheet, loop: Loop) -> Range | None:
+    """The range of a loop of a sweep; None where it is a `while`."""
+    return _reverse_range(sheet, loop) if sheet.is_reverse else _forward_range(sheet, loop)
+
+
+def _forward_range(sheet: Sheet, twin: Loop) -> Range | None:
+    form = next((f for f in sheet.forms.values() if f.twin.header is twin.header), None)
+    if form is None or form.count is None:
+        return None
+    latch = form.twin.latch
+    assert latch is not None
+    return Range(str(form.variable.name), _iterator(sheet, form), latch, exit_of(form))
+
+
+def _iterator(sheet: Sheet, form: LoopForm) -> ast.expr:
+    start, stop, step = bounds(sheet, form)
+    if form.is_index:
+        return _range(sheet, start, stop, step)
+    if abs(step) == 1:
+        return trees.call("range", sheet.sum_text((stop - start).scaled(step)))
+    return trees.call("range", trees.call("len", _range(sheet, start, stop, step)))
+
+
+def bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
+    """Start, stop and step of the range of a loop of the forward sweep, empty only if the loop is not run."""
+    start, stop, step = sheet.plain_bounds(form)
+    if not _is_run(sheet, form, (stop - start) if step > 0 else (start - stop)):
+        first = start + Polynomial.constant(1 if step > 0 else -1)
+        stop = Polynomial.of(Extreme(sheet, stop, first, "max" if step > 0 else "min").value)
+    return start, stop, step
+
+
+class Extreme:
+    """`max(stop, start + 1)`: a range that is run at least once."""
+
+    def __init__(self, sheet: Sheet, stop: Polynomial, first: Polynomial, function: str) -> None:
+        self.value = Value(I64)
+        sheet.extremes[self.value] = stop.values | first.values
+        sheet.texts[self.value] = lambda: trees.call(function, sheet.sum_text(stop), sheet.sum_text(first))
+
+
+def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.expr:
+    arguments = [sheet.sum_text(start), sheet.sum_text(stop)]
+    if step != 1:
+        arguments.append(trees.number(step))
+    elif not start.terms:
+        arguments = arguments[1:]
+    return trees.call("range", *arguments)
+
+
+def _is_run(sheet: Sheet, form: LoopForm, distance: Polynomial) -> bool:
+    """Whether the distance from start to stop is positive when the loop is reached."""
+    lacking = distance - Polynomial.constant(1)
+    if sheet.is_nonnegative(lacking):
+        return True
+    assert form.twin.preheader is not None
+    for known, least in facts(sheet, sheet.dominators, form.twin.preheader):
+        if sheet.is_nonnegative(lacking - known + Polynomial.constant(least)):
+            return True
+    return False
+
+
+def facts(sheet: Sheet, tree: DominatorTree, block: Block) -> Iterator[tuple[Polynomial, int]]:
+    """What branches in front of a block say: polynomials, and what they are at least."""
+    current: Block | None = block
+    while current is not None:
+        parent = tree.immediate.get(current)
+        if parent is not None and isinstance(parent.terminator, CondBr):
+            yes, no = parent.terminator.targets
+            if yes is not no and current in (yes, no) and len(sheet.cfg.predecessors[current]) == 1:
+                yield from _said(sheet, parent.terminator.operands[0], current is yes)
+        current = parent
+
+
+def _said(sheet: Sheet, condition: Value, truth: bool) -> Iterator[tuple[Polynomial, int]]:
+    match condition:
+        case Binary(opcode="and" | "or" as opcode, operands=parts) if truth == (opcode == "and"):
+            for part in parts:
+                yield from _said(sheet, part, truth)
+        case Binary(opcode="xor", operands=[inner, ConstantInt()]):
+            yield from _said(sheet, inner, not truth)
+        case Select(operands=[a, b, ConstantInt(value=0)]) if truth:
+            yield from _said(sheet, a, True)
+            yield from _said(sheet, b, True)
+        case ICmp(operands=[a, b]) if a.type is not I1 and not str(a.type).startswith("ptr"):
+            yield from _compared(sheet, condition, truth)
+        case _:
+            pass
+
+
+def _compared(sheet: Sheet, test: ICmp, truth: bool) -> Iterator[tuple[Polynomial, int]]:
+    a, b = (sheet.polynomial(v) for v in test.operands)
+    predicate = test.predicate if truth else _NEGATED[test.predicate]
+    both = sheet.is_nonnegative(a) and sheet.is_nonnegative(b)
+    if predicate[0] == "u" and not both and "samesign" not in test.flags:
+        return
+    match predicate if predicate in ("eq", "ne") else predicate[1:]:
+        case "gt":
+            yield a - b, 1
+        case "ge":
+            yield a - b, 0
+        case "lt":
+            yield b - a, 1
+        case "le":
+            yield b - a, 0
+        case "eq":
+            yield a - b, 0
+            yield b - a, 0
+        case "ne":
+            for difference in (a - b, b - a):
+                if sheet.is_nonnegative(difference):
+                    yield difference, 1
+
+
+_NEGATED = {
+    "eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt",
+    "ult": "uge", "uge": "ult", "ugt": "ule", "ule": "ugt",
+}  # fmt: skip
+
+
+def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
+    """Of the reversed loop: the same range backwards, from the last iteration that was run."""
+    numbers = sheet.reads.numbers.items()
+    known = next(((p, n) for p, n in numbers if isinstance(n, Instruction) and n.block is loop.header), None)
+    if known is None:
+        return None
+    primal, number = known
+    form = sheet.forms[primal]
+    last, exit_ = _last_block(sheet, loop, number)
+    if form.is_for and sheet.captured.loops.trips.get(primal) is not None and sheet.forward is not None:
+        start, stop, _ = bounds(sheet.forward, form)
+        if all(map(sheet.forward.is_fixed, start.values | stop.values)):
+            return Range(str(form.variable.name), trees.call("reversed", _iterator(sheet.forward, form)), last, exit_)
+    first = _first_number(sheet, loop, number)
+    count = sheet.polynomial(first) + Polynomial.constant(1)
+    iterator: ast.expr = trees.call("range", sheet.sum_text(count))
+    if form.count is not None and form.is_index:
+        start = sheet.polynomial(form.count.start)
+        stop = start + count.scaled(form.count.step)
+        iterator = _range(sheet, start, stop, form.count.step)
+    return Range(str(form.variable.name), trees.call("reversed", iterator), last, exit_)
+
+
+def _last_block(sheet: Sheet, loop: Loop, number: Value) -> tuple[Block, Block]:
+    """The block that looks whether iteration 0 is done, and where it goes then."""
+    for block in loop.order:
+        match block.terminator:
+            case CondBr(operands=[ICmp(predicate="eq", operands=[tested, ConstantInt(value=0)])], targets=[out, _]):
+                if tested is number and out not in loop.blocks:
+                    return block, out
+            case _:
+                pass
+    raise sheet.unsupported("a loop that is reversed in this way", number)
+
+
+def _first_number(sheet: Sheet, loop: Loop, number: Value) -> Value:
+    assert isinstance(number, Phi)
+    outside = [v for v, b in number.incoming() if b not in loop.blocks]
+    if len({id(v) for v in outside}) != 1:
+        raise sheet.unsupported("a loop that is entered at several places", number)
+    return outside[0]

@@ -1,0 +1,187 @@
+"""What the pointers of a pair of sweeps point to, as arrays that Python code names.
+
+Pointers of the forward sweep are followed to where they begin: a parameter, its shadow, an allocation of Numba's (whose
+header holds the address of the data at byte 24) or its shadow, a stack slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from irad.errors import UnsupportedError
+from irad.frontend import abi
+from irad.ir import types
+from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select
+from irad.ir.module import Function
+from irad.ir.values import ConstantInt, Value
+from irad.passes.request import MemoryType
+from irad.report.pseudo_python.arrays import Array, array_of_leaf
+from irad.report.pseudo_python.capture import CapturedPair
+from irad.report.pseudo_python.polynomial import Polynomial
+
+HEADER_DATA = 24
+ALLOCATES = ("NRT_MemInfo_alloc", "NRT_Allocate", "malloc")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bytes behind the start of an array; ``is_header``: of the header of its allocation."""
+
+    array: Array
+    offset: Polynomial
+    is_header: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Memory:
+    """The arrays of one pair.
+
+    Attributes:
+        arguments: of the function, with their leaves.
+        results: the variables for the numbers in the returned value, by byte offset.
+        starts: where known arrays begin, by value of the forward sweep.
+        allocations: by the call of the forward sweep that makes them: the array, and its shadow if it has one.
+    """
+
+    captured: CapturedPair
+    arguments: tuple[abi.Argument, ...]
+    results: dict[int, str]
+    starts: dict[Value, Place] = field(default_factory=dict)
+    allocations: dict[Value, tuple[Array, Array | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        forward = self.captured.forward
+        params = forward.function.params[2:]
+        self._add_slot(params[0], "result", forward.shadows.get(forward.unit.function.params[0]), self.results)
+        for argument in self.arguments:
+            for leaf in argument.leaves:
+                if leaf.is_array:
+                    text = argument.name + "".join(f"_{i}" for i in leaf.path)
+                    array = array_of_leaf(leaf, params, text)
+                    self.starts[params[leaf.data_index]] = Place(array, Polynomial.constant(0))
+                    shadow = forward.shadows.get(forward.unit.function.params[leaf.data_index])
+                    if shadow is not None:
+                        self._add_shadow(array, shadow)
+        for primal, copy in list(forward.values.items()):
+            if isinstance(primal, Call) and is_allocation(primal):
+                self._add_allocation(primal, copy)
+            elif isinstance(primal, Alloca):
+                self._add_slot(copy, f"local_{len(self.starts)}", forward.shadows.get(primal))
+
+    def _add_slot(self, start: Value, name: str, shadow: Value | None, slots: dict[int, str] | None = None) -> None:
+        slots = slots or {}
+        slot = Array(name, start, is_result=True, is_local=True, slots=slots)
+        self.starts[start] = Place(slot, Polynomial.constant(0))
+        if shadow is not None and not isinstance(shadow, ConstantInt):
+            bars = {offset: f"{text}_bar" for offset, text in slots.items()}
+            twin = Array(f"{name}_bar", shadow, is_result=True, is_shadow=True, is_local=True, slots=bars)
+            self.starts[shadow] = Place(twin, Polynomial.constant(0))
+
+    def _add_shadow(self, array: Array, start: Value, *, is_header: bool = False) -> Array:
+        shadow = Array(
+            f"{array.name}_bar", start, array.itemsize, array.strides, is_shadow=True, is_complex=array.is_complex,
+            is_local=array.is_local, shape=array.shape, dtype=array.dtype, layout=array.layout,
+        )  # fmt: skip
+        self.starts[start] = Place(shadow, Polynomial.constant(0), is_header)
+        return shadow
+
+    def _add_allocation(self, primal: Call, copy: Value) -> None:
+        unit = self.captured.forward.unit
+        layout = unit.memory_types.common_layout(unit.points_to.behind(primal, (HEADER_DATA,)))
+        itemsize, is_complex = _items(layout)
+        has_header = callee_name(primal).startswith("NRT_MemInfo")
+        size = Polynomial.constant(itemsize)
+        array = Array("t", copy, itemsize, (size,), is_local=True, is_complex=is_complex)
+        array.dtype = _dtype(layout)
+        self.starts[copy] = Place(array, Polynomial.constant(0), has_header)
+        start = self.captured.forward.shadows.get(primal)
+        shadow = None
+        if start is not None and isinstance(start, Instruction):
+            shadow = self._add_shadow(array, start, is_header=has_header)
+        self.allocations[copy] = array, shadow
+
+    def place(self, pointer: Value, polynomial: Callable[[Value], Polynomial], reads: dict[Value, Value]) -> Place:
+        """Where a pointer leads; ``polynomial`` says what integers are, ``reads`` what placeholders stand for.
+
+        Raises:
+            UnsupportedError: it does not lead into an array in a way that Python can say.
+        """
+        pointer = reads.get(pointer, pointer)
+        known = self.starts.get(pointer)
+        if known is not None:
+            return known
+        match pointer:
+            case GetElementPtr(operands=[base, *indices]):
+                start = self.place(base, polynomial, reads)
+                offset = byte_offset(pointer, indices, polynomial)
+                return Place(start.array, start.offset + offset, start.is_header)
+            case Load(operands=[address]):
+                found = self.place(address, polynomial, reads)
+                if found.is_header and found.offset.number == HEADER_DATA:
+                    return Place(found.array, Polynomial.constant(0))
+            case Freeze(operands=[value]):
+                return self.place(value, polynomial, reads)
+            case Phi() | Select():
+                return self._common(pointer, polynomial, reads)
+            case _:
+                pass
+        raise _unsupported("a pointer that is loaded from memory or computed", pointer)
+
+    def _common(
+        self, pointer: Phi | Select, polynomial: Callable[[Value], Polynomial], reads: dict[Value, Value]
+    ) -> Place:
+        ways = pointer.operands if isinstance(pointer, Phi) else pointer.operands[1:]
+        if len(ways) == 1:
+            return self.place(ways[0], polynomial, reads)
+        raise _unsupported("a pointer that leads to one array or another, or moves through one,", pointer)
+
+
+def byte_offset(gep: GetElementPtr, indices: list[Value], polynomial: Callable[[Value], Polynomial]) -> Polynomial:
+    """What a getelementptr adds."""
+    total = Polynomial.constant(0)
+    current: types.Type = gep.source_type
+    for depth, index in enumerate(indices):
+        if depth == 0:
+            total = total + polynomial(index).scaled(types.size_of(current))
+        elif isinstance(current, types.ArrayType):
+            current = current.element
+            total = total + polynomial(index).scaled(types.size_of(current))
+        elif isinstance(current, types.StructType | types.NamedStructType) and isinstance(index, ConstantInt):
+            total = total + Polynomial.constant(types.field_offsets(current)[index.value])
+            current = types.struct_body(current).elements[index.value]
+        else:
+            raise _unsupported("an address in a structure of this form", gep)
+    return total
+
+
+def callee_name(call: Call) -> str:
+    """The symbol that is called, or nothing."""
+    callee = call.callee
+    return callee.name or "" if isinstance(callee, Function) else ""
+
+
+def is_allocation(call: Call) -> bool:
+    """Whether it returns new memory of Numba's."""
+    return callee_name(call).startswith(ALLOCATES)
+
+
+def _items(layout: MemoryType | None) -> tuple[int, bool]:
+    """Bytes of an item, and whether it is complex, of memory with one kind of number."""
+    if layout is None or not layout.fields:
+        return 8, False
+    return {"double": 8, "float": 4, "i64": 8, "i32": 4, "i8": 1, "i1": 1}.get(layout.fields[0][1], 8), False
+
+
+def _dtype(layout: MemoryType | None) -> str:
+    text = layout.fields[0][1] if layout is not None and layout.fields else "double"
+    return {"double": "np.float64", "float": "np.float32", "i64": "np.int64", "i32": "np.int32", "i8": "np.int8"}.get(
+        text, "np.float64"
+    )
+
+
+def _unsupported(what: str, value: Value) -> UnsupportedError:
+    error = UnsupportedError(f"{what} cannot be written as Python", "look at the adjoint as LLVM IR")
+    if isinstance(value, Instruction):
+        error.instruction = value
+    return error

@@ -1,0 +1,488 @@
+"""Both sweeps of one function as Python: analyses, names, statements."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+
+from irad.errors import SourceLocation, UnsupportedError
+from irad.frontend import abi
+from irad.ir.cfg import control_flow
+from irad.ir.debug_info import DebugInfo
+from irad.ir.dominance import dominators
+from irad.ir.instructions import Call, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select, Store
+from irad.ir.loops import Loop, loop_nest
+from irad.ir.module import Block
+from irad.ir.trip_count import affine_variables
+from irad.ir.types import FloatType, IntType, PointerType
+from irad.ir.values import ConstantInt, Parameter, Value
+from irad.passes.callees import resolve
+from irad.passes.request import ParameterKind
+from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.arrays import parameter_texts, same_values
+from irad.report.pseudo_python.capture import CapturedPair
+from irad.report.pseudo_python.cleanup import Reads, clean_up
+from irad.report.pseudo_python.loop_forms import LoopForm, find_loop_forms
+from irad.report.pseudo_python.memory import Memory, is_allocation
+from irad.report.pseudo_python.names import Namer, SourceNames, source_name
+from irad.report.pseudo_python.polynomial import Polynomial
+from irad.report.pseudo_python.raises import Raised, split_raises
+from irad.report.pseudo_python.sheet import Sheet
+from irad.report.pseudo_python.structure import Structurer
+from irad.report.pseudo_python.sweep_text import SweepText, debug_places
+from irad.report.pseudo_python.tidy import tidy
+from irad.report.pseudo_python.variables import Choice, Interference, share_variables
+from irad.ruleset.interface import Elementwise
+
+_NUMBA = f"{os.sep}numba{os.sep}"
+
+
+@dataclass(eq=False, slots=True)
+class PairText:
+    """The sweeps of one function.
+
+    Attributes:
+        forward, reverse: their statements.
+        tape: the names of what is saved in loops, in the order of the forward sweep.
+        outs: the variables in which the reverse sweep leaves the cotangents of parameters, by parameter index.
+    """
+
+    forward: list[ast.stmt] = field(default_factory=list)
+    reverse: list[ast.stmt] = field(default_factory=list)
+    tape: list[str] = field(default_factory=list)
+    outs: dict[int, str] = field(default_factory=dict)
+
+
+def pair_text(
+    captured: CapturedPair,
+    arguments: tuple[abi.Argument, ...],
+    results: dict[int, str],
+    namer: Namer,
+    *,
+    exact: bool,
+    comments: bool,
+) -> PairText:
+    """Writes both sweeps; ``results`` are the variables for the numbers in the returned value, by byte offset."""
+    return _Writer(captured, arguments, results, namer, exact, comments).run()
+
+
+@dataclass(eq=False, slots=True)
+class _Writer:
+    captured: CapturedPair
+    arguments: tuple[abi.Argument, ...]
+    results: dict[int, str]
+    namer: Namer
+    exact: bool
+    comments: bool
+    names: dict[Value, str] = field(default_factory=dict)
+    tape_names: dict[Value, str] = field(default_factory=dict)
+    forms: dict[Loop, LoopForm] = field(default_factory=dict)
+    keys: dict[Loop, Value] = field(default_factory=dict)
+    same: dict[Value, Value] = field(default_factory=dict)
+    place_of: Callable[[Instruction], SourceLocation | None] = field(init=False)
+    memory: Memory = field(init=False)
+
+    def run(self) -> PairText:
+        captured = self.captured
+        function = captured.forward.function
+        raised = split_raises(function, function.params[3])
+        captured.loops.cfg = control_flow(function)
+        captured.loops.dominators = dominators(captured.loops.cfg)
+        self.place_of = debug_places(DebugInfo(captured.forward.program.module), _NUMBA)
+        self.forms = find_loop_forms(captured)
+        self._count_iterations()
+        reads = clean_up(captured)
+        self.memory = Memory(captured, self.arguments, self.results)
+        forward = self._sheet(Reads(), None)
+        reverse = self._sheet(reads, forward)
+        self._name_loops()
+        made = PairText()
+        made.outs = self._outs()
+        first = self._choose(forward, raised, made)
+        second = self._choose_reverse(reverse)
+        forward_body, reverse_body = self._statements(first), self._statements(second)
+        made.forward, made.reverse = tidy(forward_body, reverse_body, {*self.results.values(), *made.outs.values()})
+        return made
+
+    # ------------------------------------------------------------------------------------------------ sheets
+
+    def _sheet(self, reads: Reads, forward: Sheet | None) -> Sheet:
+        captured = self.captured
+        function = captured.forward.function if forward is None else captured.sweep.function
+        cfg = control_flow(function)
+        tree = dominators(cfg)
+        params = captured.forward.function.params[2:]
+        sheet = Sheet(
+            captured, function, cfg, tree, loop_nest(cfg, tree), self.forms, self.memory, reads,
+            is_reverse=forward is not None, same={**self.same, **same_values(self.arguments, params)},
+            forward=forward, exact=self.exact,
+        )  # fmt: skip
+        for value, text in parameter_texts(self.arguments, params).items():
+            sheet.texts[value] = _parsed(text)
+            if any(text.endswith(end) for end in (".size", "]", ".itemsize")) and isinstance(value.type, IntType):
+                sheet.nonnegative.add(value)
+        return sheet
+
+    def _count_iterations(self) -> None:
+        """Loops that are no `for` and in which something is saved have a variable that counts."""
+        captured = self.captured
+        for value in captured.plan.saved:
+            block = value.block if isinstance(value, Instruction) else None
+            loop = captured.loops.innermost.get(block) if block is not None else None
+            while loop is not None:
+                if not self.forms[loop].is_for:
+                    self.keys[loop] = self._counter(loop)
+                loop = loop.parent
+        saved = tuple(dict.fromkeys((*captured.plan.saved, *self.keys.values())))
+        object.__setattr__(captured.plan, "saved", saved)
+
+    def _counter(self, loop: Loop) -> Value:
+        """What counts the iterations from 0: a variable of the source, if one does."""
+        made = self.captured.loops.counter(loop)
+        for phi, variable in affine_variables(self.forms[loop].twin).items():
+            start = variable.start
+            is_like = phi is not made and phi.type is made.type and variable.step == 1
+            if is_like and isinstance(start, ConstantInt) and start.value == 0:
+                self.same[made] = phi
+                return phi
+        return made
+
+    def _name_loops(self) -> None:
+        used: dict[Loop, str] = {}
+        for loop, form in self.forms.items():
+            around = set()
+            outer = loop.parent
+            while outer is not None:
+                around.add(used[outer])
+                outer = outer.parent
+            wanted = self._loop_name(form)
+            candidates = [wanted] if wanted else []
+            candidates += [n for n in ("i", "j", "k", "l", "m") if n not in self.namer.taken or n in used.values()]
+            name = next((n for n in candidates if n not in around), None)
+            if name is None or (name in self.namer.taken and name not in used.values()):
+                name = self.namer.new(name or "i")
+            self.namer.taken.add(name)
+            used[loop] = form.variable.name = name
+
+    def _loop_name(self, form: LoopForm) -> str | None:
+        for inst in (form.count.variable if form.count else None, *_latch(form), *form.twin.header.instructions):
+            if inst is None:
+                continue
+            place = self.place_of(inst)
+            if place is not None:
+                found = names_in(place.file).loops.get(place.line)
+                if found is not None and form.is_index:
+                    return found
+        return None if form.is_for else "step"
+
+    # ------------------------------------------------------------------------------------------------ choices
+
+    def _choose(self, sheet: Sheet, raised: dict[Block, Raised | None], made: PairText) -> SweepText:
+        captured = self.captured
+        choice = Choice(sheet, self._line, set())
+        forced: dict[Value, None] = {}
+        for value in captured.plan.saved:
+            if isinstance(value, Instruction) and not choice.is_stable(value) and value not in sheet.affine:
+                forced[value] = None
+        choice.forced = set(forced)
+        sheet.texts.update({v: self._reader(v) for v in forced if not isinstance(v.type, PointerType)})
+        variables = choice.run()
+        sheet.texts.update({v: self._reader(v) for v in variables})
+        sheet.derivable |= {v for v in variables if choice.is_stable(v)}
+        for value in forced:
+            if isinstance(value.type, PointerType):
+                self._save_pointer(sheet, choice, value)
+                continue
+            loop = self._loop_of(value)
+            if loop is not None and value not in self.keys.values():
+                sheet.tape[value] = self._tape_reader(value, loop)
+        for array, shadow in self.memory.allocations.values():
+            array.name = self.namer.new(self._array_name(array.origin))
+            if shadow is not None:
+                shadow.name = self.namer.new(f"{array.name}_bar")
+        for value, reader in sheet.tape.items():
+            if not isinstance(value, Phi) and value in variables:
+                sheet.texts[value] = reader
+        text = self._sweep_text(sheet, variables, raised)
+        text.tape = sheet.tape
+        text.ignored = {captured.forward.function.params[3]}  # where exceptions go
+        saved_once = {v for v in forced if v in variables and v not in sheet.tape}
+        classes = self._share(text, {v for v in variables if v not in sheet.tape or isinstance(v, Phi)}, saved_once)
+        self._name_classes(classes, self._forward_name)
+        for value in sheet.tape:
+            base = self._array_of(value) or self._forward_name(value) or "value"
+            if isinstance(value.type, PointerType) and self._array_of(value) is None:
+                base = "index"
+            name = self.namer.new(f"saved_{base.removeprefix('~')}")
+            self.tape_names[value] = name
+            if self._loop_of(value) is not None:
+                made.tape.append(name)
+        for loop, counter in self.keys.items():
+            self.forms[loop].variable.name = self.names[counter]
+        sheet.stable |= saved_once  # what is needed at the end is not assigned again
+        sheet.stable |= {v for v in variables if self._loop_of(v) is None and len(classes.get(v, [v])) == 1}
+        return text
+
+    def _loop_of(self, value: Value) -> Loop | None:
+        """The innermost loop around a value of the forward sweep."""
+        block = value.block if isinstance(value, Instruction) else None
+        return self.captured.loops.innermost.get(block) if block is not None else None
+
+    def _save_pointer(self, sheet: Sheet, choice: Choice, value: Value) -> None:
+        """Of a saved pointer the array, where each iteration makes one, and the index, where nothing else tells it."""
+        place = sheet.place(value)
+        origin = place.array.origin
+        loop = self._loop_of(origin)
+        if loop is not None:
+            sheet.tape[origin] = self._tape_reader(origin, loop)
+        if not place.is_header and not all(map(choice.is_stable, place.offset.values)):
+            sheet.tape[value] = self._tape_reader(value, self._loop_of(value))
+
+    def _array_of(self, value: Value) -> str | None:
+        for pair in self.memory.allocations.values():
+            for array in pair:
+                if array is not None and array.origin is value:
+                    return array.name
+        return None
+
+    def _tape_reader(self, key: Value, loop: Loop | None) -> Callable[[], ast.expr]:
+        loops: list[Loop] = []
+        current: Loop | None = loop
+        while current is not None:
+            loops.insert(0, current)
+            current = current.parent
+
+        def read() -> ast.expr:
+            name = self.tape_names.get(key, "saved")
+            indices: list[ast.expr] = [trees.name(str(self.forms[each].variable.name)) for each in loops]
+            return trees.subscript(trees.name(name), indices) if indices else trees.name(name)
+
+        return read
+
+    def _choose_reverse(self, sheet: Sheet) -> SweepText:
+        check_results(sheet)
+        choice = Choice(sheet, self._line, set())
+        variables = choice.run()
+        sheet.texts.update({v: self._reader(v) for v in variables})
+        text = self._sweep_text(sheet, variables, {})
+        text.outs = self._out_pointers()
+        classes = self._share(text, variables, set())
+        handed_out: dict[int, str] = {}
+        for inst in sheet.function.instructions():
+            if isinstance(inst, Store) and inst.operands[1] in text.outs and inst.operands[0] in classes:
+                value, pointer = inst.operands
+                handed_out.setdefault(id(classes[value]), text.outs[pointer])
+        for members in classes.values():
+            if id(members) in handed_out:
+                for each in members:
+                    self.names[each] = handed_out[id(members)]
+        self._name_classes(classes, lambda v: self._reverse_name(sheet, v))
+        return text
+
+    def _sweep_text(self, sheet: Sheet, variables: set[Value], raised: dict[Block, Raised | None]) -> SweepText:
+        skipped = set() if sheet.is_reverse else self._allocation_code()
+        return SweepText(
+            sheet, variables, {}, {}, raised, skipped, self.place_of,
+            lambda place: linecache.getline(place.file, place.line), with_comments=self.comments,
+        )  # fmt: skip
+
+    def _allocation_code(self) -> set[Instruction]:
+        """What rules of allocations add to the forward sweep: the shadow, which is one statement in Python."""
+        forward = self.captured.forward
+        copies = set(forward.values.values())
+        return {
+            inst
+            for inst in forward.function.instructions()
+            if inst not in copies and isinstance(inst.origin, Call) and is_allocation(inst.origin)
+        }
+
+    def _share(self, text: SweepText, variables: set[Value], at_end: set[Value]) -> dict[Value, list[Value]]:
+        sites, edges = text.sites()
+        for table in (sites.values(),):
+            for found in table:
+                for site in found:
+                    site.uses &= variables
+        edges = {edge: used & variables for edge, used in edges.items()}
+        carried, apart = text.carried()
+        text.ranges.clear()  # names are not known yet
+        carried = {block: values & variables for block, values in carried.items()}
+        conflicts = Interference(text.sheet, sites, edges, at_end, carried).run() | apart
+        return share_variables(text.sheet, variables, conflicts, self._may_share)
+
+    def _may_share(self, a: Value, b: Value) -> bool:
+        """Variables of different names in the source stay apart."""
+        mine, theirs = source_name(a.name), source_name(b.name)
+        return mine is None or theirs is None or mine == theirs
+
+    # ------------------------------------------------------------------------------------------------ names
+
+    def _reader(self, value: Value) -> Callable[[], ast.expr]:
+        return lambda: trees.name(self.names.get(value) or "_")
+
+    def _line(self, inst: Instruction) -> int | None:
+        place = self.place_of(inst)
+        return place.line if place is not None else None
+
+    def _name_classes(self, classes: dict[Value, list[Value]], name_of: Callable[[Value], str | None]) -> None:
+        done: set[int] = set()
+        for members in classes.values():
+            if id(members) in done or self.names.get(members[0]):
+                continue
+            done.add(id(members))
+            wanted = [n for n in map(name_of, members) if n is not None]
+            good = [n for n in wanted if not n.startswith("~")]
+            name = self.namer.new((good or [w[1:] for w in wanted] or ["value"])[0])
+            self.names.update(dict.fromkeys(members, name))
+
+    def _forward_name(self, value: Value) -> str | None:
+        """The source's name of a value, or behind ~ a word for what it is."""
+        found = source_name(value.name)
+        if found is not None:
+            return found
+        if value in self.keys.values():
+            return "step"
+        if isinstance(value, Instruction) and not isinstance(value, Phi):
+            place = self.place_of(value)
+            if place is not None and self._is_root(value, place):
+                assigned = names_in(place.file).assigned.get(place.line)
+                if assigned is not None:
+                    return assigned
+        word = self._word(value)
+        return f"~{word}" if word else None
+
+    def _is_root(self, value: Instruction, place: SourceLocation) -> bool:
+        """Whether a value is what the statement of its line assigns: nothing else there is computed from it."""
+        return isinstance(value.type, FloatType) and all(
+            isinstance(user, Phi) or self.place_of(user) != place for user in value.users
+        )
+
+    def _word(self, value: Value) -> str | None:
+        match value:
+            case Instruction(name="from" | "last" | "begin" as word):
+                return {"from": "branch", "last": "last_step", "begin": "begin"}[word]
+            case CallSite():
+                callee = resolve(value, self.captured.forward.unit.registry)
+                return callee.name if isinstance(callee, Elementwise) else "called"
+            case Load(operands=[pointer]):
+                try:
+                    array = self.memory.place(pointer, Polynomial.of, {}).array
+                except UnsupportedError:
+                    return "loaded"
+                return f"{array.name}_i"
+            case ICmp() | FCmp():
+                return "condition"
+            case Select():
+                return "chosen"
+            case Phi():
+                words = {
+                    w
+                    for v in value.operands
+                    if isinstance(v, Instruction) and not isinstance(v, Phi)
+                    for w in [self._word(v)]
+                }
+                return words.pop() if len(words) == 1 else None
+            case Instruction(name="from" | "last" | "begin" as word):
+                return {"from": "branch", "last": "last_step", "begin": "begin"}[word]
+            case Instruction(opcode="fadd" | "fsub"):  # type: ignore[misc]
+                return "total"
+            case Instruction(opcode="fmul"):  # type: ignore[misc]
+                return "product"
+            case Instruction(opcode="fdiv"):  # type: ignore[misc]
+                return "quotient"
+            case _:
+                return None
+
+    def _array_name(self, origin: Value) -> str:
+        place = self.place_of(origin) if isinstance(origin, Instruction) else None
+        assigned = names_in(place.file).assigned.get(place.line) if place is not None else None
+        return assigned or "temporary"
+
+    def _reverse_name(self, sheet: Sheet, value: Value) -> str | None:
+        again = sheet.reads.recomputed.get(value)
+        if again is not None:
+            return self.names.get(again) or self._forward_name(again)
+        primal = sheet.reads.cotangents.get(value)
+        if primal is None and isinstance(value, Instruction):
+            primal = self._consumer(value)
+        if primal is not None:
+            return self._bar(primal)
+        word = self._word(value)
+        return f"~{word}" if word else None
+
+    def _consumer(self, value: Instruction) -> Value | None:
+        """The primal instruction whose adjoint a value goes into: it is the cotangent of that."""
+        origins = {id(user.origin): user.origin for user in value.users if user.origin is not None}
+        if len(origins) != 1 or value.origin is None:
+            return None
+        (origin,) = origins.values()
+        return origin if origin is not value.origin and isinstance(origin.type, FloatType) else None
+
+    def _bar(self, primal: Value) -> str:
+        if isinstance(primal, Parameter):
+            return f"{source_name(primal.name) or 'value'}_bar"
+        copy = self.captured.forward.values.get(primal, primal)
+        known = self.names.get(copy)
+        if known:
+            return f"{known}_bar"
+        tape = self.tape_names.get(copy)
+        name = tape.removeprefix("saved_") if tape else (self._forward_name(copy) or "value")
+        return f"~{name.removeprefix('~')}_bar" if name.startswith("~") else f"{name}_bar"
+
+    # ------------------------------------------------------------------------------------------------ results
+
+    def _out_pointers(self) -> dict[Value, str]:
+        params = self.captured.sweep.function.params[2 + self.captured.pair.variant.result_active :]
+        return dict(zip(params, self._outs().values(), strict=True))
+
+    def _outs(self) -> dict[int, str]:
+        kinds = self.captured.pair.variant.kinds
+        found: dict[int, str] = {}
+        params = self.captured.forward.unit.function.params
+        for index, kind in enumerate(kinds):
+            if kind is ParameterKind.ACTIVE:
+                base = (params[index].name or "value").removeprefix("arg.").replace(".", "_")
+                found[index] = f"{base}_bar"
+        return found
+
+    def _statements(self, text: SweepText) -> list[ast.stmt]:
+        sheet = text.sheet
+        return Structurer(sheet.cfg, sheet.dominators, sheet.nest, text).run()
+
+
+def check_results(sheet: Sheet) -> None:
+    """The cotangent of each part of the result is read once on each way through the reverse sweep."""
+    loads: dict[int, list[Load]] = {}
+    for inst in sheet.function.instructions():
+        if isinstance(inst, Load) and not isinstance(inst.type, PointerType):
+            try:
+                place = sheet.place(inst.operands[0])
+            except UnsupportedError:
+                continue
+            if place.array.name == "result_bar":
+                loads.setdefault(place.offset.number or 0, []).append(inst)
+    for found in loads.values():
+        if len(found) > 1 or sheet.nest.loop_of(_home(found[0])) is not None:
+            raise sheet.unsupported("a result that is written in several places", found[0])
+
+
+def _home(inst: Instruction) -> Block:
+    assert inst.block is not None
+    return inst.block
+
+
+def _latch(form: LoopForm) -> list[Instruction]:
+    return list(form.twin.latch.instructions) if form.twin.latch is not None else []
+
+
+def _parsed(text: str) -> Callable[[], ast.expr]:
+    return lambda: ast.parse(text, mode="eval").body
+
+
+@cache
+def names_in(file: str) -> SourceNames:
+    """What the lines of a file assign."""
+    return SourceNames.of(linecache.getlines(file), 1)

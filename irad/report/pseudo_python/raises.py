@@ -1,0 +1,124 @@
+"""The exits of a function that raise: Numba stores where the pickled exception is and returns an error status.
+
+Input   the augmented primal; changed: a block that raises gets a copy for each way into it and ends there.
+Output  for each such block the exception; None where a callee has raised, which Python passes on by itself.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+from irad.errors import UnsupportedError
+from irad.ir.cfg import remove_unreachable_blocks
+from irad.ir.clone import clone_instruction
+from irad.ir.instructions import Phi, Ret, Store, Unreachable, replace_uses
+from irad.ir.module import Block, Function
+from irad.ir.types import VOID
+from irad.ir.values import ConstantAggregate, ConstantInt, ConstantString, GlobalVariable, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception with its arguments."""
+
+    kind: type[BaseException]
+    arguments: tuple[Any, ...]
+
+
+def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
+    """Ends blocks that raise with `unreachable`, one for each way into them; ``slot`` is where exceptions are stored.
+
+    Raises:
+        UnsupportedError: the arguments of an exception are computed.
+    """
+    good = _reaching_success(function)
+    found: dict[Block, Raised | None] = {}
+    for block in [b for b in function.blocks if b not in good]:
+        sources = [b for b in function.blocks if block in b.successors]
+        for source in sources[1:]:
+            copy = _copy_for(function, block, source)
+            last = source.terminator
+            last.targets = [copy if target is block else target for target in last.targets]
+            for phi in block.phis():
+                _drop(phi, source)
+        for phi in block.phis() if sources else ():
+            replace_uses(phi, phi.value_from(sources[0]))
+            phi.erase()
+    for block in [b for b in function.blocks if b not in good]:
+        stores = [i for i in block.instructions if isinstance(i, Store) and i.operands[1] is slot]
+        if stores:
+            found[block] = _exception(stores[-1].operands[0])
+        elif any(target in good for target in block.successors) or isinstance(block.terminator, Ret):
+            found[block] = None
+        else:
+            continue
+        for target in block.successors:
+            for phi in target.phis():
+                _drop(phi, block)
+        block.terminator.erase()
+        block.append(Unreachable(VOID))
+    remove_unreachable_blocks(function)
+    return {block: raised for block, raised in found.items() if block in function.blocks}
+
+
+def _reaching_success(function: Function) -> set[Block]:
+    """The blocks from which the function may return status 0."""
+    pending: list[Block] = []
+    good: set[Block] = set()
+    for block in function.blocks:
+        last = block.terminator
+        if not isinstance(last, Ret):
+            continue
+        status = last.operands[0] if last.operands else None
+        if isinstance(status, Phi) and status.block is block:
+            pending += [b for v, b in status.incoming() if not isinstance(v, ConstantInt) or v.value == 0]
+            good.add(block)
+        elif not isinstance(status, ConstantInt) or status.value == 0:
+            pending.append(block)
+    while pending:
+        block = pending.pop()
+        if block not in good:
+            good.add(block)
+            pending.extend(b for b in function.blocks if block in b.successors)
+    return good
+
+
+def _copy_for(function: Function, block: Block, source: Block) -> Block:
+    copy = function.add_block(block.name)
+    mapped: dict[Value, Value] = {}
+    for inst in block.instructions:
+        if isinstance(inst, Phi):
+            mapped[inst] = inst.value_from(source)
+            continue
+        made = clone_instruction(inst, mapped)
+        copy.append(made)
+        mapped[inst] = made
+        for target in made.targets:
+            for phi in target.phis():
+                value = phi.value_from(block)
+                phi.add_incoming(mapped.get(value, value), copy)
+    return copy
+
+
+def _drop(phi: Phi, source: Block) -> None:
+    pairs = [(v, b) for v, b in phi.incoming() if b is not source]
+    phi.set_operands([v for v, _ in pairs])
+    phi.blocks = [b for _, b in pairs]
+
+
+def _exception(value: Value) -> Raised:
+    """What Numba pickled: class, arguments, place."""
+    buffer = value.initializer if isinstance(value, GlobalVariable) else None
+    if isinstance(buffer, ConstantAggregate):
+        data, size = buffer.elements[:2]
+        if isinstance(data, GlobalVariable) and isinstance(size, ConstantInt):
+            text = data.initializer
+            if isinstance(text, ConstantString):
+                kind, arguments, *_ = pickle.loads(text.data[: size.value])  # written by the compiler, in this process
+                return Raised(kind, tuple(arguments or ()))
+    raise UnsupportedError(
+        "an exception whose arguments are computed when it is raised cannot be written as Python",
+        "raise it with constant arguments, or look at the adjoint as LLVM IR",
+    )

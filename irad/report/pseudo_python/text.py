@@ -1,0 +1,216 @@
+"""The adjoint of a function as Python source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from irad.driver import locate
+from irad.errors import IradError, SignatureError, UnsupportedError
+from irad.frontend import abi
+from irad.frontend.abi import Argument
+from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.numba_untyped import types
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+from irad.options import Options
+from irad.passes.callees import Pointer, resolve
+from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.arrays import result_parts
+from irad.report.pseudo_python.capture import Capture, capture
+from irad.report.pseudo_python.names import Namer
+from irad.report.pseudo_python.pair_text import PairText, pair_text
+from irad.ruleset.interface import CallRule
+from irad.ruleset.python_names import python_name
+
+
+@dataclass(frozen=True, slots=True)
+class PythonText:
+    """An adjoint as Python.
+
+    Attributes:
+        name: of the function in it.
+        source: what people read.
+        exact: the same with products that keep a zero cotangent zero (see docs/contracts.md) spelled out as calls of
+            `times` and `divided`.
+    """
+
+    name: str
+    source: str
+    exact: str
+
+    def namespace(self, *, exact: bool = True) -> dict[str, Any]:
+        """The text, executed; the function stands there under its name."""
+        from irad.report.pseudo_python.helpers import names
+
+        found = names()
+        exec(compile(self.exact if exact else self.source, f"<{self.name}>", "exec"), found)
+        return found
+
+
+def adjoint_as_python(
+    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options | None = None
+) -> PythonText:
+    """The value and the gradient of a Numba function as Python source, written from what irad compiles.
+
+    Args:
+        dispatcher: a function that `numba.njit` compiled.
+        argument_types: Numba types, one per parameter.
+        positions: of the arguments to differentiate by.
+        options: how the derivative is made.
+
+    Raises:
+        UnsupportedError: something in it has no Python form.
+    """
+    options = options or Options()
+    _check_parameters(dispatcher, argument_types)
+    texts = [_text(dispatcher, argument_types, positions, options, exact=exact) for exact in (False, True)]
+    return PythonText(_name(dispatcher), *texts)
+
+
+def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
+    parameters = inspect.signature(dispatcher.py_func).parameters.values()
+    if len(parameters) != len(argument_types):
+        raise SignatureError(
+            f"{dispatcher.py_func.__qualname__} has {len(parameters)} parameters, and there are {len(argument_types)} "
+            "types",
+            "give one for each parameter, defaults included",
+        )
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        raise UnsupportedError(
+            "arguments that a star collects cannot be written as Python", "pass them as one tuple, without the star"
+        )
+
+
+def _name(dispatcher: Any) -> str:
+    return f"{dispatcher.py_func.__name__}_gradient"
+
+
+def _text(
+    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options, *, exact: bool
+) -> str:
+    task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options)
+    captured = capture(dispatcher, argument_types, task)
+    _check_result(captured)
+    _check_arguments(captured, positions)
+    namer = Namer({a.name for a in captured.arguments} | {"np", "special"})
+    results = result_parts(captured.return_type).values()
+    namer.taken |= {*results, *(f"{r}_bar" for r in results)}
+    namer.taken |= {f"{a.name}_bar" for a in captured.arguments}
+    try:
+        _check_calls(captured)
+        made = pair_text(
+            captured.pairs[0], captured.arguments, result_parts(captured.return_type), namer, exact=exact, comments=True
+        )
+    except IradError as error:
+        locate(error, captured.module)
+        raise
+    return trees.unparse([_function(_name(dispatcher), captured, positions, made, exact=exact)])
+
+
+def _function(name: str, captured: Capture, positions: tuple[int, ...], made: PairText, *, exact: bool) -> ast.stmt:
+    results = list(result_parts(captured.return_type).values())
+    bars = [f"{r}_bar" for r in results]
+    given = [captured.arguments[p] for p in positions]
+    body: list[ast.stmt] = [ast.Expr(ast.Constant(_docstring(captured, given, exact)))]
+    for argument in captured.arguments:
+        body += _unpacked(argument, with_shadow=argument in given)
+    for tape in made.tape:
+        body.append(trees.assign(trees.name(tape), ast.Dict([], [])))
+    body += made.forward
+    body.append(trees.comment("reverse sweep"))
+    body += made.reverse
+    value = _tuple([trees.name(r) for r in results])
+    gradients = _tuple([_gradient(argument, argument.type, ()) for argument in given])
+    body.append(ast.Return(ast.Tuple([value, gradients], ast.Load())))
+    parameters = [ast.arg(a.name) for a in captured.arguments] + [ast.arg(b) for b in bars]
+    defaults: list[ast.expr] = [ast.Constant(1.0)] if len(bars) == 1 else []
+    signature = ast.arguments([], parameters, None, [], [], None, defaults)
+    return ast.FunctionDef(name, signature, body, [], None)
+
+
+def _docstring(captured: Capture, given: list[Argument], exact: bool) -> str:
+    names = ", ".join(argument.name for argument in given)
+    first = f"Value, and gradient by {names}."
+    if exact:
+        return first
+    return f"{first} A zero cotangent (…_bar) times anything is zero."
+
+
+def _unpacked(argument: Argument, *, with_shadow: bool) -> list[ast.stmt]:
+    """Arrays out of tuples, and memory for cotangents."""
+    made: list[ast.stmt] = []
+    for leaf in argument.leaves:
+        if not leaf.is_array:
+            continue
+        text = argument.name + "".join(f"_{i}" for i in leaf.path)
+        if leaf.path:
+            place = ast.parse(argument.name + "".join(f"[{i}]" for i in leaf.path), mode="eval").body
+            made.append(trees.assign(trees.name(text), place))
+        if with_shadow and leaf.kind is abi.LeafKind.ARRAY:
+            made.append(trees.assign(trees.name(f"{text}_bar"), trees.call("np.zeros_like", trees.name(text))))
+    return made
+
+
+def _gradient(argument: Argument, numba_type: Any, path: tuple[int, ...]) -> ast.expr:
+    """The gradient in the structure of the argument; None where there is none."""
+    if isinstance(numba_type, types.BaseTuple):
+        parts = [_gradient(argument, item, (*path, i)) for i, item in enumerate(numba_type.types)]
+        return ast.Tuple(parts, ast.Load())
+    if abi.kind_of(numba_type) is abi.LeafKind.INERT:
+        return ast.Constant(None)
+    return trees.name(f"{argument.name}{''.join(f'_{i}' for i in path)}_bar")
+
+
+def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.Tuple(list(parts), ast.Load())
+
+
+def _check_calls(captured: Capture) -> None:
+    """Calls that stay calls and take part in the derivative have no form in Python yet."""
+    unit = captured.pairs[0].forward.unit
+    for inst in unit.function.instructions():
+        if not isinstance(inst, CallSite):
+            continue
+        callee = resolve(inst, unit.registry)
+        symbol = getattr(inst.callee, "name", None) or "a function value"
+        known = captured.program.python_functions.get(symbol)
+        name = known[0].__qualname__ if known is not None else python_name(symbol)
+        moves = symbol.startswith(("NRT_", "llvm.mem", "malloc"))
+        if isinstance(callee, Function | Pointer) or (isinstance(callee, CallRule) and not moves):
+            error = UnsupportedError(
+                f"a call of {name}, which was not inlined, cannot be written as Python",
+                "look at the adjoint as LLVM IR",
+            )
+            error.instruction = inst
+            raise error
+
+
+def _check_result(captured: Capture) -> None:
+    """What is returned has to be numbers."""
+    pending = [captured.return_type]
+    while pending:
+        returned = pending.pop()
+        if isinstance(returned, types.BaseTuple):
+            pending.extend(returned.types)
+        elif not isinstance(returned, types.Float | types.Integer | types.Boolean):
+            raise UnsupportedError(
+                f"a function that returns {captured.return_type} cannot be written as Python with its adjoint",
+                "return numbers, the sum of an array for instance, or look at the adjoint as LLVM IR",
+            )
+
+
+def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
+    """What is differentiated by has to be floats and arrays of them."""
+    for position in positions:
+        argument = captured.arguments[position]
+        for leaf in argument.leaves:
+            plain = leaf.kind in (abi.LeafKind.INERT, abi.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
+            if not plain or (leaf.kind is abi.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
+                raise UnsupportedError(
+                    f"the gradient by {argument}, a {argument.type}, cannot be written as Python",
+                    "differentiate by floats and arrays of floats, or look at the adjoint as LLVM IR",
+                )

@@ -1,0 +1,145 @@
+"""Small makers of `ast` nodes, and comments, which `ast` does not know."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+COMMENT = "#"
+
+
+def name(text: str) -> ast.Name:
+    """A variable."""
+    return ast.Name(text, ast.Load())
+
+
+def target(text: str) -> ast.Name:
+    """A variable that is assigned."""
+    return ast.Name(text, ast.Store())
+
+
+def number(value: float) -> ast.expr:
+    """A literal; negative ones are negated literals, as Python parses them."""
+    if value != value:
+        return dotted("np.nan")
+    if value in (float("inf"), -float("inf")):
+        return dotted("np.inf") if value > 0 else ast.UnaryOp(ast.USub(), dotted("np.inf"))
+    if value < 0 or str(value).startswith("-"):
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)
+
+
+def dotted(text: str) -> ast.expr:
+    """`np.exp`."""
+    first, *rest = text.split(".")
+    made: ast.expr = name(first)
+    for part in rest:
+        made = ast.Attribute(made, part, ast.Load())
+    return made
+
+
+def call(function: str, *arguments: ast.expr) -> ast.Call:
+    """`function(arguments…)`."""
+    return ast.Call(dotted(function), list(arguments), [])
+
+
+def subscript(base: ast.expr, indices: Sequence[ast.expr]) -> ast.Subscript:
+    """`base[i, j]`."""
+    index = indices[0] if len(indices) == 1 else ast.Tuple(list(indices), ast.Load())
+    return ast.Subscript(base, index, ast.Load())
+
+
+def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
+    """An arithmetic operation."""
+    return ast.BinOp(left, operator, right)
+
+
+def compare(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
+    """A comparison."""
+    return ast.Compare(left, [operator], [right])
+
+
+def both_or_either(word: str, left: ast.expr, right: ast.expr) -> ast.expr:
+    """`left and right`, `left or right`; a side that is known decides or goes."""
+    for side, other in ((left, right), (right, left)):
+        if isinstance(side, ast.Constant) and isinstance(side.value, bool):
+            return other if side.value == (word == "and") else side
+    return ast.BoolOp(ast.And() if word == "and" else ast.Or(), [left, right])
+
+
+def disjunction(*parts: ast.expr) -> ast.expr:
+    """`a or b`."""
+    return ast.BoolOp(ast.Or(), list(parts))
+
+
+_OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+}
+
+
+def integer_compare(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
+    """A comparison of integers, which has an opposite (comparisons of floats have none, because of NaN)."""
+    made = ast.Compare(left, [operator], [right])
+    made.has_opposite = True  # type: ignore[attr-defined]
+    return made
+
+
+def negated(test: ast.expr) -> ast.expr:
+    """`not test`, simplified."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare):
+        if getattr(test, "has_opposite", False):
+            return integer_compare(test.left, _OPPOSITE[type(test.ops[0])](), test.comparators[0])
+        if isinstance(test.ops[0], ast.Eq | ast.NotEq):
+            return compare(test.left, _OPPOSITE[type(test.ops[0])](), test.comparators[0])
+    if isinstance(test, ast.Constant) and isinstance(test.value, bool):
+        return ast.Constant(not test.value)
+    return ast.UnaryOp(ast.Not(), test)
+
+
+def assign(place: ast.expr, value: ast.expr) -> ast.stmt:
+    """`place = value`; `place += …` where the value is a sum that begins with it."""
+    stored = ast.parse(f"{shown(place)} = 0").body[0]
+    assert isinstance(stored, ast.Assign)
+    (target_,) = stored.targets
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+        text = shown(place)
+        if shown(value.left) == text:
+            assert isinstance(target_, ast.Name | ast.Subscript | ast.Attribute)
+            return ast.AugAssign(target_, value.op, value.right)
+        if isinstance(value.op, ast.Add | ast.Mult) and shown(value.right) == text:
+            assert isinstance(target_, ast.Name | ast.Subscript | ast.Attribute)
+            return ast.AugAssign(target_, value.op, value.left)
+    return ast.Assign(stored.targets, value)
+
+
+def shown(node: ast.AST) -> str:
+    """The text of a node, to compare it with others."""
+    return ast.unparse(ast.fix_missing_locations(node))
+
+
+def comment(text: str) -> ast.stmt:
+    """A line of its own."""
+    return ast.Expr(ast.Constant(f"{COMMENT} {text}"))
+
+
+def unparse(body: Sequence[ast.stmt]) -> str:
+    """The text of statements, comments as such."""
+    module = ast.Module(list(body), [])
+    lines = ast.unparse(ast.fix_missing_locations(module)).splitlines()
+    return "\n".join(_with_comment(line) for line in lines) + "\n"
+
+
+def _with_comment(line: str) -> str:
+    bare = line.strip()
+    if len(bare) > 1 and bare[0] in "'\"" and bare[1] == COMMENT:
+        found = ast.literal_eval(bare)
+        assert isinstance(found, str)
+        return line[: len(line) - len(line.lstrip())] + found
+    return line
