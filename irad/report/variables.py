@@ -176,7 +176,7 @@ def _places(typed: TypedFunction) -> Mapping[str, list[int]]:
 def find_active(pairs: Iterable[GeneratedPair], copies: Copies, info: DebugInfo) -> ActiveVariables:
     """Collects what is active in all pairs."""
     active: set[Node] = set()
-    known = {CONSTANT}
+    known: set[Node] = {CONSTANT}
     lines: set[tuple[str, int]] = set()
     for made in pairs:
         unit = made.unit

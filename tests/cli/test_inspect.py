@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-import irad.frontend.numba_cpu
 from irad.cli import main
+from irad.errors import InternalError
+from irad.report import subject
 from irad.report.collect import ALL
 
 MODEL = """\
@@ -246,9 +247,9 @@ def test_a_module_that_cannot_be_imported(tmp_path: Path, source: str, message: 
 
 def test_a_fault_of_irad_is_an_error_that_asks_for_a_report(model: str, monkeypatch: pytest.MonkeyPatch):
     def fail(*_: object) -> None:
-        raise irad.errors.InternalError("the loop is upside down")
+        raise InternalError("the loop is upside down")
 
-    monkeypatch.setattr(irad.report.subject, "program_of", fail)
+    monkeypatch.setattr(subject, "program_of", fail)
     result = run(f"{model}:loss", *SIGNATURE)
     assert result.exit_code == 1
     assert "the loop is upside down" in result.output
