@@ -44,8 +44,9 @@ class Demangled:
     @property
     def name(self) -> str:
         """The function, with its class where it is a method. Numba writes modules and classes alike."""
-        if self.path[0] in ("NumbaEnv", "cpython") and len(self.path) > 1:  # the environment and the wrapper of one
-            return f"{self.path[0]}.{Demangled(self.path[1:], self.types).name}"
+        first, rest = self.path[0], self.path[1:]
+        if first in ("NumbaEnv", "cpython") and rest:  # the environment and the wrapper of one
+            return f"{first}.{Demangled(rest, self.types).name}"
         if self.path[-1].startswith("__numba_parfor_gufunc"):
             return PARALLEL_LOOP
         modules = [n for n in range(1, len(self.path)) if ".".join(self.path[:n]) in sys.modules]
