@@ -21,6 +21,7 @@ FIRST_STEPS: Final = (0.1, 3e-3, 1e-4, 3e-6, 1e-7)
 _ENOUGH: Final = 1e-11  # an estimate as good as this is not improved by narrower steps
 _NOISY: Final = 50.0  # times noise by width: an error that narrower steps only make larger
 _SAME: Final = 5.0  # times their errors that estimates of one slope may differ by
+_DOUBT: Final = 1e-4  # parts of the slope by which estimates differ that many small kinks set apart
 _SIDES: Final = 20.0  # times their errors that the slopes of both sides have to differ by to be a kink
 _UNLIKE: Final = 1e-2  # parts of the slope by which those of both sides differ where there is none
 _CONVERGED: Final = 1e-3  # parts of the slope that its error is at most
@@ -98,7 +99,7 @@ def slope(
         sweeps.append((central, left, right))
         gentlest = min(gentlest, values.steepest_at(width))
         enough = max(_ENOUGH * abs(central.value), _NOISY * noise / width)
-        if min(central.error, max(left.error, right.error)) <= enough and not _differ(left, right):
+        if min(central.error, max(left.error, right.error)) <= enough and not _unlike(left, right, central.value):
             break
     central, left, right = (_settled(found) for found in zip(*sweeps, strict=True))
     return replace(_classified(central, left, right, values.largest), steepest=gentlest)
@@ -117,14 +118,17 @@ def _settled(found: Sequence[Estimate]) -> Estimate:
     """The best of the estimates of several sweeps, from wide to narrow.
 
     A wide sweep may converge to another slope than that at 0, and be sure of it: beyond a kink, or where so many kinks
-    lie close together that they look smooth from afar. So it counts only if no narrower one contradicts it.
+    lie close together that they look smooth from afar. So it counts only if no narrower one contradicts it. Where
+    the two differ by little there may be many kinks, and the narrower as wrong: the error is as large as they differ.
     """
-    best = found[-1]
+    best, doubt = found[-1], 0.0
     for estimate in reversed(found[:-1]):
-        contradicted = isfinite(best.error) and abs(estimate.value - best.value) > _SAME * (estimate.error + best.error)
-        if estimate.error < best.error and not contradicted:
+        off = abs(estimate.value - best.value)
+        if isfinite(best.error) and off > _SAME * (estimate.error + best.error):
+            doubt = doubt or (off if off < _DOUBT * abs(best.value) else 0.0)
+        elif estimate.error < best.error:
             best = estimate
-    return best
+    return Estimate(best.value, max(best.error, doubt))
 
 
 def _fitting(step: float, room: tuple[float, float]) -> float:
@@ -174,6 +178,11 @@ def _differ(left: Estimate, right: Estimate) -> bool:
     return abs(left.value - right.value) > _SIDES * (left.error + right.error)
 
 
+def _unlike(left: Estimate, right: Estimate, value: float) -> bool:
+    """Whether the slopes of both sides leave a doubt that they are one; not where only one side is known."""
+    return abs(left.value - right.value) > 2 * (left.error + right.error) + _UNLIKE * abs(value)
+
+
 def _classified(central: Estimate, left: Estimate, right: Estimate, largest: float) -> Slope:
     sides = (left.value, right.value)
     if _differ(left, right):
@@ -183,7 +192,7 @@ def _classified(central: Estimate, left: Estimate, right: Estimate, largest: flo
     best = min(central, both if isfinite(both.error) else one, key=lambda estimate: estimate.error)
     if not isfinite(best.error):
         return Slope(nan, inf, *sides, shape=Shape.ROUGH)
-    unlike = abs(left.value - right.value) > 2 * (left.error + right.error) + _UNLIKE * abs(best.value)
+    unlike = _unlike(left, right, best.value)
     allowed = max(_CONVERGED * abs(best.value), _NEGLIGIBLE * largest)
     rough = best.error > allowed or (unlike and abs(left.value - right.value) > allowed)
     return Slope(best.value, best.error, *sides, shape=Shape.ROUGH if rough else Shape.SMOOTH)

@@ -96,6 +96,29 @@ def test_steps_stay_in_the_range(low: float, high: float):
     assert all(low <= t <= high for t in seen)
 
 
+def test_many_kinks_that_look_smooth_from_afar():
+    generator = np.random.default_rng(5)
+    x = generator.uniform(0.0, 2.0, 3000)
+    direction = x * generator.standard_normal(3000)
+    found = measured(lambda t: float(np.sort(x + t * direction) @ np.arange(3000.0)))
+    exact = float(direction[np.argsort(x)] @ np.arange(3000.0))
+    assert abs(found.value - exact) <= 10 * found.error
+
+
+@pytest.mark.parametrize("at", [700.0, -700.0])
+def test_values_near_the_ends_of_the_range(at: float):
+    def f(t: float) -> float:
+        return math.exp(at * (1.0 + t)) if at * (1.0 + t) < 709.0 else math.inf
+
+    found = measured(f)
+    assert found.shape is Shape.SMOOTH
+    assert found.value == pytest.approx(at * math.exp(at), rel=1e-8, abs=0.0)
+
+
+def test_a_smooth_place_whose_sides_show_only_from_close_by():
+    assert measured(lambda t: math.log1p(math.exp(415.0 * t)) + 30.0).shape is Shape.SMOOTH
+
+
 def test_no_values_on_one_side():
     found = slope(lambda t: math.log1p(t) if t >= 0.0 else math.nan)
     assert found.value == pytest.approx(1.0, rel=1e-8)
