@@ -23,17 +23,23 @@ if TYPE_CHECKING:
     from irad.api.check import CheckReport, check
     from irad.api.grad import grad, value_and_grad, value_and_grad_into
     from irad.api.jit import jit
+    from irad.api.tape import TapeReport, tape_report
     from irad.api.vjp import vjp
     from irad.errors import (
         ActivityError,
         BackendError,
+        ChangedBufferError,
+        ChangedBufferWarning,
         InternalError,
         IradError,
+        NonFiniteError,
         NoRuleError,
         ParseError,
         PlanError,
         RuleError,
         SignatureError,
+        TapeLimitError,
+        TieWarning,
         UnsupportedError,
         UnsupportedProgram,
     )
@@ -46,6 +52,8 @@ __all__ = [
     "Active",
     "ActivityError",
     "BackendError",
+    "ChangedBufferError",
+    "ChangedBufferWarning",
     "CheckReport",
     "Const",
     "Duplicated",
@@ -55,6 +63,7 @@ __all__ = [
     "IradError",
     "MixedDuplicated",
     "NoRuleError",
+    "NonFiniteError",
     "Options",
     "ParseError",
     "PlanError",
@@ -62,6 +71,9 @@ __all__ = [
     "ReverseWithPrimal",
     "RuleError",
     "SignatureError",
+    "TapeLimitError",
+    "TapeReport",
+    "TieWarning",
     "UnsupportedError",
     "UnsupportedProgram",
     "__version__",
@@ -71,6 +83,7 @@ __all__ = [
     "inspect",
     "jit",
     "rules",
+    "tape_report",
     "testing",
     "value_and_grad",
     "value_and_grad_into",
@@ -85,7 +98,7 @@ def _home(name: str) -> str:
         return "irad.options"
     if name in ("Inspection", "inspect"):
         return "irad.report.inspection"
-    return "irad.errors" if name.endswith(("Error", "Program")) else "irad.api"
+    return "irad.errors" if name.endswith(("Error", "Program", "Warning")) else "irad.api"
 
 
 _MODULES = ("rules", "testing")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
-from irad.ir.debug_info import inline_chain
+from irad.ir.debug_info import DebugInfo, inline_chain
 from irad.ir.instructions import Instruction, Store
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
@@ -21,30 +22,38 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.message import source_line
 from irad.options import errors_show_llvm
-from irad.passes.derivative import GeneratedPair, generate
+from irad.passes.derivative import Generated, GeneratedPair, generate
 from irad.passes.parallel.bulk import CLEAR
+from irad.passes.places import Place, TapePlace, TapeSlot, places_of, tape_places_of
 from irad.passes.prepare import prepare
 from irad.passes.program import Pair
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
 from irad.passes.unit import PointerVariant, Variant
+from irad.passes.watch import MarkKind
 from irad.ruleset.registry import Registry
 
 __all__ = [
     "CalleeRequest",
     "Derivative",
     "LoopArray",
+    "MarkKind",
     "MemoryType",
     "Observer",
     "ParameterKind",
+    "Place",
     "PointerVariant",
     "Request",
     "RuledPair",
     "Signature",
+    "TapePlace",
+    "TapeSlot",
     "derive",
 ]
 
 _NUMBA: Final = f"{os.sep}numba{os.sep}"
 _OVERLOADS: Final = f"{os.sep}irad{os.sep}frontend{os.sep}"
+_ARRAY_EXPRESSION: Final = "__numba_array_expr"  # Numba's functions for them know no line
+_PARALLEL_LOOP: Final = "__numba_parfor_gufunc"
 Observer = Callable[[str, Module, tuple[GeneratedPair, ...]], None]
 
 
@@ -80,6 +89,9 @@ class Derivative:
             zeroed memory of the same extent: a pointer may lead there or to active memory.
         ruled: the pairs that the text only declares.
         clear: `void (ptr, i64 bytes)`: clears memory with all threads; None where the program has no parallel loops.
+        table: symbol of the table of ``places``, which whoever loads the text defines; None where nothing is watched.
+        places: what is watched, by number.
+        tape: the places of the tape that are counted, by number; empty where none is.
     """
 
     text: str
@@ -90,6 +102,9 @@ class Derivative:
     pointers: Mapping[str, PointerVariant]
     ruled: tuple[RuledPair, ...] = ()
     clear: str | None = None
+    table: str | None = None
+    places: tuple[Place, ...] = ()
+    tape: tuple[TapePlace, ...] = ()
 
 
 def derive(
@@ -135,6 +150,7 @@ def derive(
         pairs = generated.pairs
         if observer is not None:
             observer("generated", module, pairs)
+        table, places, tape = _places(module, generated)
         _clean(module, pairs)
         if observer is not None:
             observer("derivative", module, pairs)
@@ -155,6 +171,9 @@ def derive(
         generated.tables,
         tuple(map(_ruled_pair, generated.ruled)),
         CLEAR if CLEAR in module.functions else None,
+        table,
+        places,
+        tape,
     )
 
 
@@ -163,6 +182,34 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
     module = _parse(program_text, canonical_loops)
     prepare(module)
     return module
+
+
+def _places(module: Module, generated: Generated) -> tuple[str | None, tuple[Place, ...], tuple[TapePlace, ...]]:
+    """What is watched and metered; the table is named by what it describes, so that equal programs share it."""
+    known = DebugInfo(module)
+
+    def locate(inst: Instruction) -> SourceLocation | None:
+        found = next(iter(_outside_numba(known.inline_chain(inst))), None)
+        if found is None or not found.function.startswith(_PARALLEL_LOOP):
+            return found
+        step: Instruction | None = inst
+        while step is not None:  # Numba has the body of a parallel loop from a string: the file is that of the loop
+            function = step.block.function if step.block is not None else None
+            if isinstance(function, Function) and function in generated.launches:
+                launch = locate(generated.launches[function])
+                return found if launch is None else SourceLocation(launch.file, found.line, launch.function)
+            step = step.origin
+        return found
+
+    tape = tape_places_of(generated.tape, locate)
+    if generated.places is None:
+        return None, (), tape
+    places = places_of(generated.marks, locate)
+    name = f"irad.places.{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"
+    del module.globals[str(generated.places.name)]
+    generated.places.name = name
+    module.globals[name] = generated.places
+    return name, places, tape
 
 
 def _ruled_pair(pair: Pair) -> RuledPair:
@@ -238,9 +285,13 @@ def _user_places(module: Module, inst: Instruction) -> tuple[SourceLocation | No
 
     Of library code that was inlined into the user's, it is the place where it is called.
     """
-    chain = inline_chain(module, inst)
-    places = [place for place in chain if not _is_library(place.file)] or chain[:1]
+    places = _outside_numba(inline_chain(module, inst))
     return (places[0], tuple(places[1:])) if places else (None, ())
+
+
+def _outside_numba(chain: list[SourceLocation]) -> list[SourceLocation]:
+    chain = [place for place in chain if not place.function.startswith(_ARRAY_EXPRESSION)] or chain
+    return [place for place in chain if not _is_library(place.file)] or chain[:1]
 
 
 def _is_library(file: str) -> bool:

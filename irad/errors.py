@@ -178,6 +178,49 @@ class InternalError(IradError):
         super().__init__(problem, "report it with the function that caused it")
 
 
+class NonFiniteError(IradError):
+    """Debug mode: a value or a derivative is NaN or infinite. The location is where it began.
+
+    Attributes:
+        sweep: "value" or "derivative": what was being computed when it began; "argument" if it was passed in.
+        result: what is NaN or infinite at the end, in words.
+        operation: what began it, with the values that it was computed from; "" if it was passed in.
+        loops: for each loop around it, outermost first, its place and the number of the iteration, from 0; of a
+            parallel loop the value of its variable.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        remedy: str,
+        *,
+        sweep: str,
+        result: str,
+        operation: str = "",
+        loops: Sequence[tuple[SourceLocation | None, int]] = (),
+        location: SourceLocation | None = None,
+        detail: str | None = None,
+    ) -> None:
+        super().__init__(problem, remedy, location=location, detail=detail)
+        self.sweep, self.result, self.operation, self.loops = sweep, result, operation, tuple(loops)
+
+
+class ChangedBufferError(IradError):
+    """Debug mode: memory that a rule may read in the pullback was changed since the forward sweep."""
+
+
+class TapeLimitError(IradError, MemoryError):
+    """A call needs more tape than ``Options.max_tape_bytes`` allows. The location is the line that saves most."""
+
+
+class TieWarning(UserWarning):
+    """Debug mode: a branch, a minimum or a kink was decided by active values that are equal."""
+
+
+class ChangedBufferWarning(UserWarning):
+    """Debug mode: an argument was changed between `irad.vjp` and its pullback, which is that of the old content."""
+
+
 class UnsupportedProgram(UnsupportedError):
     """Several unsupported constructs of one program, listed at once in ``errors``."""
 

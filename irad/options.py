@@ -13,6 +13,7 @@ PlanName: TypeAlias = Literal["default", "save_all"]
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
+_NO_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,17 @@ class Options:
             which is slow and simple: the oracle for the other.
         strict: keep the order of every sum of the adjoint; without it they may be reordered, so that they vectorise.
         verify: check the module after every pass.
+        debug: the derivative looks for NaNs, infinities and ties while it runs, and names where they began.
+        max_tape_bytes: a call whose tape would take more raises `TapeLimitError`; None: no limit.
+        measure_tape: calls note what their tape took, line by line; see `irad.tape_report`.
     """
 
     plan: PlanName = "default"
     strict: bool = False
     verify: bool = False
+    debug: bool = False
+    max_tape_bytes: int | None = None
+    measure_tape: bool = False
 
     def __post_init__(self) -> None:
         if self.plan not in get_args(PlanName):
@@ -38,10 +45,20 @@ class Options:
                 "a plan decides which values the reverse sweep finds saved, and which it computes again",
                 SourceLocation.here(),
             )
+        limit = self.max_tape_bytes
+        if limit is not None and (type(limit) is not int or not 0 <= limit < _NO_LIMIT):
+            raise IradError(f"max_tape_bytes={limit!r} is no number of bytes", "give a non-negative int, or None")
+
+    @property
+    def tape_limit(self) -> int | None:
+        """The limit that the code compares with; None where nothing is counted."""
+        if self.max_tape_bytes is None:
+            return _NO_LIMIT if self.measure_tape else None
+        return self.max_tape_bytes
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
-        """Options as the variables IRAD_PLAN, IRAD_STRICT and IRAD_VERIFY ask for.
+        """Options as the variables IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG and IRAD_MAX_TAPE_BYTES ask for.
 
         Args:
             environment: read in place of ``os.environ``.
@@ -62,6 +79,8 @@ class Options:
             plan="save_all" if plan == "save_all" else "default",
             strict=_read_flag(variables, "IRAD_STRICT"),
             verify=_read_flag(variables, "IRAD_VERIFY"),
+            debug=_read_flag(variables, "IRAD_DEBUG"),
+            max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
         )
 
 
@@ -100,3 +119,12 @@ def _read_flag(variables: Mapping[str, str], name: str) -> bool:
         f"(a) {name}=1 or (b) {name}=0",
         "it is an environment variable, which irad reads when a derivative is made without options",
     )
+
+
+def _read_bytes(variables: Mapping[str, str], name: str) -> int | None:
+    text = variables.get(name, "").strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal() and int(text) < _NO_LIMIT:
+        return int(text)
+    raise IradError(f"{name}={text} is no number of bytes", f"(a) {name}=1000000000 or (b) no {name}")

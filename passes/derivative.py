@@ -4,21 +4,24 @@ analyse     objects → memory types → effects → activity
 forward     the augmented primal, without saves
 reverse     the reverse sweep, with placeholders
 materialise the plan, carried out in both
+meter       on request: counts the bytes of the tape
+watch       on request: looks for NaNs, infinities and ties
 exhaustion  checks of tape allocations
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from irad.errors import UnsupportedError
 from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
+from irad.ir.instructions import CallSite
 from irad.ir.loops import loop_nest
-from irad.ir.module import Module
+from irad.ir.module import Function, Module
 from irad.ir.types import I64, PointerType
-from irad.ir.values import const_int
+from irad.ir.values import GlobalVariable, const_int
 from irad.passes.activity import everything, find_activity
 from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations, check_stack
@@ -28,9 +31,10 @@ from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
+from irad.passes.meter import TapeMark, TapePart, meter_launcher, meter_pair, parts_of
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
-from irad.passes.parallel.launch import build_launchers, launch_loops
+from irad.passes.parallel.launch import build_launchers, lane_head, launch_loops
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan import Plan
 from irad.passes.points_to import find_objects
@@ -44,6 +48,7 @@ from irad.passes.signatures import match_signatures
 from irad.passes.summary import summarise
 from irad.passes.tape import TapeLayout
 from irad.passes.unit import PointerVariant, Unit, Variant
+from irad.passes.watch import Mark, watch_pair
 from irad.ruleset.registry import Registry
 
 
@@ -71,11 +76,19 @@ class Generated:
         pairs: the pair of the entry first.
         tables: what calls through pointers look up, by symbol.
         ruled: pairs that are called and come from elsewhere.
+        marks: the places that are watched, by number.
+        tape: of the places of the tape that are counted, by number, what a unit holds.
+        places: the table of what is watched, to be named.
+        launches: the call of each parallel loop, by its function.
     """
 
     pairs: tuple[GeneratedPair, ...]
     tables: Mapping[str, PointerVariant]
     ruled: tuple[Pair, ...]
+    marks: tuple[Mark, ...] = ()
+    tape: tuple[tuple[TapeMark, tuple[TapePart, ...]], ...] = ()
+    places: GlobalVariable | None = None
+    launches: Mapping[Function, CallSite] = field(default_factory=dict)
 
 
 def generate(
@@ -90,7 +103,10 @@ def generate(
     """
     _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
+    launches = _launches(module) if loops and (request.watches or request.meters) else {}
     program = Program(module, registry, request, loops, match_signatures(module, request.signatures))
+    if request.meters:
+        program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     entry = module.functions[request.entry]
     if request.callee is None:
         variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
@@ -118,10 +134,27 @@ def generate(
     units = {generated.pair: generated.unit for generated in finished}
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])
+        if request.meters:
+            meter_launcher(program, pair, lane, lane_head(pair))
     launch_loops(module)
     spread_bulk(module)
     tables = {str(table.name): variant for variant, table in program.tables.items()}
-    return Generated(tuple(finished), tables, tuple(program.ruled))
+    tape: tuple[tuple[TapeMark, tuple[TapePart, ...]], ...] = ()
+    if request.meters:
+        program.tape_marks.append(TapeMark(None, (), made))  # the caller provides this frame
+        tape = tuple((mark, parts_of(mark, program.frame_parts)) for mark in program.tape_marks)
+    places = program.places() if request.watches else None
+    return Generated(tuple(finished), tables, tuple(program.ruled), tuple(program.marks), tape, places, launches)
+
+
+def _launches(module: Module) -> dict[Function, CallSite]:
+    """The first call of each function of a parallel loop."""
+    found: dict[Function, CallSite] = {}
+    for function in module.defined_functions():
+        for call in function.instructions():
+            if isinstance(call, CallSite) and isinstance(call.callee, Function) and is_loop_function(call.callee):
+                found.setdefault(call.callee, call)
+    return found
 
 
 def _summarise_ruled(module: Module, request: Request, registry: Registry) -> None:
@@ -202,6 +235,10 @@ def generate_pair(program: Program, unit: Unit, pair: Pair) -> GeneratedPair:
     defer_frees(forward, forward.kept & unit.effects.kept)
     forward.scopes.declare(pair.augmented)
     sweep.scopes.declare(pair.reverse)
+    if program.request.meters:
+        meter_pair(forward, materialiser)
+    if program.request.watches:
+        watch_pair(forward, sweep, loops)
     check_allocations(forward)
     check_stack(forward)
     size = -(-max(forward.frame.size, 1) // 64) * 64

@@ -26,6 +26,7 @@ from irad.ir.module import Block, Function
 from irad.ir.types import Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.forward import Forward
+from irad.passes.held import DROPS, held_behind
 from irad.passes.runtime import (
     ARENA_ALLOC,
     ARENA_ALLOC_PRODUCT,
@@ -33,12 +34,14 @@ from irad.passes.runtime import (
     ARENA_REASON,
     POINTER_PAIR,
     STACK_FULL,
+    TAPE_ALLOC,
+    TAPE_ALLOC_PRODUCT,
     runtime_function,
 )
 
 EXHAUSTED = -4
 NO_PAIR = -5
-_GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, POINTER_PAIR})
+_GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, POINTER_PAIR})
 
 # What Numba does after the launch of a parallel loop, in this order, and the call before it that began it.
 _ENDED_BY: Final[Mapping[str, str]] = {
@@ -55,9 +58,16 @@ def check_allocations(forward: Forward) -> None:
     augmented = {pair.augmented for pair in forward.program.pairs.values()}
     through_pointers = {made.call for made in forward.pointer_frames.values()}
     leave: Block | None = None
+
+    def may_fail(call: Call) -> bool:
+        return _name(call) in _GIVE_NULL or call.callee in augmented or call in through_pointers
+
+    held: dict[Call, tuple[Value, ...]] = {}
+    if forward.program.request.meters:  # a limit is exceeded again and again, memory runs out once
+        held = held_behind(forward, {i for i in forward.function.instructions() if isinstance(i, Call) and may_fail(i)})
     for block in list(forward.function.blocks):
         calls = [i for i in block.instructions if isinstance(i, Call)]
-        failing = [i for i in calls if _name(i) in _GIVE_NULL or i.callee in augmented or i in through_pointers]
+        failing = [i for i in calls if may_fail(i)]
         owed = {call: _owed(calls, call) for call in failing}
         for call in reversed(failing):  # so that each instruction moves once
             leave = leave or _leave(forward)
@@ -65,7 +75,7 @@ def check_allocations(forward: Forward) -> None:
             assert call.block is not None
             build = Builder(call.block)
             failed = _failed(build, forward, call, gives_null=_name(call) in _GIVE_NULL)
-            build.cond_br(failed, _leave_after(owed[call], leave), rest)
+            build.cond_br(failed, _leave_after(owed[call], held.get(call, ()), leave), rest)
 
 
 def _name(call: Call) -> str | None:
@@ -91,15 +101,18 @@ def _ends_what_began(call: Call, before: list[Call], after: list[Call]) -> bool:
     return any(_name(other) == opener and subject in other.arguments for other in before)
 
 
-def _leave_after(owed: list[Call], leave: Block) -> Block:
-    """A way to leave that first does what is owed."""
-    if not owed:
+def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block) -> Block:
+    """A way to leave that first does what is owed, and drops the references that are held."""
+    if not owed and not held:
         return leave
     assert leave.function is not None
     block = leave.function.add_block("exhausted.launch")
     for call in owed:
         block.append(clone_instruction(call, {}))
-    Builder(block).br(leave)
+    build = Builder(block)
+    for value in held:
+        build.call(build.module.declare(DROPS, types.function_type(types.VOID, [types.PTR])), [value])
+    build.br(leave)
     return block
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from irad.ir import types
 from irad.ir.module import Function, Module
@@ -14,6 +15,10 @@ from irad.passes.request import Request
 from irad.passes.signatures import Signatures
 from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
+
+if TYPE_CHECKING:
+    from irad.passes.meter import TapeMark, TapePart
+    from irad.passes.watch import Mark
 
 
 @dataclass(eq=False, slots=True)
@@ -43,6 +48,7 @@ class Program:
     Attributes:
         loops: the bodies of its parallel loops.
         signatures: what the parameters of its functions point to.
+        marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
         pending: pairs that are declared and not yet generated. ruled: those that come from outside.
     """
 
@@ -56,6 +62,10 @@ class Program:
     ruled: list[Pair] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
     tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
+    tape_marks: list[TapeMark] = field(default_factory=list)
+    frame_parts: dict[Pair, tuple[TapePart, ...]] = field(default_factory=dict)
+    _places: GlobalVariable | None = None
 
     @property
     def saves_all(self) -> bool:
@@ -97,13 +107,22 @@ class Program:
         """
         found = self.tables.get(variant)
         if found is None:
-            options = self.request.plan, self.request.strict, self.registry.fingerprint()
+            request = self.request
+            options: tuple[object, ...] = request.plan, request.strict, self.registry.fingerprint()
+            options += (request.watches, request.meters) if request.watches or request.meters else ()
             key = repr((str(variant.function_type), variant, options))
             name = f"irad.pointers.{hashlib.sha256(key.encode()).hexdigest()[:16]}"
             found = GlobalVariable(types.PTR, name, value_type=types.I8, prefix=("external",))
             self.module.globals[name] = found
             self.tables[variant] = found
         return found
+
+    def places(self) -> GlobalVariable:
+        """The table of the places that are watched; it lives outside the module and gets its name at the end."""
+        if self._places is None:
+            self._places = GlobalVariable(types.PTR, "irad.places", value_type=types.I8, prefix=("external",))
+            self.module.globals["irad.places"] = self._places
+        return self._places
 
     def shadow_global(self, primal: GlobalVariable) -> GlobalVariable:
         """Zeroed memory of the size of a global, which takes what flows to it and is never read."""

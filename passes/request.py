@@ -68,6 +68,8 @@ class Request:
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
         restores: pairs from outside may put back, in the reverse, what their functions overwrote.
         signatures: those of functions that the entry may call.
+        watches: floating-point operations are checked while they run (`irad.passes.watch`).
+        meters: the bytes of the tape are counted (`irad.passes.meter`).
     """
 
     entry: str
@@ -82,3 +84,5 @@ class Request:
     ruled: tuple[tuple[str, tuple[MemoryType | None, ...]], ...] = ()
     restores: bool = False
     signatures: tuple[Signature, ...] = ()
+    watches: bool = False
+    meters: bool = False

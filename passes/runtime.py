@@ -27,6 +27,13 @@ LANES_FAILED = "irad.lanes_failed"
 PARTIALS_OPEN = "irad.partials_open"
 PARTIALS_CLOSE = "irad.partials_close"
 
+CHECKS: Mapping[types.Type, str] = {types.DOUBLE: "irad.check_f64", types.FLOAT: "irad.check_f32"}
+TIE = "irad.tie_f64"
+LANES_WATCH = "irad.lanes_watch"
+TAPE_ALLOC = "irad.tape_alloc"
+TAPE_ALLOC_PRODUCT = "irad.tape_alloc_product"
+
+_PLACE = [PTR, PTR, types.I64]
 _TYPES: Mapping[str, FunctionType] = {
     ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),
     ARENA_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
@@ -39,6 +46,12 @@ _TYPES: Mapping[str, FunctionType] = {
     LANES_FAILED: function_type(VOID, [PTR, PTR, types.I64]),
     PARTIALS_OPEN: function_type(types.I1, [PTR, types.I64, PTR, types.I64, types.I64]),
     PARTIALS_CLOSE: function_type(VOID, [PTR, types.I64, PTR, types.I64, types.I64]),
+    CHECKS[types.DOUBLE]: function_type(types.DOUBLE, [*_PLACE, types.DOUBLE, *[types.DOUBLE] * 3]),
+    CHECKS[types.FLOAT]: function_type(types.FLOAT, [*_PLACE, types.FLOAT, *[types.DOUBLE] * 3]),
+    TIE: function_type(VOID, [*_PLACE, types.DOUBLE, types.DOUBLE]),
+    LANES_WATCH: function_type(VOID, [PTR, PTR, types.I64]),
+    TAPE_ALLOC: function_type(PTR, [PTR, types.I64, types.I64, types.I64]),
+    TAPE_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64, types.I64]),
 }
 
 

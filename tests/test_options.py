@@ -13,6 +13,26 @@ def test_environment():
     assert Options.from_environment(variables) == Options("save_all", strict=True, verify=True)
 
 
+def test_environment_of_debug_mode_and_limit():
+    assert Options.from_environment({"IRAD_DEBUG": "1", "IRAD_MAX_TAPE_BYTES": "4096"}) == Options(
+        debug=True, max_tape_bytes=4096
+    )
+    assert Options.from_environment({"IRAD_MAX_TAPE_BYTES": "0"}).tape_limit == 0
+    assert Options.from_environment({"IRAD_MAX_TAPE_BYTES": ""}).tape_limit is None
+
+
+@pytest.mark.parametrize("value", ["-1", "1e9", "many", "9" * 30])
+def test_a_limit_is_a_number_of_bytes(value: str):
+    with pytest.raises(IradError, match=f"IRAD_MAX_TAPE_BYTES={value}"):
+        Options.from_environment({"IRAD_MAX_TAPE_BYTES": value})
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, True, "10"])
+def test_a_limit_of_another_type_is_refused(value: object):
+    with pytest.raises(IradError, match="is no number of bytes"):
+        Options(max_tape_bytes=value)  # pyright: ignore[reportArgumentType]
+
+
 def test_process_environment_is_the_default(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("IRAD_PLAN", "save_all")
     assert Options.from_environment().plan == "save_all"

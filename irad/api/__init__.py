@@ -6,6 +6,7 @@ from irad.api.autodiff import autodiff
 from irad.api.check import CheckReport, check
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jit import jit
+from irad.api.tape import TapeReport, tape_report
 from irad.api.vjp import Pullback, vjp
 
 __all__ = [
@@ -18,10 +19,12 @@ __all__ = [
     "Pullback",
     "Reverse",
     "ReverseWithPrimal",
+    "TapeReport",
     "autodiff",
     "check",
     "grad",
     "jit",
+    "tape_report",
     "value_and_grad",
     "value_and_grad_into",
     "vjp",

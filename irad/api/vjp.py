@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.frontend.debug.seal import Seal
+from irad.frontend.numba_cpu import location_of
 from irad.frontend.pullback import ForwardDispatcher, close_state
 from irad.frontend.raising import public
 from irad.options import Options
@@ -20,10 +23,13 @@ class Pullback:
     It holds the memory that the forward sweep saved until it is collected.
     """
 
-    __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_shadows", "_state")
+    __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_seal", "_shadows", "_state")
 
-    def __init__(self, name: str, reverse: Callable[..., Any], state: Any, shadows: Any, alive: Any) -> None:
+    def __init__(
+        self, name: str, reverse: Callable[..., Any], state: Any, shadows: Any, alive: Any, seal: Seal | None = None
+    ) -> None:
         self._name, self._reverse, self._state, self._shadows, self._alive = name, reverse, state, shadows, alive
+        self._seal = seal
         self._lock = Lock()
         weakref.finalize(self, close_state, state).atexit = False
 
@@ -38,8 +44,12 @@ class Pullback:
 
         Raises:
             SignatureError: the cotangent has another structure, dtype or shape than the value.
+            NonFiniteError: in debug mode, a cotangent is NaN or infinite.
+            ChangedBufferError: in debug mode, a rule reads memory that was changed since.
         """
         with self._lock:
+            if self._seal is not None:
+                return self._seal.call(lambda: self._reverse(self._state, self._shadows, cotangent))
             return self._reverse(self._state, self._shadows, cotangent)
 
     def __repr__(self) -> str:
@@ -63,12 +73,22 @@ def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tu
 
     Raises:
         SignatureError: no argument has a derivative.
+        TapeLimitError: the tape would take more than the options allow.
+        NonFiniteError: in debug mode, the value is NaN or infinite.
     """
     check_options(options)
     forward = forward_of(f, options)
     number, value, state, shadows = forward(*args)
-    name = forward.primal.py_func.__qualname__
-    return value, Pullback(name, forward.pullbacks[int(number)], state, shadows, (args, value))
+    function, index = forward.primal.py_func, int(number)
+    name, seal = function.__qualname__, None
+    if forward.options.debug:
+        seal = Seal(name, location_of(function), _named(function, args), value, forward.has_rules[index])
+    return value, Pullback(name, forward.pullbacks[index], state, shadows, (args, value), seal)
+
+
+def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """The arguments with the names of the parameters."""
+    return list(inspect.signature(function).bind(*args).arguments.items())
 
 
 def forward_of(f: Callable[..., Any], options: Options | None) -> ForwardDispatcher:

@@ -26,6 +26,7 @@ from irad.backend.runtime_partials import PARTIAL_TYPES, partials_text
 from irad.backend.runtime_pointers import POINTERS
 from irad.backend.runtime_slots import SLOTS
 from irad.backend.runtime_stack import STACK
+from irad.backend.runtime_watch import METER, WATCH
 from irad.errors import BackendError
 
 # Byte offsets of the fields of %irad.arena that generated code may touch.
@@ -34,7 +35,11 @@ END: Final = 8
 FAILED: Final = 16  # i32
 PENDING: Final = 200  # ptr
 PENDING_CODE: Final = 208  # i32
+WATCHED_CALL: Final = 216  # i64
+ACTIVATION: Final = 224  # ptr
+TAPE_METER: Final = 232  # ptr
 RULE_RAISED: Final = 3  # reason in FAILED: the reverse of a rule raised what is pending
+TAPE_FULL: Final = 4  # reason in FAILED: the tape would take more than the meter allows
 
 # What `irad.rules.stop_gradient` calls in a program to be differentiated.
 STOP: Final = """\
@@ -76,9 +81,10 @@ def runtime_text() -> str:
         void irad.copy_adjoint_f64(ptr, ptr, i64)   adjoint of memmove(dst, src, bytes) on shadows; also _f32
         void irad.add_f64(ptr, ptr, i64)            dst[i] += src[i], by elements; also _f32
         double irad.stop.f64(double)            the number itself; also .f32
+        irad.check_f64, irad.tie_f64, irad.tape_*   debug mode and the meter of the tape: see ``runtime_watch``
         irad.list_*, irad.dict_*                shadows of typed containers: see ``runtime_containers``
     """
-    sweeps = (TYPES, PARTIAL_TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, SLOTS, POINTERS, LANES)
+    sweeps = (TYPES, PARTIAL_TYPES, RELEASE, LIFE, STACK, ALLOCATE, DEFER, SLOTS, POINTERS, LANES, WATCH, METER)
     parts = (*sweeps, STOP, partials_text(), kernels_text(), containers_text())
     return "\n".join(parts)
 

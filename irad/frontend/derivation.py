@@ -21,7 +21,8 @@ from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.pools import Pool
-from irad.frontend.custom.resolve import complete, memory_of, registry_of
+from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
+from irad.frontend.debug import events
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program
 from irad.frontend.numba_private import compiler_lock
@@ -71,6 +72,7 @@ class Derivation:
         arguments: the arguments as the primal takes them.
         return_type: Numba type of the primal's value; where that may be None and needs a cotangent, of one that is not.
         compiled: the code.
+        function: the Python function.
     """
 
     task: Task
@@ -80,6 +82,7 @@ class Derivation:
     arguments: tuple[Argument, ...]
     return_type: Any
     compiled: Compiled
+    function: Callable[..., Any]
 
     @property
     def may_lack_value(self) -> bool:
@@ -152,6 +155,7 @@ def derivation_of(
             wanted.arguments,
             wanted.return_type,
             compiled,
+            inspect.unwrap(dispatcher.py_func),
         )
 
 
@@ -271,6 +275,8 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         restores=catalogue.any_restores(),
         ruled=memory_of(program.ruled),
         signatures=program.signatures,
+        watches=task.options.debug,
+        meters=task.options.tape_limit is not None,
     )
 
 
@@ -294,6 +300,7 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
         program.text, request, registry, check=verify, observer=observe, canonical_loops=canonical_loops
     )
     install(derivative.pointers, request, _registry())
+    events.install(derivative, rules_of(program.ruled))
     exports = (derivative.augmented, derivative.reverse, *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.callconv import RETCODE_EXC
 
-from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
+from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED, TAPE_FULL
 from irad.frontend.shadows import NO_MEMORY
+
+if TYPE_CHECKING:
+    from irad.frontend.debug.calls import WatchedCall
 
 _STATUS = ir.IntType(32)
 _RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
@@ -51,8 +54,8 @@ class Failure:
         builder.store(cgutils.get_null_value(_STATUS), place)
         return cls(reason, pending, code)
 
-    def raise_it(self, context: Any, builder: Any) -> None:
-        """Ends the function: with the exception of the rule, or because heap or stack were too small."""
+    def raise_it(self, context: Any, builder: Any, watched: WatchedCall | None = None) -> None:
+        """Ends the function: with the exception of the rule, or because heap, stack or the allowed tape are small."""
         call_conv = context.call_conv
         with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
             with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):  # by Python: the thread has it
@@ -61,4 +64,7 @@ class Failure:
                 call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
             builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))
             call_conv._return_errcode_raw(builder, self.code)
+        if watched is not None and watched.meter is not None:
+            with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(TAPE_FULL))):
+                watched.raise_tape_is_full()
         call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)

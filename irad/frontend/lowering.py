@@ -20,6 +20,8 @@ from irad.frontend import abi, layouts, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.argument_memory import ArgumentMemory, memory_at
+from irad.frontend.debug.calls import WatchedCall
+from irad.frontend.debug.outputs import input_names, looked_at, output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import Failure
 from irad.frontend.numba_boxing import with_numpy_numbers
@@ -132,6 +134,7 @@ class Sweeps:
         is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
         self._record = self.memory.new_record(derivation.return_type) if is_copied else None
         self.cotangents = Cotangents(context, builder, derivation, self.flat)
+        self.watched: WatchedCall | None = None
         derivation.compiled.library.link_into(context.active_code_library)
 
     def zeroed(self, llvm_type: Any) -> Any:
@@ -161,6 +164,8 @@ class Sweeps:
 
     def close_arena(self, symbol: str, arena: Any) -> None:
         """Ends the arena's use by this call."""
+        if self.watched is not None:
+            self.watched.leave(arena)
         self.builder.call(self.declare(symbol, ir.VoidType(), [_VOID_POINTER]), [arena])
 
     def raise_out_of_memory(self) -> None:
@@ -215,12 +220,33 @@ class Sweeps:
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
                 is_memory = self.builder.icmp_signed("==", status.code, _STATUS(EXHAUSTED))
                 with self.builder.if_then(is_memory):
-                    failure.raise_it(self.context, self.builder)
+                    failure.raise_it(self.context, self.builder, self.watched)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
                     self.raise_from_python("irad.frontend.pointers", "raise_pending")
                 self.context.call_conv.return_status_propagate(self.builder, status)
             with fine:
                 yield
+
+    def watch(self, arena: Any, arguments: Sequence[Any], extras: Extras, close: str, outputs: Sequence[str]) -> None:
+        """Opens the call, where the options ask for debug mode or for the meter of the tape."""
+        options = self.derivation.task.options
+        if not options.debug and options.tape_limit is None:
+            return
+        inputs = zip(input_names(self.derivation), arguments, self.derivation.argument_types, strict=True)
+        given = [(name, value, numba_type) for name, value, numba_type in inputs]
+        given += [
+            (f"what is given for the derivative by {self.derivation.caller_arguments[p].name}", *extras.targets[p])
+            for p, role in self.derivation.task.roles
+            if p in extras.targets and role is not Role.INTO
+        ]
+        given += [("the cotangent", *extras.seed)] if extras.seed is not None else []
+        self.watched = WatchedCall(self.context, self.builder, self.derivation, given, outputs)
+        self.watched.enter(arena)
+        if self.watched.frame_is_too_large:
+            with self.builder.if_then(cgutils.true_bit):
+                self.close_arena(close, arena)
+                self.memory.release()
+                self.watched.raise_tape_is_full()
 
     def value(self) -> Any:
         """What the primal returned, as Numba holds it."""
@@ -261,6 +287,7 @@ def emit_call(
     _check_scalars(sweeps, extras)
     frame = sweeps.frame_on_stack()
     arena = sweeps.open_arena("irad.arena_open")
+    sweeps.watch(arena, arguments, extras, "irad.arena_close", output_names(derivation, extras.targets))
     status = sweeps.run_augmented(frame, arena)
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, "irad.arena_close"):
@@ -272,12 +299,39 @@ def emit_call(
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
             sweeps.memory.release()
-            failure.raise_it(context, builder)
+            failure.raise_it(context, builder, sweeps.watched)
         sweeps.memory.copy_out()
         _store_scalars(sweeps, extras)
+        value = _held_value(sweeps)
         builder.store(_result(sweeps, extras), result)
         sweeps.memory.release_transient()
+        _finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
+
+
+def _held_value(sweeps: Sweeps) -> Any:
+    """The primal's value for debug mode to look at, a new reference; None where nobody looks."""
+    if sweeps.watched is None:
+        return None
+    value = sweeps.value()
+    sweeps.context.nrt.incref(sweeps.builder, sweeps.derivation.return_type, value)
+    return value
+
+
+def _finish_watched(
+    sweeps: Sweeps, extras: Extras, arguments: Sequence[Any], value: Any, result: tuple[Any, Any]
+) -> None:
+    """Ends a watched call: raises if a result is NaN or infinite."""
+    if sweeps.watched is None:
+        return
+    context, builder, derivation = sweeps.context, sweeps.builder, sweeps.derivation
+    outputs = looked_at(context, builder, derivation, value, arguments, extras.targets, result)
+    raised = sweeps.watched.finish(outputs)
+    context.nrt.decref(builder, derivation.return_type, value)
+    with builder.if_then(raised, likely=False):
+        for held, numba_type in (result, *extras.held):
+            context.nrt.decref(builder, numba_type, held)
+        context.call_conv.return_exc(builder)
 
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:

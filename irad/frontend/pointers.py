@@ -26,7 +26,8 @@ from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import NoRuleError, UnsupportedError
 from irad.frontend import external
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.resolve import complete, memory_of, registry_of
+from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
+from irad.frontend.debug import events
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba_cpu import load_callee
 from irad.frontend.numba_private import compiler_lock
@@ -102,10 +103,13 @@ class _Table:
             ruled=memory_of(program.ruled),
             restores=catalogue.any_restores(),
             signatures=program.signatures,
+            watches=self.request.watches,
+            meters=self.request.meters,
         )
         registry = registry_of(program.ruled, self.registry)
         derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)
         install(derivative.pointers, request, self.registry)
+        events.install(derivative, rules_of(program.ruled))
         names = (derivative.augmented, derivative.reverse)
         text, libraries = complete(derivative, program.ruled)
         library, addresses = compile_pair(text, names, program.environments, (*program.alive, libraries))

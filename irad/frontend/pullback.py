@@ -21,6 +21,8 @@ from irad.errors import HERE, SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.debug.calls import WatchedCall
+from irad.frontend.debug.outputs import output_names
 from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
@@ -47,15 +49,17 @@ STATE_TYPE = types.Array(types.uint8, 1, "C")
 POINTER_SIZE = 8
 
 _INTP = cgutils.intp_t
+_I64 = ir.IntType(64)
 _VOID_POINTER = cgutils.voidptr_t
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Byte offsets in a state; the arena's address comes last."""
+    """Byte offsets in a state; the arena's address comes last. ``call`` is the number of a watched forward sweep."""
 
     value: int
     shadow: int
+    call: int
     arena: int
 
     @property
@@ -68,7 +72,8 @@ def layout_of(derivation: Derivation) -> Layout:
     """The layout of the state of a function."""
     frame = _round_up(derivation.compiled.derivative.frame_size)
     size = _round_up(abi.memory_of_return(derivation.return_type).stride)
-    return Layout(value=frame, shadow=frame + size, arena=frame + 2 * size)
+    call = frame + 2 * size
+    return Layout(value=frame, shadow=frame + size, call=call, arena=call + POINTER_SIZE)
 
 
 def _round_up(size: int) -> int:
@@ -80,6 +85,7 @@ class ForwardDispatcher(DerivativeDispatcher):
 
     Attributes:
         pullbacks: for each number a compiled ``(state, shadows, seed) -> gradients``.
+        has_rules: for each number whether rules that users wrote take part in it.
         options: how the derivative is made.
         numbers: the number for each tuple of argument types.
     """
@@ -87,12 +93,14 @@ class ForwardDispatcher(DerivativeDispatcher):
     def __init__(self, primal: Any, options: Options, rebuild: tuple[Any, ...]) -> None:
         self.pullbacks: list[DerivativeDispatcher] = []
         self.options, self.numbers = options, dict[tuple[Any, ...], int]()
+        self.has_rules: list[bool] = []
         names = parameter_names(primal.py_func)
 
         def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
             derivation = derivation_for(primal, argument_types, options)
             number = self.numbers[argument_types] = len(self.pullbacks)
             self.pullbacks.append(_pullback(primal, derivation))
+            self.has_rules.append(bool(derivation.compiled.derivative.ruled))
             result_type = forward_type(derivation)
 
             def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
@@ -207,6 +215,7 @@ def emit_forward(
     extras = Extras({}, held=(*held, (state, MEMINFO_TYPE)), places=places)
     sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True)
     arena = sweeps.open_arena("irad.arena_new")
+    sweeps.watch(arena, values, extras, "irad.arena_delete", output_names(derivation, {})[: 1 + len(values)])
     status = sweeps.run_augmented(block, arena)
     result_type = forward_type(derivation)
     result = sweeps.zeroed(context.get_value_type(result_type))
@@ -224,6 +233,13 @@ def emit_forward(
             context.make_tuple(builder, result_type.types[3], shadows),
         )
         builder.store(context.make_tuple(builder, result_type, items), result)
+        if sweeps.watched is not None:
+            builder.store(sweeps.watched.call, field_of(builder, block, layout.call, _I64))
+            looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
+            with builder.if_then(sweeps.watched.finish_forward(looked_at), likely=False):
+                sweeps.close_arena("irad.arena_delete", arena)
+                _release(context, builder, [*held, (builder.load(result), result_type)])
+                context.call_conv.return_exc(builder)
     return builder.load(result)
 
 
@@ -268,7 +284,10 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
     for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
         seeding.add_seed(context, builder, return_shadow, value, seed, leaf, part)
-    cotangents = _run_reverse(context, builder, derivation, block, layout, zip(values, signature.args, strict=True))
+    watched = _watched_pullback(context, builder, derivation, (seed, seed_type))
+    cotangents = _run_reverse(
+        context, builder, derivation, block, layout, zip(values, signature.args, strict=True), watched
+    )
 
     def fail() -> None:
         _release(context, builder, zip(values, signature.args, strict=True))
@@ -303,7 +322,21 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
             continue
         caller_type = derivation.caller_arguments[argument.position].type
         items.append(structured(context, builder, caller_type, gradient_type, iter(argument.leaves), make))
-    return context.make_tuple(builder, result_type, items)
+    result = context.make_tuple(builder, result_type, items)
+    if watched is not None:
+        forward = builder.load(field_of(builder, block, layout.call, _I64))
+        with builder.if_then(watched.finish(list(zip(items, result_type.types, strict=True)), forward), likely=False):
+            _release(context, builder, [*zip(values, signature.args, strict=True), (result, result_type)])
+            context.call_conv.return_exc(builder)
+    return result
+
+
+def _watched_pullback(context: Any, builder: Any, derivation: Derivation, seed: tuple[Any, Any]) -> WatchedCall | None:
+    """The reverse sweep as a call of its own in debug mode."""
+    if not derivation.task.options.debug:
+        return None
+    outputs = [f"the derivative by {argument.name}" for argument in derivation.arguments]
+    return WatchedCall(context, builder, derivation, [("the cotangent", *seed)], outputs, has_tape=False)
 
 
 def _clear(
@@ -348,6 +381,7 @@ def _run_reverse(
     block: Any,
     layout: Layout,
     held: Iterable[tuple[Any, Any]],
+    watched: WatchedCall | None,
 ) -> Cotangents:
     """Calls the reverse sweep; the result holds the cotangents of numbers.
 
@@ -356,6 +390,8 @@ def _run_reverse(
     arena = builder.load(field_of(builder, block, layout.arena, _VOID_POINTER))
     failed = field_of(builder, arena, FAILED, ir.IntType(32))
     builder.store(ir.IntType(32)(0), failed)
+    if watched is not None:
+        watched.enter(arena)
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])

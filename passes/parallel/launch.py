@@ -29,6 +29,7 @@ from irad.passes.runtime import (
     ARENA_ALLOC_PRODUCT,
     LANES_FAILED,
     LANES_OPEN,
+    LANES_WATCH,
     PARTIALS_CLOSE,
     PARTIALS_OPEN,
     runtime_function,
@@ -53,9 +54,20 @@ def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit) -> Non
     """
     record = _Record(pair.augmented.function_type.params[2:], lane.frame_size)
     pair.frame_size.initializer = const_int(types.I64, FRAME_SIZE)
-    _build_augmented(program.module, pair, record, _augmented_kernel(program.module, lane, record))
+    watched = program.request.watches or program.request.meters
+    _build_augmented(program.module, pair, record, _augmented_kernel(program.module, lane, record), watched)
     table = Table.of(program.loops[unit.function], unit, pair, record.frame)
-    _build_reverse(program.module, pair, record, _reverse_kernel(program.module, lane, record), table)
+    _build_reverse(program.module, pair, record, _reverse_kernel(program.module, lane, record), table, watched)
+
+
+def lane_head(pair: Pair) -> int:
+    """The bytes of a lane's record before its frame."""
+    return _Record(pair.augmented.function_type.params[2:], None).frame
+
+
+def lane_parameter(number: int) -> int:
+    """Where a parameter is in a lane's record."""
+    return _PARAMETERS + 8 * number
 
 
 def launch_loops(module: Module) -> None:
@@ -141,7 +153,7 @@ def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) ->
 # ------------------------------------------------------------------------------------------------ launchers
 
 
-def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Function) -> None:
+def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Function, watched: bool) -> None:
     frame, arena, *given = pair.augmented.params
     frame.name, arena.name = "frame", "arena"
     build = Builder(pair.augmented.add_block("entry"))
@@ -160,12 +172,14 @@ def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Functi
         own = inner.load(types.PTR, inner.gep(types.PTR, arenas, [lane]), align=8)
         record.fill(inner, inner.byte_offset(records, inner.mul(lane, size)), own, _share(inner, lane, lanes, given))
 
+    if watched:
+        build.call(runtime_function(module, LANES_WATCH), [arena, arenas, lanes])
     build = _run(_repeat(build, lanes, fill), kernel, records, lanes, size)
     build.call(runtime_function(module, LANES_FAILED), [arena, arenas, lanes])
     build.ret()
 
 
-def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function, table: Table) -> None:
+def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function, table: Table, watched: bool) -> None:
     frame, arena = pair.reverse.params
     frame.name, arena.name = "frame", "arena"
     build = Builder(pair.reverse.add_block("entry"))
@@ -173,6 +187,9 @@ def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function
     records = build.load(types.PTR, build.byte_offset(frame, _RECORDS), align=8)
     size = record.size(build)
     vectors = _Vectors.of(build, records, lanes, size)
+    if watched:
+        arenas = build.load(types.PTR, build.byte_offset(frame, _ARENAS), align=8)
+        build.call(runtime_function(module, LANES_WATCH), [arena, arenas, lanes])
     entries = table.fill(build, record.values(build, records))
     description = [entries, const_int(types.I64, len(table.entries)), records, size, lanes]
     apart = build.call(runtime_function(module, PARTIALS_OPEN), description, name="apart")

@@ -13,9 +13,12 @@ from typing import Any
 from irad.driver import Derivative, MemoryType
 from irad.frontend import abi
 from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.custom.pair import compile_rule, compile_symbol_rule
+from irad.frontend.debug.events import RulePlaces
 from irad.frontend.library import parse
+from irad.frontend.numba_cpu import location_of
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 
@@ -24,6 +27,18 @@ def registry_of(ruled: tuple[Outlined, ...], base: Registry) -> Registry:
     """The rules for a program: those that users wrote, for its functions and for symbols, over the built-in ones."""
     rules = tuple(_rules(ruled))
     return Registry.of(*rules).over(base) if rules else base
+
+
+def rules_of(ruled: tuple[Outlined, ...]) -> dict[str, RulePlaces]:
+    """The rules that the functions of a program have, by symbol."""
+    found = {each.symbol: each.rule for each in ruled} | dict(catalogue.symbols())
+    return {symbol: _places(rule) for symbol, rule in found.items() if rule.parts}
+
+
+def _places(rule: CustomRule) -> RulePlaces:
+    first = next(iter(rule.parts.values()))
+    forward, reverse = rule.parts.get("augmented_primal", first), rule.parts.get("reverse", first)
+    return RulePlaces(rule.name, location_of(forward), location_of(reverse))
 
 
 def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Rule]:

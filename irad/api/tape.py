@@ -1,0 +1,83 @@
+"""`tape_report`: what the tape of one call takes, measured, value by value and line by line."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from irad.api.functions import check_options, options_or_default, primal_of
+from irad.api.grad import grad
+from irad.api.vjp import vjp
+from irad.errors import SourceLocation
+from irad.frontend.debug.hooks import measured
+from irad.frontend.debug.tape import TapeUse, by_line, shown
+from irad.options import Options
+
+_MOST_LINES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TapeReport:
+    """What the tape of one call took.
+
+    Attributes:
+        function: qualified name.
+        uses: by value, the largest first.
+    """
+
+    function: str
+    uses: tuple[TapeUse, ...]
+
+    @property
+    def total(self) -> int:
+        """Bytes, rounding for alignment aside."""
+        return sum(use.bytes for use in self.uses)
+
+    def lines(self) -> tuple[tuple[SourceLocation, int], ...]:
+        """Bytes by line of the source, the largest first; what has no line is left out."""
+        places = {(u.location.file, u.location.line): u.location for u in self.uses if u.location is not None}
+        return tuple((places[key], count) for key, count in by_line(self.uses).items())
+
+    def __str__(self) -> str:
+        rows = [f"tape of {self.function}: {shown(self.total)}"]
+        lines = self.lines()
+        for place, count in lines[:_MOST_LINES]:
+            source = linecache.getline(place.file, place.line).strip()
+            rows.append(f"  {count:>14}  {place.file}:{place.line}  {source}".rstrip())
+        if len(lines) > _MOST_LINES:
+            rows.append(f"  … and {len(lines) - _MOST_LINES} lines more")
+        rest = self.total - sum(count for _, count in lines)
+        if rest:
+            rows.append(f"  {rest:>14}  without a line")
+        return "\n".join(rows)
+
+
+def tape_report(
+    f: Callable[..., Any],
+    *args: Any,
+    argnums: int | Sequence[int] | None = None,
+    options: Options | None = None,
+) -> TapeReport:
+    """Calls a derivative and tells what its tape took.
+
+    Args:
+        f: the function, as in `irad.grad`.
+        args: its arguments; what ``f`` writes, is written.
+        argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
+            is measured, which saves more, since arguments may change before the pullback runs.
+        options: how the derivative is made.
+
+    Returns:
+        The report. Values that are computed once per call are in the frame, those of counted loops in slabs, those of
+        other loops in records.
+    """
+    check_options(options)
+    measuring = replace(options_or_default(options), measure_tape=True)
+    primal = primal_of(f)
+    if argnums is None:
+        vjp(f, *args, options=measuring)
+    else:
+        grad(f, argnums, options=measuring)(*args)
+    return TapeReport(primal.py_func.__qualname__, measured() or ())

@@ -1,0 +1,166 @@
+"""What watched derivatives call, in LLVM text: checks of numbers (debug mode), and the meter of the tape.
+
+``WATCH`` serves `irad.passes.watch`. A *table* describes the places of one program that are checked; it lives outside
+the module, made by the front end::
+
+    table ┬ number of its first place among those of the process
+          ├ callback: (arena, table, place, result, three operands), told what was found
+          └ for each place the watched call that was last told of it: one report per place and call
+
+A NaN that an operation makes of numbers gets the number of the place as its payload. Arithmetic hands payloads on, so
+the NaN that comes out at the end says where it began. The upper 22 bits of the payload hold it, which single precision
+keeps.
+
+``METER`` serves `irad.passes.meter`. A *meter* belongs to one call: limit, bytes so far, and for each place of the tape
+how many of its units were asked for. What exceeds the limit is counted, too, and then refused like missing memory.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+WATCH: Final = """\
+; Tells the callback, unless this call has told it of this place.
+define linkonce_odr void @irad.note(
+  ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
+entry:
+  %call.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 16
+  %call = load i64, ptr %call.slot
+  %callback.slot = getelementptr i8, ptr %table, i64 8
+  %seen.first = getelementptr i8, ptr %table, i64 16
+  %seen.slot = getelementptr i64, ptr %seen.first, i64 %site
+  %seen = load atomic i64, ptr %seen.slot monotonic, align 8
+  %told = icmp eq i64 %seen, %call
+  br i1 %told, label %done, label %tell
+tell:
+  store atomic i64 %call, ptr %seen.slot monotonic, align 8
+  %callback = load ptr, ptr %callback.slot
+  call void %callback(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c)
+  br label %done
+done:
+  ret void
+}
+
+; The result of an operation, marked if it is a NaN that the operation made; what began here is noted.
+define linkonce_odr double @irad.check_f64(
+  ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
+entry:
+  %difference = fsub double %r, %r
+  %finite = fcmp ord double %difference, 0.0
+  br i1 %finite, label %same, label %odd
+same:
+  ret double %r
+odd:
+  %nan = fcmp uno double %r, 0.0
+  br i1 %nan, label %ask.nan, label %ask.infinite
+ask.nan:
+  %ab = fcmp uno double %a, %b
+  %cc = fcmp uno double %c, 0.0
+  %passed.on = or i1 %ab, %cc
+  br i1 %passed.on, label %same, label %begun
+ask.infinite:
+  %da = fsub double %a, %a
+  %db = fsub double %b, %b
+  %dc = fsub double %c, %c
+  %dab = fcmp uno double %da, %db
+  %dcc = fcmp uno double %dc, 0.0
+  %was.infinite = or i1 %dab, %dcc
+  br i1 %was.infinite, label %same, label %begun
+begun:
+  call void @irad.note(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c)
+  %base = load i64, ptr %table
+  %number = add i64 %base, %site
+  %short = and i64 %number, 4194303
+  %payload = shl i64 %short, 29
+  %bits = or i64 %payload, 9221120237041090560
+  %marked = bitcast i64 %bits to double
+  %result = select i1 %nan, double %marked, double %r
+  ret double %result
+}
+
+define linkonce_odr float @irad.check_f32(
+  ptr %arena, ptr %table, i64 %site, float %r, double %a, double %b, double %c) nounwind noinline {
+  %wide = fpext float %r to double
+  %checked = call double @irad.check_f64(
+    ptr %arena, ptr %table, i64 %site, double %wide, double %a, double %b, double %c)
+  %result = fptrunc double %checked to float
+  ret float %result
+}
+
+; Notes that two numbers which decide something are equal.
+define linkonce_odr void @irad.tie_f64(ptr %arena, ptr %table, i64 %site, double %a, double %b) nounwind noinline {
+entry:
+  %equal = fcmp oeq double %a, %b
+  br i1 %equal, label %tell, label %done
+tell:
+  call void @irad.note(ptr %arena, ptr %table, i64 %site, double %a, double %a, double %b, double 0.0)
+  br label %done
+done:
+  ret void
+}
+
+; Lanes belong to the call that runs them.
+define linkonce_odr void @irad.lanes_watch(ptr %arena, ptr %table, i64 %count) nounwind noinline {
+entry:
+  %call.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 16
+  %activation.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 17
+  %meter.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 18
+  %call = load i64, ptr %call.slot
+  %activation = load ptr, ptr %activation.slot
+  %meter = load ptr, ptr %meter.slot
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %entry ], [ %next, %set ]
+  %end = icmp eq i64 %i, %count
+  br i1 %end, label %done, label %set
+set:
+  %slot = getelementptr ptr, ptr %table, i64 %i
+  %lane = load ptr, ptr %slot
+  %lane.call = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 16
+  %lane.activation = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 17
+  %lane.meter = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 18
+  store i64 %call, ptr %lane.call
+  store ptr %activation, ptr %lane.activation
+  store ptr %meter, ptr %lane.meter
+  %next = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}
+"""
+
+METER: Final = """\
+; As arena_alloc, for a place of the tape of which %units are asked for; the reason 4 if the limit is exceeded.
+define linkonce_odr noalias ptr @irad.tape_alloc(ptr %arena, i64 %size, i64 %site, i64 %units) nounwind noinline {
+entry:
+  %meter.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 18
+  %meter = load ptr, ptr %meter.slot
+  %total.slot = getelementptr i8, ptr %meter, i64 8
+  %units.first = getelementptr i8, ptr %meter, i64 16
+  %units.slot = getelementptr i64, ptr %units.first, i64 %site
+  %before.units = atomicrmw add ptr %units.slot, i64 %units monotonic
+  %counted = call i64 @llvm.umin.i64(i64 %size, i64 4503599627370496)
+  %before = atomicrmw add ptr %total.slot, i64 %counted monotonic
+  %after = add i64 %before, %counted
+  %limit = load i64, ptr %meter
+  %over = icmp ugt i64 %after, %limit
+  br i1 %over, label %refuse, label %take
+take:
+  %result = call ptr @irad.arena_alloc(ptr %arena, i64 %size)
+  ret ptr %result
+refuse:
+  %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
+  store i32 4, ptr %failed.slot
+  ret ptr null
+}
+
+define linkonce_odr noalias ptr @irad.tape_alloc_product(
+  ptr %arena, i64 %count, i64 %size, i64 %site) nounwind noinline {
+  %product = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
+  %bytes = extractvalue { i64, i1 } %product, 0
+  %overflow = extractvalue { i64, i1 } %product, 1
+  %request = select i1 %overflow, i64 -1, i64 %bytes
+  %result = call ptr @irad.tape_alloc(ptr %arena, i64 %request, i64 %site, i64 %count)
+  ret ptr %result
+}
+"""

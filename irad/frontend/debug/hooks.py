@@ -1,0 +1,125 @@
+"""What generated code calls by name, with Python's lock: at the start and at the end of a watched or metered call."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass
+from typing import Any, Final
+
+from irad.driver import MarkKind, TapePlace
+from irad.errors import SourceLocation
+from irad.frontend.debug.events import Record, Watched, close_call, open_call, record_of
+from irad.frontend.debug.nonfinite import nonfinite
+from irad.frontend.debug.tape import TapeUse, limit_error, uses_of
+from irad.frontend.debug.verdict import check_result, warn_of_ties
+
+
+@dataclass(frozen=True)
+class CallInfo:
+    """What the hooks know of a call in generated code.
+
+    Attributes:
+        function: qualified name of the primal.
+        location: where it is defined.
+        inputs: names of what `begin` is given: arguments, shadows, a seed.
+        outputs: names of what `finish` is given.
+        watched: the places of the program.
+        tape: those of its tape.
+        limit: of the bytes of the tape.
+    """
+
+    function: str
+    location: SourceLocation
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    watched: Watched | None
+    tape: tuple[TapePlace, ...] = ()
+    limit: int | None = None
+
+
+class _Measured(threading.local):
+    """What the last metered call of a thread took."""
+
+    uses: tuple[TapeUse, ...] | None = None
+
+
+_infos: Final[list[CallInfo]] = []
+_measured: Final = _Measured()
+
+
+def describe(info: CallInfo) -> int:
+    """A number by which generated code names a call."""
+    _infos.append(info)
+    return len(_infos) - 1
+
+
+def begin(number: int, *inputs: Any) -> int:
+    """Opens a call; returns its number."""
+    info = _infos[number]
+    call, record = open_call(info.watched)
+    for name, value in zip(info.inputs, inputs, strict=True):
+        found = next(nonfinite(value), None)
+        if found is not None:
+            record.inputs[name] = f"{name} was {found}{f' at {found.path}' if found.path else ''}"
+    return call
+
+
+def finish(number: int, call: int, forward: int, *outputs: Any) -> None:
+    """Ends a call: warns of ties, raises for what is NaN or infinite.
+
+    Args:
+        number: of the call's description.
+        call: its number.
+        forward: of the pullback of a forward sweep the number of that call; else 0.
+        outputs: the results.
+
+    Raises:
+        NonFiniteError: one of them is NaN or infinite.
+    """
+    info = _infos[number]
+    record = close_call(call) or Record(info.watched)
+    _conclude(info, record, outputs, record_of(forward) if forward else None)
+
+
+def finish_forward(number: int, call: int, *outputs: Any) -> None:
+    """Ends a forward sweep; what it told is kept for its pullback."""
+    info = _infos[number]
+    _conclude(info, record_of(call) or Record(info.watched), outputs, None)
+
+
+def _conclude(info: CallInfo, record: Record, outputs: tuple[Any, ...], earlier: Record | None) -> None:
+    warn_of_ties(record.of_kind(MarkKind.TIE))
+    given = [
+        (name, value)
+        for name, value in zip(info.outputs, outputs, strict=True)
+        if name.removesuffix(" after the call") not in record.inputs
+    ]
+    check_result(info.function, record, given, earlier)
+
+
+def tape_is_full(number: int, meter: int) -> None:
+    """Raises for a tape that exceeds the limit.
+
+    Raises:
+        TapeLimitError: names the line that saves most.
+    """
+    info = _infos[number]
+    total = ctypes.c_int64.from_address(meter + 8).value
+    raise limit_error(info.function, info.location, info.limit or 0, total, _read(info, meter))
+
+
+def note_tape(number: int, meter: int) -> None:
+    """Keeps what the tape of a call took."""
+    _measured.uses = _read(_infos[number], meter)
+
+
+def measured() -> tuple[TapeUse, ...] | None:
+    """What the last metered call of this thread took; None if there was none. Asked for once."""
+    uses, _measured.uses = _measured.uses, None
+    return uses
+
+
+def _read(info: CallInfo, meter: int) -> tuple[TapeUse, ...]:
+    units = (ctypes.c_int64 * (2 + len(info.tape))).from_address(meter)[2:]
+    return uses_of(info.tape, units)

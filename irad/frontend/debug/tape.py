@@ -1,0 +1,81 @@
+"""What the tape of one call took, by value; and the error when that is more than allowed."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irad.driver import TapePlace
+from irad.errors import SourceLocation, TapeLimitError
+
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+@dataclass(frozen=True, slots=True)
+class TapeUse:
+    """What one value took on the tape of one call.
+
+    Attributes:
+        value: its name in the program; "" for links, padding, shadows of local variables, and what rules keep.
+        location: where the source computes it.
+        storage: "frame", "slab", "record", or "kept" for memory that a rule asked for.
+        bytes: in all.
+        slots: how often it was saved.
+    """
+
+    value: str
+    location: SourceLocation | None
+    storage: str
+    bytes: int
+    slots: int
+
+
+def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse, ...]:
+    """What each value took, the largest first; the last place is the caller's frame, of which there is one."""
+    found = []
+    for place, count in zip(places, units, strict=True):
+        for slot in place.slots:
+            if slot.bytes * count:
+                slots = 1 if slot.storage == "kept" else count
+                found.append(TapeUse(slot.value, slot.location, slot.storage, slot.bytes * count, slots))
+    return tuple(sorted(found, key=lambda use: -use.bytes))
+
+
+def by_line(uses: Sequence[TapeUse]) -> dict[tuple[str, int], int]:
+    """Bytes by file and line, the largest first."""
+    totals: dict[tuple[str, int], int] = {}
+    for use in uses:
+        if use.location is not None:
+            key = use.location.file, use.location.line
+            totals[key] = totals.get(key, 0) + use.bytes
+    return dict(sorted(totals.items(), key=lambda item: -item[1]))
+
+
+def limit_error(
+    function: str, defined: SourceLocation, limit: int, total: int, uses: Sequence[TapeUse]
+) -> TapeLimitError:
+    """The error for a tape that would take more than it may: ``total`` bytes so far."""
+    problem = f"the tape of {function} takes at least {shown(total)}, and max_tape_bytes is {shown(limit)}"
+    remedy = (
+        "(a) allow more with irad.Options(max_tape_bytes=…) or (b) differentiate parts of the input one after the "
+        f"other; irad.tape_report({function}, …) lists all lines"
+    )
+    lines = by_line(uses)
+    if not lines:
+        return TapeLimitError(problem, remedy, location=defined)
+    (file, line), most = next(iter(lines.items()))
+    place = next(
+        u.location for u in uses if u.location is not None and (u.location.file, u.location.line) == (file, line)
+    )
+    problem += f"; the line that saves most asks for {shown(most)}"
+    source = linecache.getline(file, line).strip() or None
+    return TapeLimitError(problem, remedy, location=place, detail=source)
+
+
+def shown(count: int) -> str:
+    """A number of bytes for people: exact, and rounded where that is long."""
+    rounded, unit = float(count), 0
+    while rounded >= 1024 and unit < len(_UNITS) - 1:
+        rounded, unit = rounded / 1024, unit + 1
+    return f"{count} bytes" if unit == 0 else f"{count} bytes ({rounded:.1f} {_UNITS[unit]})"

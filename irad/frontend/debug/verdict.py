@@ -1,0 +1,181 @@
+"""What a watched call comes to: an error if its result is NaN or infinite, warnings for ties.
+
+An operation may make a NaN that never reaches the result, as in ``np.where(x > 0, np.log(x), 0.0)``. So only what
+comes out counts. A NaN that comes out carries the number of the place where it began. An infinity does not: it is put
+down to the first that was made, in the derivative where the value is finite.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from irad.driver import MarkKind
+from irad.errors import NonFiniteError, TieWarning
+from irad.frontend.debug.events import Event, Record, event_of_mark
+from irad.frontend.debug.nonfinite import Found, nonfinite
+
+_SWEEPS = {MarkKind.VALUE: "value", MarkKind.DERIVATIVE: "derivative"}
+_IN_VALUE = "keep the operands in the operation's domain before it, with an `if`, np.maximum or np.where on the operand"
+_IN_DERIVATIVE = (
+    "the derivative has no finite value there: keep away from that point, as sqrt(x + eps) and `if x > 0` do"
+)
+_IN_RULE = "test the rule with irad.testing.test_reverse at these arguments"
+_REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE}
+_INPUT = "pass finite numbers, or test for them in the function"
+
+
+def check_result(
+    function: str, record: Record, outputs: Sequence[tuple[str, Any]], earlier: Record | None = None
+) -> None:
+    """Raises if a result is NaN or infinite.
+
+    Args:
+        function: name of the primal.
+        record: what the call told.
+        outputs: results with their names.
+        earlier: what the forward sweep told, of a pullback.
+
+    Raises:
+        NonFiniteError: one is.
+    """
+    for name, value in outputs:
+        found = next(nonfinite(value), None)
+        if found is not None:
+            raise _Cause(function, f"{name}{f' at {found.path}' if found.path else ''}", found, record, earlier).error()
+
+
+class _Cause:
+    """Finds where a NaN or an infinity in a result began."""
+
+    def __init__(self, function: str, output: str, found: Found, record: Record, earlier: Record | None) -> None:
+        self.function, self.found = function, found
+        self.result = f"{output} is {found}"
+        self.records = [record] if earlier is None else [earlier, record]
+        self.is_value = output.startswith("the value")
+
+    def error(self) -> NonFiniteError:
+        if math.isnan(self.found.number):
+            event = self.marked()
+            if event is not None:
+                began = self.first_infinite() if any(map(math.isinf, event.operands)) else None
+                if began is None and any(map(math.isinf, event.operands)) and self.inputs():
+                    return self.of_input()
+                return self.of_event(began or event, event if began is not None else None)
+        if self.inputs():
+            return self.of_input()
+        if math.isinf(self.found.number):
+            event = self.first_infinite()
+            return self.of_event(event, None) if event is not None else self.unknown()
+        return self.unknown()
+
+    def inputs(self) -> dict[str, str]:
+        return {name: text for record in self.records for name, text in record.inputs.items()}
+
+    def marked(self) -> Event | None:
+        found = (event_of_mark(self.found.mark, record) for record in self.records if self.found.mark)
+        return next((event for event in found if event is not None), None)
+
+    def first_infinite(self) -> Event | None:
+        events = [e for r in self.records for e in r.of_kind(MarkKind.VALUE, MarkKind.DERIVATIVE)]
+        infinite = [event for event in events if math.isinf(event.result)]
+        wanted = [e for e in infinite if e.place.kind is MarkKind.DERIVATIVE]
+        prefers_derivative = math.isinf(self.found.number) and not self.is_value
+        return next(iter(wanted if prefers_derivative and wanted else infinite), None)
+
+    def of_event(self, event: Event, became: Event | None) -> NonFiniteError:
+        place, operation = event.place, operation_of(event)
+        where = "in the reverse sweep with" if place.kind is MarkKind.DERIVATIVE else "with"
+        problem = f"{self.result}: it began {where} {operation}"
+        if became is not None:
+            problem += f", and became nan with {operation_of(became)} at {became.place.location}"
+        return NonFiniteError(
+            problem,
+            _IN_RULE if place.ruled is not None else _REMEDIES[place.kind],
+            sweep=_SWEEPS[place.kind],
+            result=self.result,
+            operation=operation,
+            loops=[(turn.location, turn.number) for turn in event.loops],
+            location=place.location,
+            detail=detail_of(event),
+        )
+
+    def of_input(self) -> NonFiniteError:
+        [*texts] = self.inputs().values()
+        listed = " and ".join(texts)
+        return NonFiniteError(f"{self.result}: {listed} from the start", _INPUT, sweep="argument", result=self.result)
+
+    def unknown(self) -> NonFiniteError:
+        """No operation that is looked into made it: it was made by a call, or is a constant."""
+        watched = self.records[-1].watched
+        opaque = [] if watched is None else [p for p in watched.places if p.kind is MarkKind.OPAQUE]
+        names = {p.ruled for p in opaque if p.ruled is not None}
+        if watched is not None and len(names) == 1 and all(p.ruled for p in opaque):
+            rule = watched.rules[next(iter(names))]
+            return NonFiniteError(
+                f"{self.result}: it began in the rule of {rule.name}",
+                _IN_RULE,
+                sweep="value" if self.is_value else "derivative",
+                result=self.result,
+                operation=f"the rule of {rule.name}",
+                location=rule.forward if self.is_value else rule.reverse,
+                detail=f"called at {opaque[0].location}",
+            )
+        calls = [f"{_called(p.words, p.ruled, watched)} at {p.location}" for p in opaque]
+        listed = "; ".join(dict.fromkeys(calls)) or "a constant of the function or an array that it found"
+        return NonFiniteError(
+            f"{self.result}: no operation that debug mode looks into made it, so it came from one of: {listed}",
+            "look at the operands of these calls",
+            sweep="value" if self.is_value else "derivative",
+            result=self.result,
+            location=opaque[0].location if opaque else None,
+        )
+
+
+def _called(words: str, ruled: str | None, watched: Any) -> str:
+    return f"the rule of {watched.rules[ruled].name}" if ruled is not None else words
+
+
+def operation_of(event: Event) -> str:
+    """The operation with its numbers."""
+    place = event.place
+    if place.ruled is not None:
+        rule = event.watched.rules[place.ruled]
+        where = rule.reverse if place.kind is MarkKind.DERIVATIVE else rule.forward
+        return f"the rule of {rule.name} ({where}) = {_shown(event.result)}"
+    text = place.words.format(*map(_shown, event.operands))
+    if place.kind is not MarkKind.TIE:
+        text += f" = {_shown(event.result)}"
+    return f"{text}, in the derivative of {place.primal}" if place.primal else text
+
+
+def detail_of(event: Event) -> str | None:
+    """Iterations and callers, a line for each."""
+    parts = [str(turn) for turn in event.loops]
+    for caller in event.callers:
+        words = ([] if caller.is_launch else [f"a call at {caller.location}"]) + [str(turn) for turn in caller.loops]
+        if words:
+            parts.append(", ".join(words))
+    return "\n".join(parts) or None
+
+
+def _shown(number: float) -> str:
+    return repr(number)
+
+
+def warn_of_ties(events: Iterable[Event]) -> None:
+    """Warns of ties, once for each place."""
+    for event in events:
+        if event.number in event.watched.warned:
+            continue
+        event.watched.warned.add(event.number)
+        location = event.place.location
+        lines = [
+            f"decided by equal numbers: {operation_of(event)}; the derivative is that of the side that was taken",
+            f"  at  {location}",
+            *(f"  in  {line}" for line in (detail_of(event) or "").splitlines()),
+        ]
+        file, line = (location.file, location.line) if location is not None else ("<unknown>", 0)
+        warnings.warn_explicit("\n".join(lines), TieWarning, file, line, registry={})

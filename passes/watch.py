@@ -1,0 +1,403 @@
+"""Watch: in debug mode, calls that look for NaNs, infinities and ties while both sweeps run.
+
+Input   the two functions of a finished pair.
+Output  the same with checks; a `Mark` for each place that is checked, from which the driver makes what a message says.
+Method  behind each floating-point operation stands a call of `irad.check_f64`, whose result takes the place of that of
+        the operation: the number itself, or a NaN that names the place. In front of a comparison of active values that
+        decides something stands a call of `irad.tie_f64`. Each function keeps an *activation*: the one before, the
+        numbers of the iterations that its loops are in, the table of places, the place of the call that is running, and
+        of a lane the schedule. The arena has the innermost.
+Limit   what calls do to memory is not seen; such calls are marked as opaque, to be named as candidates.
+
+    %y = fdiv double %a, %b           %y = fdiv double %a, %b
+                                      %y.checked = call double @irad.check_f64(%arena, @table, 7, %y, %a, %b, 0.0)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import (
+    Alloca,
+    Binary,
+    Call,
+    CallSite,
+    Cast,
+    CondBr,
+    FCmp,
+    Instruction,
+    Load,
+    Phi,
+    Ret,
+    Select,
+    replace_uses,
+)
+from irad.ir.loops import Loop
+from irad.ir.module import Block, Function, Module
+from irad.ir.types import FloatType
+from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_int
+from irad.passes.callees import is_from_outside, resolve
+from irad.passes.forward import Forward
+from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
+from irad.passes.parallel.launch import lane_head, lane_parameter
+from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.sweep import Sweep
+from irad.passes.runtime import ARENA_ALLOC, CHECKS, TIE, runtime_function
+from irad.ruleset.interface import CallRule, Elementwise
+from irad.ruleset.python_names import python_name
+
+ACTIVATION: Final = 224  # byte offset in an arena
+_PARENT, _ITERATIONS, _TABLE, _SITE, _SCHEDULE, _STEP = range(0, 48, 8)  # in an activation
+_NOT_WATCHED: Final = frozenset({"fast", "nnan", "ninf"})
+_WORDS: Final = {
+    "fadd": "{0} + {1}",
+    "fsub": "{0} - {1}",
+    "fmul": "{0} * {1}",
+    "fdiv": "{0} / {1}",
+    "frem": "{0} % {1}",
+}
+_ORDER: Final = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+_KINKS: Final = {"fabs": "abs({0})", "fmax": "max({0}, {1})", "fmin": "min({0}, {1})"}
+
+
+class MarkKind(enum.Enum):
+    """What a place is watched for."""
+
+    VALUE = "value"  # an operation of the primal
+    DERIVATIVE = "derivative"  # one of an adjoint
+    TIE = "tie"  # something decided by two numbers
+    CALL = "call"  # where a function of the program is called
+    OPAQUE = "opaque"  # a call into code that is not looked into
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mark:
+    """A place that is watched.
+
+    Attributes:
+        kind: what for.
+        inst: an instruction that says where it is.
+        words: the operation, with ``{0}`` for the first operand.
+        primal: of an operation of an adjoint, what that is the adjoint of; else "".
+        loops: of the loops around it, outermost first, the slot of the iteration number and what says where they are.
+        ruled: symbol of the function with a rule that is called; else None.
+        in_lane: it is in the body of a parallel loop; the outermost of ``loops`` goes through the lane's chunks.
+    """
+
+    kind: MarkKind
+    inst: Instruction
+    words: str
+    primal: str
+    loops: tuple[tuple[int, tuple[Instruction, ...]], ...]
+    ruled: str | None = None
+    in_lane: bool = False
+
+
+def watch_pair(forward: Forward, sweep: Sweep, loops: ForwardLoops) -> None:
+    """Inserts the checks into both functions of a pair."""
+    numbers = {loop: slot for slot, loop in enumerate(forward.unit.loops.loops)}
+    _Watch(forward, forward.function, numbers, _blocks_of_forward(loops)).run(loops, None)
+    _Watch(forward, sweep.function, numbers, _blocks_of_reverse(sweep)).run(loops, sweep)
+
+
+def _blocks_of_forward(loops: ForwardLoops) -> dict[Block, Block]:
+    values = loops.forward.values
+    return {values[block]: block for block in loops.forward.unit.function.blocks if block in values}  # type: ignore[misc]
+
+
+def _blocks_of_reverse(sweep: Sweep) -> dict[Block, Block]:
+    """The primal block of each block of the reverse: an edge belongs to the block that it leads to."""
+    found = {place.block: primal for primal, place in sweep.places.items()}
+    for need in sweep.needs:
+        found.setdefault(need.place.block, need.place.primal)
+    for state in sweep.loops.values():
+        for place in [place for place, _ in state.entries] + ([state.back] if state.back is not None else []):
+            found.setdefault(place.block, place.primal)
+    for block in sweep.function.blocks:
+        if block not in found and len(block.successors) == 1 and block.successors[0] in found:
+            found[block] = found[block.successors[0]]
+    return found
+
+
+@dataclass(eq=False, slots=True)
+class _Watch:
+    """Inserts the checks of one function."""
+
+    forward: Forward
+    function: Function
+    numbers: dict[Loop, int]
+    primal_blocks: dict[Block, Block]
+    activation: Value = field(init=False)
+    iterations: Value = field(init=False)
+    ruled_slots: dict[Value, str] = field(default_factory=dict)
+
+    @property
+    def arena(self) -> Value:
+        return self.function.params[1]
+
+    @property
+    def module(self) -> Module:
+        return self.forward.program.module
+
+    @property
+    def table(self) -> GlobalVariable:
+        return self.forward.program.places()
+
+    def run(self, loops: ForwardLoops, sweep: Sweep | None) -> None:
+        watched = [inst for block in self.function.blocks for inst in block.instructions]
+        self.open_activation()
+        self.note_iterations(loops, sweep)
+        for inst in watched:
+            if isinstance(inst, CallSite):
+                self.note_call(inst)
+        for inst in watched:
+            self.watch(inst)
+
+    # -------------------------------------------------------------------------------------------- activations
+
+    def open_activation(self) -> None:
+        """Makes this function's activation the innermost one, and the one before again where it returns."""
+        entry = self.function.entry
+        build = Builder.before(next(i for i in entry.instructions if not isinstance(i, Alloca | Phi)))
+        count = const_int(types.I64, max(1, len(self.numbers)))
+        self.iterations = build.alloca(types.I64, count, name="iterations")
+        self.activation = build.alloca(types.I64, const_int(types.I64, 6), name="activation")
+        innermost = build.byte_offset(self.arena, ACTIVATION)
+        parent = build.load(types.PTR, innermost, name="activation.before")
+        build.store(parent, build.byte_offset(self.activation, _PARENT), align=8)
+        build.store(self.iterations, build.byte_offset(self.activation, _ITERATIONS), align=8)
+        build.store(self.table, build.byte_offset(self.activation, _TABLE), align=8)
+        build.store(const_int(types.I64, 0), build.byte_offset(self.activation, _SITE), align=8)
+        if self.forward.unit.variant.is_lane:
+            self.note_schedule(build)
+        build.store(self.activation, innermost, align=8)
+        for block in self.function.blocks:
+            if isinstance(block.terminator, Ret):
+                leave = Builder.before(block.terminator)
+                leave.store(parent, leave.byte_offset(self.arena, ACTIVATION), align=8)
+
+    def note_schedule(self, build: Builder) -> None:
+        """The chunks of a lane, from its record, behind which its frame lies: they say which iterations are which.
+
+        Numba frees the schedule after the loop, so the reverse sweep is left a copy.
+        """
+        before = lane_head(self.forward.pair)
+        slots = [build.byte_offset(self.function.params[0], lane_parameter(i) - before) for i in (SCHEDULE, STEP)]
+        if self.function is self.forward.function:
+            schedule, chunks, step = (self.function.params[2 + i] for i in (SCHEDULE, CHUNKS, STEP))
+            size = build.mul(chunks, step)
+            kept = build.call(runtime_function(self.module, ARENA_ALLOC), [self.arena, size], name="schedule")
+            copy = types.function_type(types.VOID, [types.PTR, types.PTR, types.I64, types.I1])
+            memcpy = self.module.declare("llvm.memcpy.p0.p0.i64", copy)
+            build.call(memcpy, [kept, schedule, size, const_int(types.I1, 0)])
+            build.store(kept, slots[0], align=8)
+        for slot, type_, field_ in zip(slots, (types.PTR, types.I64), (_SCHEDULE, _STEP), strict=True):
+            build.store(build.load(type_, slot, align=8), build.byte_offset(self.activation, field_), align=8)
+
+    def note_iterations(self, loops: ForwardLoops, sweep: Sweep | None) -> None:
+        """Keeps the numbers of the iterations in the activation: of the primal's loops, in both sweeps."""
+        for loop, slot in self.numbers.items():
+            if sweep is None:
+                twin = loops.twins[loop]
+                counter = loops.counter(loop)
+                build = Builder.at_start(twin.header)
+                build.store(counter, self.slot_of(build, slot), align=8)
+            else:
+                old = sweep.loops[loop].iteration
+                build = Builder.before(old)
+                replace_uses(old, build.byte_offset(self.iterations, 8 * slot))
+                old.erase()
+
+    def slot_of(self, build: Builder, slot: int) -> Value:
+        return build.byte_offset(self.iterations, 8 * slot)
+
+    def note_call(self, call: CallSite) -> None:
+        """Before a call of a pair: where it is. Remembers where rules put numbers."""
+        callee = call.callee
+        pairs = self.forward.program.pairs.values()
+        pair = next((p for p in pairs if callee in (p.augmented, p.reverse)), None)
+        if pair is None and (isinstance(callee, Function) or not isinstance(call, Call)):
+            return
+        if pair is not None and is_from_outside(pair.variant.function, self.forward.unit.registry):
+            name = str(pair.variant.function.name)
+            self.mark(MarkKind.OPAQUE, call, "a rule", ruled=name)
+            for value in call.arguments:
+                if isinstance(value, Alloca):
+                    self.ruled_slots[value] = name
+        number = self.mark(MarkKind.CALL, call, "")
+        Builder.before(call).store(const_int(types.I64, number), self.site_slot(call), align=8)
+
+    def site_slot(self, call: CallSite) -> Value:
+        return Builder.before(call).byte_offset(self.activation, _SITE)
+
+    # -------------------------------------------------------------------------------------------- checks
+
+    def watch(self, inst: Instruction) -> None:
+        """Inserts what an instruction needs."""
+        if isinstance(inst, Binary | FCmp | Select | CallSite) and _NOT_WATCHED & set(inst.flags):
+            inst.flags = tuple(_watched_flags(inst.flags))
+        if isinstance(inst.type, FloatType) and inst.type in (types.FLOAT, types.DOUBLE) and inst.users:
+            self.watch_result(inst)
+        if self.is_primal(inst):
+            self.watch_choice(inst)
+        if isinstance(inst, Call):
+            self.note_opaque(inst)
+
+    def is_primal(self, inst: Instruction) -> bool:
+        """Whether it is the copy of an instruction of the primal, in the forward sweep."""
+        return inst.origin is not None and self.forward.values.get(inst.origin) is inst
+
+    def watch_result(self, inst: Instruction) -> None:
+        match inst:
+            case Binary(opcode=opcode):
+                words, operands = _WORDS[opcode], inst.operands
+            case Cast(opcode="fptrunc"):
+                words, operands = "{0} in single precision", inst.operands
+            case Call(callee=Function(name=str(symbol))) if not self.is_pair(inst):
+                operands = [v for v in inst.arguments if isinstance(v.type, FloatType)][:3]
+                slots = iter(range(3))
+                given = (f"{{{next(slots)}}}" if v in operands else "…" for v in inst.arguments)
+                words = f"{self.name_of(inst, symbol)}({', '.join(given)})"
+            case Load(operands=[pointer]) if pointer in self.ruled_slots:
+                self.check(inst, "a rule", (), ruled=self.ruled_slots[pointer])
+                return
+            case _:
+                return
+        self.check(inst, words, operands)
+
+    def is_pair(self, call: CallSite) -> bool:
+        """Whether the callee is watched itself."""
+        return any(call.callee in (p.augmented, p.reverse) for p in self.forward.program.pairs.values())
+
+    def name_of(self, call: CallSite, symbol: str) -> str:
+        rule = resolve(call, self.forward.unit.registry)
+        if isinstance(rule, Elementwise):
+            return rule.name
+        return python_name(symbol)
+
+    def check(self, inst: Instruction, words: str, operands: Sequence[Value], ruled: str | None = None) -> None:
+        """Puts a checked number in the place of a result."""
+        number = self.mark(self.kind_of(inst), inst, words, ruled=ruled)
+        build = Builder.after(inst)
+        build.origin, build.metadata = inst.origin, _debug_only(inst)
+        wide = [build.cast("fpext", v, types.DOUBLE) if v.type is types.FLOAT else v for v in operands]
+        wide += [const_float(types.DOUBLE, 0.0)] * (3 - len(wide))
+        check = runtime_function(self.module, CHECKS[inst.type])
+        users = list(inst.users)
+        checked = build.call(check, [self.arena, self.table, const_int(types.I64, number), inst, *wide])
+        for user in users:
+            for index, value in enumerate(user.operands):
+                if value is inst:
+                    user.set_operand(index, checked)
+
+    def kind_of(self, inst: Instruction) -> MarkKind:
+        """Whether a result belongs to the primal, in the reverse sweep too, where it is computed again."""
+        if self.function is self.forward.function:
+            return MarkKind.VALUE
+        origin = inst.origin
+        again = origin is not None and origin.block is not None and origin.block.function is self.forward.function
+        return MarkKind.VALUE if again else MarkKind.DERIVATIVE
+
+    def watch_choice(self, inst: Instruction) -> None:
+        """A comparison that decides something, and functions with a kink."""
+        activity = self.forward.unit.activity
+        primal = inst.origin
+        assert primal is not None
+        if not any(activity.is_active(v) for v in primal.operands if isinstance(v.type, FloatType)):
+            return
+        match inst:
+            case FCmp(operands=[a, b], predicate=predicate) if a is not b and predicate[1:] in _ORDER:
+                if _decides(inst):
+                    self.tie(inst, f"{{0}} {_ORDER[predicate[1:]]} {{1}}", a, b)
+            case Call(callee=Function(name=str(symbol))):
+                name = self.name_of(inst, symbol)
+                words = _KINKS.get(name)
+                if words is not None:
+                    a, *rest = inst.arguments
+                    self.tie(inst, words, a, rest[0] if rest else const_float(a.type, 0.0))
+            case _:
+                pass
+
+    def tie(self, inst: Instruction, words: str, a: Value, b: Value) -> None:
+        if a.type not in (types.FLOAT, types.DOUBLE) or (isinstance(a, Constant) and isinstance(b, Constant)):
+            return
+        number = self.mark(MarkKind.TIE, inst, words)
+        build = Builder.before(inst)
+        x, y = (build.cast("fpext", v, types.DOUBLE) if v.type is types.FLOAT else v for v in (a, b))
+        build.call(runtime_function(self.module, TIE), [self.arena, self.table, const_int(types.I64, number), x, y])
+
+    def note_opaque(self, call: Call) -> None:
+        """A call of a library that handles memory may make a NaN there that nobody sees."""
+        if not isinstance(call.callee, Function) or str(call.callee.name).startswith("llvm.mem"):
+            return
+        if isinstance(resolve(call, self.forward.unit.registry), CallRule) and self.is_primal(call):
+            self.mark(MarkKind.OPAQUE, call, python_name(str(call.callee.name)))
+
+    # -------------------------------------------------------------------------------------------- marks
+
+    def mark(self, kind: MarkKind, inst: Instruction, words: str, ruled: str | None = None) -> int:
+        """Adds a place to the program's list; returns its number."""
+        assert inst.block is not None
+        block = self.primal_blocks.get(inst.block)
+        around = list(self.loops_around(block)) if block is not None else []
+        where: Instruction = inst
+        if inst.origin is None and "dbg" not in inst.metadata and block is not None:
+            where = next((i for i in block.instructions if "dbg" in i.metadata), block.terminator)
+        primal = self.primal_words(inst) if kind is MarkKind.DERIVATIVE else ""
+        marks = self.forward.program.marks
+        marks.append(Mark(kind, where, words, primal, tuple(around), ruled, self.forward.unit.variant.is_lane))
+        return len(marks) - 1
+
+    def loops_around(self, block: Block) -> Iterator[tuple[int, tuple[Instruction, ...]]]:
+        found: list[Loop] = []
+        loop = self.forward.unit.loops.loop_of(block)
+        while loop is not None:
+            found.append(loop)
+            loop = loop.parent
+        for each in reversed(found):
+            latches = [latch.terminator for latch in each.latches]
+            yield self.numbers[each], (*latches, each.header.terminator, *each.header.instructions)
+
+    def primal_words(self, inst: Instruction) -> str:
+        """What an instruction of the reverse sweep is the adjoint of, in words without values."""
+        match inst.origin:
+            case Binary(opcode=opcode) if opcode in _WORDS:
+                return _WORDS[opcode][4]
+            case CallSite(callee=Function(name=str(symbol))) as call:
+                return self.name_of(call, symbol)
+            case _:
+                return ""
+
+
+def _debug_only(inst: Instruction) -> dict[str, str]:
+    return {kind: node for kind, node in inst.metadata.items() if kind == "dbg"}
+
+
+def _watched_flags(flags: Sequence[str]) -> Iterator[str]:
+    """Fast-math words without the promise that there are no NaNs and infinities."""
+    for word in flags:
+        if word == "fast":
+            yield from ("reassoc", "nsz", "arcp", "contract", "afn")
+        elif word not in _NOT_WATCHED:
+            yield word
+
+
+def _decides(comparison: FCmp) -> bool:
+    """Whether a branch or a select depends on a comparison."""
+    pending: list[Instruction] = list(comparison.users)
+    seen: set[Instruction] = set()
+    while pending:
+        user = pending.pop()
+        if user in seen:
+            continue
+        seen.add(user)
+        if isinstance(user, CondBr | Select):
+            return True
+        if isinstance(user, Binary | Cast | Phi):
+            pending.extend(user.users)
+    return False

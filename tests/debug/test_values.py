@@ -1,0 +1,267 @@
+"""A NaN or an infinity in the function's value: the operation, line and iteration that made it first."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numba import njit, prange
+
+import irad
+from tests.debug.lines import DEBUG, assert_began, error_of
+
+
+@njit(error_model="numpy")
+def log_of_negative(x):
+    total = 0.0
+    for i in range(x.size):
+        total += math.log(x[i])  # here
+    return total
+
+
+@njit(error_model="numpy")
+def zero_by_zero(x):
+    total = 0.0
+    for i in range(x.size):
+        y = x[i] - 1.0
+        total += y / (x[i] * y)  # here
+    return total
+
+
+@njit(error_model="numpy")
+def overflow(x):
+    total = 0.0
+    for i in range(x.size):
+        total += np.exp(1000.0 * (x[i] - 1.0))  # here
+    return total
+
+
+@njit(error_model="numpy")
+def difference_of_infinities(x):
+    total = 0.0
+    for i in range(x.size):
+        y = 1.0 / (x[i] - 1.0)  # here
+        total += y - 2.0 * y
+    return total
+
+
+@njit(error_model="numpy")
+def inverse_cosine(x):
+    total = 0.0
+    for i in range(x.size):
+        total += math.acos(x[i] - 0.5)  # here
+    return total
+
+
+ONES = np.full(5, 0.75)
+
+
+def with_element(values, index, value):
+    changed = values.copy()
+    changed[index] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("function", "bad", "words", "dtype", "plan"),
+    [
+        (log_of_negative, -2.0, "log(-2.0) = nan", np.float64, "save_all"),
+        (log_of_negative, -2.0, "log(-2.0) = nan", np.float32, "default"),
+        (zero_by_zero, 1.0, "0.0 / 0.0 = nan", np.float64, "default"),
+        (overflow, 3.0, "exp(2000.0) = inf", np.float64, "default"),
+        (difference_of_infinities, 1.0, "1.0 / 0.0 = inf", np.float32, "save_all"),
+        (inverse_cosine, 3.0, "acos(2.5) = nan", np.float64, "default"),
+    ],
+)
+def test_line_iteration_and_operands(function, bad, words, dtype, plan):
+    gradient = irad.grad(function, options=irad.Options(debug=True, plan=plan))
+    fine = ONES.astype(dtype)
+    assert np.array_equal(gradient(fine), irad.grad(function, options=irad.Options(plan=plan))(fine))
+    error = error_of(gradient, with_element(fine, 3, bad))
+    assert_began(error, function, "# here", {"for i in": 3}, words)
+    assert error.sweep == "value"
+    assert error.result.startswith(f"the value of {function.__name__} is ")
+
+
+def test_what_became_of_an_infinity_is_told():
+    error = error_of(irad.grad(difference_of_infinities, options=DEBUG), with_element(ONES, 2, 1.0))
+    assert "inf - inf = nan" in error.problem
+
+
+@njit(error_model="numpy")
+def nested(x):
+    total = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            k = 0
+            while k < x[i, j]:
+                total += np.sqrt(x[i, j] - 2 * k)  # here
+                k += 1
+    return total
+
+
+def test_nested_loops():
+    x = np.ones((3, 5))
+    x[1, 4] = 3.0
+    assert_began(
+        error_of(irad.grad(nested, options=DEBUG), x),
+        nested,
+        "# here",
+        {"for i in": 1, "for j in": 4, "while k": 2},
+        "sqrt(-1.0) = nan",
+    )
+
+
+@njit(error_model="numpy")
+def callee(y):
+    return np.log(y)  # inside
+
+
+@njit(error_model="numpy")
+def calls(x):
+    total = 0.0
+    for i in range(x.size):
+        total += callee(x[i]) ** 2
+    return total
+
+
+def test_a_callee_in_a_loop():
+    error = error_of(irad.grad(calls, options=DEBUG), with_element(ONES, 4, -1.0))
+    assert error.location.line == callee.py_func.__code__.co_firstlineno + 2
+    assert error.location.function == "callee"
+    assert [number for _, number in error.loops] == [4]
+
+
+@njit(error_model="numpy")
+def recursive(x, depth):
+    if depth == 0:
+        return np.log(x[0])  # bottom
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * recursive(x - 1.0, depth - 1) * (1.0 if i else 0.0)
+    return total
+
+
+def test_recursion_tells_the_calls():
+    error = error_of(irad.grad(recursive, options=DEBUG), np.array([2.5, 1.0, 1.0]), 3)
+    assert error.location.line == recursive.py_func.__code__.co_firstlineno + 3
+    assert error.operation == "log(-0.5) = nan"
+    text = str(error)
+    assert text.count("a call at") == 3
+    assert text.count("iteration 0 of the loop") == 3
+
+
+@njit(error_model="numpy", parallel=True)
+def parallel(x):
+    total = 0.0
+    for i in prange(2, x.shape[0]):
+        for j in range(x.shape[1]):
+            total += np.log(x[i, j])  # here
+    return total
+
+
+def test_parallel_loops_give_the_index():
+    x = np.ones((40, 6))
+    x[17, 4] = -3.0
+    error = error_of(irad.grad(parallel, options=DEBUG), x)
+    assert_began(error, parallel, "# here", {"prange": 17, "for j in": 4}, "log(-3.0) = nan")
+    assert "index 17 of the parallel loop" in str(error)
+    assert "iteration 4 of the loop" in str(error)
+
+
+@njit(error_model="numpy")
+def complex_logarithm(z):
+    w = np.log(z)  # here
+    return abs(w * z)
+
+
+def test_complex_numbers():
+    error = error_of(irad.grad(complex_logarithm, options=DEBUG), 0j)
+    assert error.location.line == complex_logarithm.py_func.__code__.co_firstlineno + 2
+    assert "log(0.0) = -inf" in error.operation
+
+
+@njit(error_model="numpy")
+def array_expression(x):
+    y = np.ones_like(x)
+    z = np.sqrt(x) * y  # here
+    return z.sum()
+
+
+def test_array_expressions_have_a_line():
+    error = error_of(irad.grad(array_expression, options=DEBUG), with_element(ONES, 1, -4.0))
+    assert error.location.line == array_expression.py_func.__code__.co_firstlineno + 3
+    assert error.operation == "sqrt(-4.0) = nan"
+
+
+@njit(error_model="numpy")
+def masked_and_real(x, y):
+    masked = np.where(x > 0.0, np.log(x), 0.0)
+    return masked.sum() + y / y  # here
+
+
+def test_a_nan_that_is_masked_is_not_blamed():
+    x = np.array([1.0, -1.0, 2.0])
+    gradient = irad.grad(masked_and_real, options=DEBUG)
+    assert np.array_equal(gradient(x, 1.0), irad.grad(masked_and_real)(x, 1.0))
+    error = error_of(gradient, x, 0.0)
+    assert error.location.line == masked_and_real.py_func.__code__.co_firstlineno + 3
+    assert error.operation == "0.0 / 0.0 = nan"
+
+
+@njit(error_model="numpy")
+def writes(x, out):
+    for i in range(x.size):
+        out[i] = np.sqrt(x[i])  # here
+    return 1.0
+
+
+def test_what_the_function_writes_counts():
+    error = error_of(irad.grad(writes, (0, 1), options=DEBUG), with_element(ONES, 2, -1.0), np.zeros(5))
+    assert error.result == "the argument out after the call at [2] is nan"
+    assert error.operation == "sqrt(-1.0) = nan"
+
+
+@njit(error_model="numpy", fastmath=True)
+def fast(x):
+    total = 0.0
+    for i in range(x.size):
+        total += math.log(x[i])  # here
+    return total
+
+
+def test_fast_math_is_watched():
+    error = error_of(irad.grad(fast, options=DEBUG), with_element(ONES, 3, -2.0))
+    assert_began(error, fast, "# here", {"for i in": 3}, "log(-2.0) = nan")
+
+
+_derivative = irad.grad(log_of_negative, options=DEBUG)
+
+
+@njit
+def compiled_caller(x):
+    return _derivative(x).sum()
+
+
+def test_compiled_callers_see_the_same_error():
+    assert compiled_caller(np.ones(3)) == 3.0
+    for _ in range(2):
+        with pytest.raises(irad.NonFiniteError, match=r"log\(-1.0\)"):
+            compiled_caller(np.array([1.0, -1.0]))
+
+
+def test_vjp_raises_before_there_is_a_pullback():
+    with pytest.raises(irad.NonFiniteError, match=r"log\(-1.0\)"):
+        irad.vjp(log_of_negative, np.array([1.0, -1.0]), options=DEBUG)
+
+
+def test_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRAD_DEBUG", "1")
+
+    @njit(error_model="numpy")
+    def f(x):
+        return np.log(x)
+
+    with pytest.raises(irad.NonFiniteError):
+        irad.grad(f)(-1.0)
