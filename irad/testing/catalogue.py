@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import zlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from irad.options import PlanName
 from irad.testing.check_gradient import check_quickly
+
+_DEFAULT: Final[tuple[PlanName, ...]] = ("default",)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -34,8 +39,17 @@ class Case:
         return self.name
 
     def check(self) -> None:
-        """Compare irad with finite differences."""
-        check_quickly(self.function, *self.args, **self.options)
+        """Compare irad with finite differences, and the plans with each other.
+
+        The oracle plan has its turn with every third function. ``IRAD_PLANS=all``: with all of them.
+        """
+        turn = {} if _has_oracle(self.function) else {"plans": _DEFAULT}
+        check_quickly(self.function, *self.args, **turn | self.options)
+
+
+def _has_oracle(function: Callable[..., Any]) -> bool:
+    """The same choice in each run, for all points of a function: they share what is compiled."""
+    return os.environ.get("IRAD_PLANS") == "all" or zlib.crc32(function.__name__.encode()) % 3 == 0
 
 
 class Catalogue(Collection[Case]):
