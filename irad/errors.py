@@ -193,6 +193,7 @@ class NonFiniteError(IradError):
         self,
         problem: str,
         remedy: str,
+        reason: str,
         *,
         sweep: str,
         result: str,
@@ -201,7 +202,7 @@ class NonFiniteError(IradError):
         location: SourceLocation | None = None,
         detail: str | None = None,
     ) -> None:
-        super().__init__(problem, remedy, location=location, detail=detail)
+        super().__init__(problem, remedy, reason, location, detail)
         self.sweep, self.result, self.operation, self.loops = sweep, result, operation, tuple(loops)
 
 

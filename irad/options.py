@@ -47,7 +47,12 @@ class Options:
             )
         limit = self.max_tape_bytes
         if limit is not None and (type(limit) is not int or not 0 <= limit < _NO_LIMIT):
-            raise IradError(f"max_tape_bytes={limit!r} is no number of bytes", "give a non-negative int, or None")
+            raise IradError(
+                f"max_tape_bytes={limit!r} is no number of bytes",
+                "give a non-negative int, or None",
+                "the tape is counted in whole bytes; None sets no limit",
+                SourceLocation.here(),
+            )
 
     @property
     def tape_limit(self) -> int | None:
@@ -127,4 +132,8 @@ def _read_bytes(variables: Mapping[str, str], name: str) -> int | None:
         return None
     if text.isascii() and text.isdecimal() and int(text) < _NO_LIMIT:
         return int(text)
-    raise IradError(f"{name}={text} is no number of bytes", f"(a) {name}=1000000000 or (b) no {name}")
+    raise IradError(
+        f"{name}={text} is no number of bytes",
+        f"(a) {name}=1000000000 or (b) no {name}",
+        "the tape is counted in whole bytes; without the variable there is no limit",
+    )

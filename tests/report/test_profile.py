@@ -114,13 +114,14 @@ def test_tuples_with_parts_that_have_no_derivative_defaults_and_strides(step: in
 def threads(x):
     total = 0.0
     for i in prange(x.size):  # loop
-        total += math.exp(math.sin(x[i]))
+        total += math.exp(math.sin(x[i]))  # body
     return total
 
 
-def test_parallel_loops_are_one_line_to_numba():
+def test_bodies_of_parallel_loops_have_their_lines():
+    """Of the lines; where other programs want the processors, most of the time goes by in waiting for the threads."""
     found, _ = profile_of(threads, np.linspace(0.1, 1.0, 50_000))
-    assert found.shares[line_of(threads, "# loop")] > 0.5
+    assert max(found.shares, key=lambda line: found.shares[line]) == line_of(threads, "# body"), found.shares
 
 
 def test_value_and_grad_into():

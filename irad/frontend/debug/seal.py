@@ -85,7 +85,8 @@ class Seal:
                     f"that: a rule that {self._function} uses keeps the memory instead of a copy",
                     "(a) copy in the augmented primal of the rule what config.overwritten says may change or "
                     "(b) leave the array as it is until the pullback has run",
-                    location=self._location,
+                    "the pullback is that of the content which the forward sweep saw",
+                    self._location,
                 )
         else:
             found = pullback()

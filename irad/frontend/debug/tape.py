@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from irad.driver import TapePlace
 from irad.errors import SourceLocation, TapeLimitError
@@ -42,6 +43,9 @@ def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse,
     return tuple(sorted(found, key=lambda use: -use.bytes))
 
 
+_WHY_A_TAPE: Final = "the reverse sweep needs values of the forward sweep, and loops save some in each iteration"
+
+
 def by_line(uses: Sequence[TapeUse]) -> dict[tuple[str, int], int]:
     """Bytes by file and line, the largest first."""
     totals: dict[tuple[str, int], int] = {}
@@ -63,14 +67,14 @@ def limit_error(
     )
     lines = by_line(uses)
     if not lines:
-        return TapeLimitError(problem, remedy, location=defined)
+        return TapeLimitError(problem, remedy, _WHY_A_TAPE, defined)
     (file, line), most = next(iter(lines.items()))
     place = next(
         u.location for u in uses if u.location is not None and (u.location.file, u.location.line) == (file, line)
     )
     problem += f"; the line that saves most asks for {shown(most)}"
     source = linecache.getline(file, line).strip() or None
-    return TapeLimitError(problem, remedy, location=place, detail=source)
+    return TapeLimitError(problem, remedy, _WHY_A_TAPE, place, source)
 
 
 def shown(count: int) -> str:

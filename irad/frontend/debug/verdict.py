@@ -24,6 +24,12 @@ _IN_DERIVATIVE = (
 )
 _IN_RULE = "test the rule with irad.testing.test_reverse at these arguments"
 _REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE}
+_REASONS = {
+    MarkKind.VALUE: "arithmetic hands NaN and infinities on to all that is computed from them",
+    MarkKind.DERIVATIVE: "the chain rule multiplies by the slope at this point, which is not finite",
+}
+_WHY_IN_RULE = "what a rule gives is used as it is"
+_WHY_INPUT = "arithmetic hands NaN and infinities on to all that is computed from them"
 _INPUT = "pass finite numbers, or test for them in the function"
 
 
@@ -94,6 +100,7 @@ class _Cause:
         return NonFiniteError(
             problem,
             _IN_RULE if place.ruled is not None else _REMEDIES[place.kind],
+            _WHY_IN_RULE if place.ruled is not None else _REASONS[place.kind],
             sweep=_SWEEPS[place.kind],
             result=self.result,
             operation=operation,
@@ -105,7 +112,9 @@ class _Cause:
     def of_input(self) -> NonFiniteError:
         [*texts] = self.inputs().values()
         listed = " and ".join(texts)
-        return NonFiniteError(f"{self.result}: {listed} from the start", _INPUT, sweep="argument", result=self.result)
+        return NonFiniteError(
+            f"{self.result}: {listed} from the start", _INPUT, _WHY_INPUT, sweep="argument", result=self.result
+        )
 
     def unknown(self) -> NonFiniteError:
         """No operation that is looked into made it: it was made by a call, or is a constant."""
@@ -117,6 +126,7 @@ class _Cause:
             return NonFiniteError(
                 f"{self.result}: it began in the rule of {rule.name}",
                 _IN_RULE,
+                _WHY_IN_RULE,
                 sweep="value" if self.is_value else "derivative",
                 result=self.result,
                 operation=f"the rule of {rule.name}",
@@ -128,6 +138,7 @@ class _Cause:
         return NonFiniteError(
             f"{self.result}: no operation that debug mode looks into made it, so it came from one of: {listed}",
             "look at the operands of these calls",
+            "what happens inside of them debug mode does not see",
             sweep="value" if self.is_value else "derivative",
             result=self.result,
             location=opaque[0].location if opaque else None,
