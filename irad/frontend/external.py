@@ -6,7 +6,8 @@ Method  the first that applies:
 
     erf                               the process's own function of that name (the C library)
     scipy.special.jv                  what `scipy.special.cython_special` exports; `.f32` and `.i64` for its variants in
-                                      single precision and with an integer first argument, `.c128` for complex functions
+                                      single precision and with an integer first argument, `.c128` where it
+                                      is complex
     scipy.linalg.cython_blas.dgemm    what that module and `cython_lapack` export
     irad.external.<address>.<text>    anything else: the text says, in words, what the dynamic linker knows
 
@@ -34,6 +35,7 @@ _FUSED: Final = re.compile(r"^__pyx_fuse_\d+(?:_\d+)*_?(?P<name>[a-z]\w*)$")
 _SIGNATURE: Final = re.compile(r"^(?P<result>.+?) \((?P<arguments>.*)\)$")
 _FLAG: Final = "int __pyx_skip_dispatch"
 _COMPLEX: Final = "__pyx_t_double_complex"
+_FADDEEVA: Final = "wofz"  # the one complex function that a rule calls
 _VARIANTS: Final = {"double": "", "float": ".f32"}
 _INTEGERS: Final = ("long", "Py_ssize_t")
 
@@ -166,7 +168,7 @@ def _known_export(module: str, function: str, signature: str) -> _Export | None:
 
 
 def _scipy_export(function: str, signature: str) -> _Export | None:
-    """The symbol of a function of real numbers, of a complex number, or that writes its results; None for others."""
+    """The symbol of a real function, of one that writes its results, or of the Faddeeva function; None for others."""
     name = _FUSED.sub(r"\g<name>", function)
     parts = _SIGNATURE.match(signature)
     if parts is None:
@@ -176,7 +178,7 @@ def _scipy_export(function: str, signature: str) -> _Export | None:
         return _Export(f"scipy.special.{name}", len(arguments))
     if arguments.pop() != _FLAG:
         return None
-    if parts["result"] == _COMPLEX and arguments == [_COMPLEX]:
+    if name == _FADDEEVA and parts["result"] == _COMPLEX and arguments == [_COMPLEX]:
         return _Export(f"scipy.special.{name}.c128", 1)
     variant = _VARIANTS.get(parts["result"])
     if variant is not None and all(text == parts["result"] for text in arguments):

@@ -231,7 +231,11 @@ def test_private_names_are_exercised_here() -> None:
     ``_getvalue`` and ``_getpointer`` belong to Numba's documented interface for extensions.
     """
     folder = Path(irad.frontend.__file__).parent
-    instances = {"_compiler": make_function(), "_definitions": compiler.run_frontend(make_function().py_func)}
+    instances = {
+        **dict.fromkeys(("_clear", "_insert", "_compiler"), make_function()),
+        "_code": float64,
+        "_definitions": compiler.run_frontend(make_function().py_func),
+    }
     assert all(hasattr(owner, name) for name, owner in instances.items())
     modules = {"numba_private.py", "numba_raw.py", "numba_code.py"}
     known = {name for _, name in PRIVATE_METHODS} | {"_getvalue", "_getpointer", "_linking_libraries", *instances}
