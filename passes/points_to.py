@@ -15,7 +15,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -52,6 +52,7 @@ from irad.ir.values import (
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, may_hold_pointer, union
+from irad.passes.overlap import find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.signatures import BOOKKEEPING, Kind, Signatures, kind_of, kinds_behind
 from irad.passes.stated import stated_starts
@@ -60,7 +61,6 @@ from irad.ruleset.registry import Registry
 
 _NO_SIGNATURES: Signatures = MappingProxyType({})
 _NO_KINDS: Mapping[Parameter, ParameterKind] = MappingProxyType({})
-_SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 
 
 def find_objects(
@@ -163,7 +163,7 @@ class _Solver:
 
     def add_contents(self, param: Parameter, mask: int, holds: MemoryType | None) -> None:
         """What lies behind pointers in a parameter's memory."""
-        if holds is not None and holds.pointees:
+        if holds is not None and holds.stated:
             self.add_stated(mask, holds, param)
             return
         if holds is None or holds.holds_unknown_pointers():
@@ -197,11 +197,11 @@ class _Solver:
     def add_stated(self, mask: int, holds: MemoryType, param: Parameter) -> None:
         """Objects for what the request says a parameter's memory leads to."""
         self.stated[mask.bit_length() - 1] = holds
-        if holds.pointees:
+        if holds.stated:
             self.twins[holds] = self.twins.get(holds, 0) | mask
-        if holds.single and not holds.fields and len(holds.pointees) == 1:
+        if holds.single and not holds.fields and len(holds.stated) == 1:
             self.headers |= mask
-        for offset, inner in holds.pointees:
+        for offset, inner in holds.stated:
             found = self.new_object(ObjectKind.REACHABLE, param)
             self.hold(mask, found, offset if holds.single else None)
             self.add_stated(found, inner, param)
@@ -447,9 +447,7 @@ class _Solver:
                 self.grow_content(self.mask(into), stored, moved)
 
     def result(self) -> PointsTo:
-        apart = union(1 << item.index for item in self.objects if item.kind in _SEPARATE)
-        others = [item for item in self.objects if item.kind not in _SEPARATE]
-        overlaps = tuple(self.overlaps_of(item, apart, others) for item in self.objects)
+        overlaps = find_overlaps(self.objects, self.numbers, self.apart)
         parts = tuple(self.contents)
         contents = tuple(union(iter(places.values())) for places in parts)
         objects = tuple(self.objects)
@@ -485,27 +483,3 @@ class _Solver:
             return False
         offset = offset_modulo(pointer, None, bases)
         return offset is not None and all(self.contents[index].keys() == {offset} for index in indices(owners))
-
-    def overlaps_of(self, item: MemoryObject, apart: int, others: Sequence[MemoryObject]) -> int:
-        """What an object may share bytes with; ``apart`` are those apart from all but memory of unknown origin."""
-        if apart >> item.index & 1:
-            return 1 << item.index | self.unknown
-        shared = union(1 << other.index for other in others if self.may_share(item, other))
-        return shared | apart if item.kind is ObjectKind.UNKNOWN else shared
-
-    def may_share(self, a: MemoryObject, b: MemoryObject) -> bool:
-        if a is b:
-            return True
-        kinds = (a.kind, b.kind)
-        if a.is_exclusive or b.is_exclusive:
-            return False
-        if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and self.are_apart(a.value, b.value):
-            return False
-        return kinds != (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
-
-    def are_apart(self, a: Value | None, b: Value | None) -> bool:
-        """Whether the caller knows that two parameters' memory does not overlap."""
-        if not isinstance(a, Parameter) or not isinstance(b, Parameter):
-            return False
-        first, second = sorted((self.numbers[a], self.numbers[b]))
-        return (first, second) in self.apart

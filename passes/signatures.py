@@ -37,7 +37,7 @@ def match_signatures(module: Module, stated: Iterable[Signature]) -> Signatures:
 
 def kind_of(holds: MemoryType | None) -> Kind:
     """The kind of memory: containers by all that is known, numbers by the types of floats among them; None: any."""
-    if holds is None or holds.pointees or holds.holds_unknown_pointers():
+    if holds is None or holds.stated or holds.holds_unknown_pointers():
         return None
     if holds.behind or holds.integer_prefix:
         return holds

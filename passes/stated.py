@@ -47,4 +47,4 @@ def _stated_behind(load: Load, known: Mapping[Value, MemoryType]) -> MemoryType 
     if root not in known:
         return None
     offset = offset_modulo(pointer, None, known)
-    return None if offset is None else dict(known[root].pointees).get(offset)
+    return None if offset is None else dict(known[root].stated).get(offset)

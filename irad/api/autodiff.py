@@ -11,9 +11,9 @@ from irad.api.inspectable import InspectableDerivative
 from irad.errors import SignatureError
 from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
-from irad.frontend.lowering import python_type
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.raising import public
+from irad.frontend.result_types import python_type
 from irad.options import Options
 
 

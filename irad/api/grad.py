@@ -13,8 +13,8 @@ from irad.api.functions import check_options, check_positions, options_or_defaul
 from irad.api.inspectable import InspectableDerivative
 from irad.frontend.annotations import Returns, Role, Task
 from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
-from irad.frontend.lowering import python_type
 from irad.frontend.raising import public
+from irad.frontend.result_types import python_type
 from irad.options import Options
 
 

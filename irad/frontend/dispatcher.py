@@ -19,7 +19,7 @@ from irad.frontend.custom import catalogue
 from irad.frontend.definition import Definition
 from irad.frontend.derivation import derivation_of, pools_in
 from irad.frontend.linkable import fill_environments, functions_of
-from irad.frontend.lowering import Extras, derivative_type, emit_call
+from irad.frontend.lowering import Extras, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
 from irad.frontend.numba_code import forget_overloads
 from irad.frontend.numba_cpu import location_of
@@ -27,6 +27,7 @@ from irad.frontend.numba_messages import REFUSALS, described, explanation
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
 from irad.frontend.raising import leaving
+from irad.frontend.result_types import derivative_type
 from irad.frontend.signature import check_destination
 from irad.frontend.untypable import untypable
 

@@ -7,7 +7,7 @@ the primal raises, all that was allocated is released and Numba's own protocol c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,14 +18,14 @@ from numba.core import cgutils, imputils
 from irad.errors import HERE, SignatureError
 from irad.frontend import abi, layouts, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
-from irad.frontend.annotations import Returns, Role, Seed, Task
+from irad.frontend.annotations import Returns, Role, Seed
 from irad.frontend.argument_memory import ArgumentMemory, memory_at
 from irad.frontend.debug.calls import WatchedCall
 from irad.frontend.debug.outputs import input_names, looked_at, output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import Failure
-from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
+from irad.frontend.result_types import derivative_type, gradient_type_of, structured
 from irad.frontend.shadows import NO_MEMORY
 from irad.passes.exhaustion import EXHAUSTED, NO_PAIR
 
@@ -410,7 +410,7 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     items, item_types = [], []
     for position in task.returned:
         numba_type = caller_arguments[position].type
-        item_type = _gradient_type(numba_type, extras.targets.get(position, (None, None))[1])
+        item_type = gradient_type_of(numba_type, extras.targets.get(position, (None, None))[1])
         leaves = iter(sweeps.derivation.arguments[position].leaves)
         items.append(structured(context, builder, numba_type, item_type, leaves, make))
         item_types.append(item_type)
@@ -430,79 +430,3 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
             return context.make_tuple(builder, result_type, (value, gradient))
         case Returns.GRADIENT_AND_VALUE:
             return context.make_tuple(builder, result_type, (gradient, value))
-
-
-def python_type(task: Task) -> Callable[[Any], Any]:
-    """As what Python is given the results of a task: gradients in single precision stay NumPy scalars."""
-
-    def gradient_and(result: Any, position: int) -> Any:
-        items = list(result.types)
-        items[position] = with_numpy_numbers(items[position])
-        return types.Tuple(tuple(items))
-
-    match task.returns:
-        case Returns.VALUE:
-            return lambda result: result
-        case Returns.GRADIENT if not task.has_aux:
-            return with_numpy_numbers
-        case Returns.VALUE_AND_GRADIENT:
-            return lambda result: gradient_and(result, 1)
-        case _:
-            return lambda result: gradient_and(result, 0)
-
-
-def structured(
-    context: Any,
-    builder: Any,
-    numba_type: Any,
-    gradient_type: Any,
-    leaves: Iterator[Leaf],
-    make: Callable[[Leaf, Any], Any],
-) -> Any:
-    """A derivative in the structure of an argument.
-
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite.
-        numba_type: type of the argument.
-        gradient_type: type of the derivative.
-        leaves: of the argument.
-        make: the derivative of a leaf as a value of a type.
-    """
-    if isinstance(numba_type, types.BaseTuple):
-        parts = zip(numba_type.types, gradient_type.types, strict=True)
-        items = [structured(context, builder, item, its_gradient, leaves, make) for item, its_gradient in parts]
-        return context.make_tuple(builder, gradient_type, items)
-    leaf = next(leaves)
-    return context.get_dummy_value() if leaf.kind is LeafKind.INERT else make(leaf, gradient_type)
-
-
-def _gradient_type(numba_type: Any, target: Any) -> Any:
-    """The type of a derivative; its arrays are the caller's where a destination is returned."""
-    if target is None:
-        return abi.gradient_type(numba_type)
-    if isinstance(numba_type, types.BaseTuple):
-        pairs = zip(numba_type.types, target.types, strict=True)
-        return layouts.tuple_type(numba_type, tuple(_gradient_type(item, t) for item, t in pairs))
-    return target if abi.kind_of(numba_type) is LeafKind.ARRAY else abi.gradient_type(numba_type)
-
-
-def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> Any:
-    """The Numba type of what a derivative call returns.
-
-    Args:
-        derivation: what is called.
-        target_types: types of the destinations, by position.
-    """
-    task, value_type = derivation.task, abi.owned_type(derivation.return_type)
-    if task.returns is Returns.VALUE:
-        return value_type
-    found = [_gradient_type(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
-    gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
-    match task.returns:
-        case Returns.GRADIENT:
-            return types.BaseTuple.from_types((gradient, value_type.types[1])) if task.has_aux else gradient
-        case Returns.VALUE_AND_GRADIENT:
-            return types.BaseTuple.from_types((value_type, gradient))
-        case Returns.GRADIENT_AND_VALUE:
-            return types.BaseTuple.from_types((gradient, value_type))

@@ -29,10 +29,11 @@ from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, paramet
 from irad.frontend.failure import Failure, field_of
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
-from irad.frontend.lowering import Cotangents, Extras, Sweeps, structured
+from irad.frontend.lowering import Cotangents, Extras, Sweeps
 from irad.frontend.numba_boxing import with_numpy_numbers
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_memory import clear_objects, copy_objects
+from irad.frontend.result_types import structured
 from irad.frontend.shadows import (
     ALIGNMENT,
     MEMINFO_TYPE,

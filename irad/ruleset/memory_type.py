@@ -17,7 +17,7 @@ class MemoryType:
             None is anywhere. Without any, pointers among the fields may lead anywhere.
         integer_prefix: so many bytes in front of the pattern hold integers.
         is_header: the memory is the header of an allocation; the one pointer in it leads to the start of the data.
-        pointees: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry leads to;
+        stated: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry leads to;
             no other pointer there leads to anything that changes.
         single: the pattern does not repeat, and who points to such memory points to its start.
     """
@@ -27,17 +27,17 @@ class MemoryType:
     behind: tuple[tuple[int | None, MemoryType | None], ...] = ()
     integer_prefix: int = 0
     is_header: bool = False
-    pointees: tuple[tuple[int, MemoryType], ...] = ()
+    stated: tuple[tuple[int, MemoryType], ...] = ()
     single: bool = False
 
     def pattern(self) -> MemoryType | None:
         """What repeats from the first byte on, without the objects it leads to; None where integers stand before."""
         if self.integer_prefix:
             return None
-        if not self.pointees and not self.single:
+        if not self.stated and not self.single:
             return self
-        fields = {offset: "ptr" for offset, _ in self.pointees} | dict(self.fields)
-        return replace(self, fields=tuple(sorted(fields.items())), pointees=(), single=False)
+        fields = {offset: "ptr" for offset, _ in self.stated} | dict(self.fields)
+        return replace(self, fields=tuple(sorted(fields.items())), stated=(), single=False)
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""
