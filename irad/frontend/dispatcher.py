@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from numba.core.registry import CPUDispatcher
@@ -59,6 +60,8 @@ class DerivativeDispatcher(CPUDispatcher):
         rebuild: how pickle makes it again.
         python_type: as what Python is given results of a type; see `numba_boxing`.
         task: as above.
+        is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
+            that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
     """
 
     def __init__(
@@ -70,10 +73,14 @@ class DerivativeDispatcher(CPUDispatcher):
         rebuild: tuple[Any, ...],
         python_type: Callable[[Any], Any],
         task: Task | None = None,
+        *,
+        is_pointed_to: bool = False,
     ) -> None:
         self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
         self._irad_rebuild, self._irad_called = rebuild, called
-        options = {"nopython": True, "nogil": bool(primal.targetoptions.get("nogil"))}
+        self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
+        nogil = bool(primal.targetoptions.get("nogil"))
+        options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
         super().__init__(wrapper, targetoptions=options, pipeline_class=compiler_boxing(python_type))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -101,6 +108,27 @@ class DerivativeDispatcher(CPUDispatcher):
         fill_environments(cres.library)
         super().add_overload(cres)
         catalogue.note_use(self, functions_of(cres.library))
+
+    def get_compile_result(self, sig: Any) -> Any:
+        """Numba's hook when it takes the address of a specialisation."""
+        result: Any = (
+            super().get_compile_result(sig) if self._irad_is_pointed_to else self._pointed_to.get_compile_result(sig)
+        )
+        return result
+
+    @cached_property
+    def _pointed_to(self) -> DerivativeDispatcher:
+        """The same derivative for function pointers."""
+        return DerivativeDispatcher(
+            self.py_func,
+            self._irad_called,
+            self.primal,
+            self.kind,
+            self._irad_rebuild,
+            self._irad_python_type,
+            self.task,
+            is_pointed_to=True,
+        )
 
     def forget(self) -> None:
         """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""

@@ -6,26 +6,49 @@ import gc
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from numba.core.runtime import rtsys
 
 
+class Allocations(NamedTuple):
+    """Blocks of Numba's runtime, and the headers with reference counts that stand for arrays and other objects."""
+
+    made: int
+    released: int
+    headers_made: int
+    headers_released: int
+
+    @property
+    def kept(self) -> int:
+        """Blocks that live."""
+        return self.made - self.released
+
+    @property
+    def kept_headers(self) -> int:
+        """Headers that live."""
+        return self.headers_made - self.headers_released
+
+    def since(self, before: Allocations) -> Allocations:
+        """What has been counted from ``before`` on."""
+        return Allocations(*(mine - its for mine, its in zip(self, before, strict=True)))
+
+
 @contextmanager
-def allocations() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Counts from here on: a function that gives the numbers of allocations made and released."""
+def allocations() -> Iterator[Callable[[], Allocations]]:
+    """Counts from here on: a function that gives what was made and released. It collects garbage first."""
     counters = importlib.import_module("numba.core.runtime._nrt_python")  # no public name switches the counting on
     was_on = counters.memsys_stats_enabled()
     counters.memsys_enable_stats()
-    gc.collect()
-    before = rtsys.get_allocation_stats()
-
-    def count() -> tuple[int, int]:
-        gc.collect()
-        after = rtsys.get_allocation_stats()
-        return after.alloc - before.alloc, after.free - before.free
-
+    before = _all()
     try:
-        yield count
+        yield lambda: _all().since(before)
     finally:
         if not was_on:
             counters.memsys_disable_stats()
+
+
+def _all() -> Allocations:
+    gc.collect()
+    found = rtsys.get_allocation_stats()
+    return Allocations(found.alloc, found.free, found.mi_alloc, found.mi_free)

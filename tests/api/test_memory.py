@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import weakref
 from collections.abc import Callable
 
 import numba
 import numpy as np
 import pytest
-from numba.core.runtime.nrt import rtsys
 from numba.typed import List
 
 import irad
+from irad.testing.allocations import allocations
 
 CALLS = 2000
-
-_nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
-
-
-@pytest.fixture(autouse=True)
-def statistics():
-    _nrt_python.memsys_enable_stats()
-    yield
-    _nrt_python.memsys_disable_stats()
 
 
 def kept(call: Callable[[], object], calls: int = CALLS) -> tuple[int, int]:
     """Numba's allocations and array headers that outlive ``calls`` calls."""
     call()
-    gc.collect()
-    before = rtsys.get_allocation_stats()
-    for _ in range(calls):
-        call()
-    gc.collect()
-    after = rtsys.get_allocation_stats()
-    return (
-        (after.alloc - before.alloc) - (after.free - before.free),
-        (after.mi_alloc - before.mi_alloc) - (after.mi_free - before.mi_free),
-    )
+    with allocations() as count:
+        for _ in range(calls):
+            call()
+        counted = count()
+    return counted.kept, counted.kept_headers
 
 
 @numba.njit

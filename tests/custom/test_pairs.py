@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.runtime import rtsys
 
 import irad
 from irad import rules
 from irad.rules import AugmentedReturn, is_active, is_needed
+from irad.testing.allocations import allocations
 from irad.testing.check_gradient import check_quickly
-
-_nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
 
 
 @pytest.fixture
@@ -541,14 +537,6 @@ def test_complex_numbers(with_rule):
 # ------------------------------------------------------------------------------------------------ life
 
 
-@pytest.fixture
-def statistics() -> Iterator[None]:
-    _nrt_python.memsys_enable_stats()
-    yield
-    _nrt_python.memsys_disable_stats()
-
-
-@pytest.mark.usefixtures("statistics")
 def test_nothing_leaks(with_rule):
     scale = scaled(with_rule)
 
@@ -562,20 +550,16 @@ def test_nothing_leaks(with_rule):
 
     derivative = irad.grad(f, argnums=(0, 1))
     derivative(np.array([1.0, 2.0]), 3.0)
-    gc.collect()
-    before = rtsys.get_allocation_stats()
-    for _ in range(10):
-        derivative(np.array([1.0, 2.0]), 3.0)
-    for _ in range(10):
-        value, pullback = irad.vjp(f, np.array([1.0, 2.0]), 3.0)
-        pullback(1.0)
-    del value, pullback
-    gc.collect()
-    after = rtsys.get_allocation_stats()
-    assert after.alloc - before.alloc == after.free - before.free
+    with allocations() as count:
+        for _ in range(10):
+            derivative(np.array([1.0, 2.0]), 3.0)
+        for _ in range(10):
+            value, pullback = irad.vjp(f, np.array([1.0, 2.0]), 3.0)
+            pullback(1.0)
+        del value, pullback
+        assert count().kept == 0
 
 
-@pytest.mark.usefixtures("statistics")
 def test_a_reverse_that_raises_leaks_nothing(with_rule):
     @njit
     def scale(a, k):
@@ -602,16 +586,12 @@ def test_a_reverse_that_raises_leaks_nothing(with_rule):
             derivative(np.array([0.5, 2.0]), 3.0)
 
     run()
-    gc.collect()
-    before = rtsys.get_allocation_stats()
-    for _ in range(10):
-        run()
-    gc.collect()
-    after = rtsys.get_allocation_stats()
-    assert after.alloc - before.alloc == after.free - before.free
+    with allocations() as count:
+        for _ in range(10):
+            run()
+        assert count().kept == 0
 
 
-@pytest.mark.usefixtures("statistics")
 def test_an_augmented_primal_that_raises_keeps_no_more_than_a_callee_that_raises(with_rule):
     @njit
     def scale(a, k):
@@ -643,13 +623,10 @@ def test_an_augmented_primal_that_raises_keeps_no_more_than_a_callee_that_raises
                 f(np.array([1.0, 2.0]), 3.0)
 
         run()
-        gc.collect()
-        before = rtsys.get_allocation_stats()
-        for _ in range(10):
-            run()
-        gc.collect()
-        after = rtsys.get_allocation_stats()
-        return (after.alloc - before.alloc) - (after.free - before.free)
+        with allocations() as count:
+            for _ in range(10):
+                run()
+            return count().kept
 
     assert kept(irad.grad(caller(scale))) <= kept(caller(callee))
 

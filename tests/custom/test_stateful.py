@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import threading
 import warnings
@@ -14,7 +13,6 @@ import numpy as np
 import pytest
 from numba import njit, prange
 from numba.core.errors import NumbaWarning
-from numba.core.runtime import rtsys
 from numba.typed import List
 
 import irad
@@ -22,8 +20,7 @@ from irad import rules
 from irad.errors import RuleError
 from irad.frontend.custom.pools import pools_for
 from irad.rules import AugmentedReturn, StatefulRule, Workspace
-
-_nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
+from irad.testing.allocations import Allocations, allocations
 
 
 @pytest.fixture
@@ -42,16 +39,10 @@ def with_build() -> Iterator[Callable[..., None]]:
 
 
 @pytest.fixture
-def allocations() -> Iterator[Callable[[], tuple[int, int]]]:
-    """Blocks that Numba's runtime allocated and freed so far."""
-    _nrt_python.memsys_enable_stats()
-
-    def count() -> tuple[int, int]:
-        found = rtsys.get_allocation_stats()
-        return found.alloc, found.free
-
-    yield count
-    _nrt_python.memsys_disable_stats()
+def counted() -> Iterator[Callable[[], Allocations]]:
+    """What Numba's runtime has allocated and released since the test began."""
+    with allocations() as count:
+        yield count
 
 
 @njit
@@ -225,7 +216,7 @@ def test_a_derivative_inside_compiled_code(with_build):
 # ------------------------------------------------------------------------------------------------ memory
 
 
-def test_the_second_call_allocates_nothing(with_build, allocations):
+def test_the_second_call_allocates_nothing(with_build, counted):
     cubes(with_build)
 
     @njit
@@ -248,39 +239,37 @@ def test_the_second_call_allocates_nothing(with_build, allocations):
     run(out, a, b, 2, 0)
     passed = 4  # Numba allocates a header for each array that comes from Python
     for calls, slots in ((1, 4), (1, 0), (5, 0)):
-        before = allocations()[0]
+        before = counted()
         run(out, a, b, 2, calls)
-        assert allocations()[0] - before == passed + 3 * slots  # with an empty buffer and one that fits
+        assert counted().since(before).made == passed + 3 * slots  # with an empty buffer and one that fits
         np.testing.assert_array_equal(out[0], 6 * a**2)
         np.testing.assert_array_equal(out[1], 6 * b**2)
 
 
-def test_growing_shapes_and_release(with_build, allocations):
+def test_growing_shapes_and_release(with_build, counted):
     cubes(with_build)
     derivative = irad.value_and_grad_into(repeated)
     out = np.empty(3)
     derivative(out, np.ones(3), 2)
     derivative.close()
-    gc.collect()
-    before = allocations()
+    before = counted()
     for size in (3, 30, 1, 60, 60):
         a, out = np.full(size, 2.0), np.empty(size)
         derivative(out, a.copy(), 3)
         np.testing.assert_array_equal(out, gradient_of_repeated(a, 3))
-    grown = allocations()
+    grown = counted().since(before)
     passed = 5 * 2
-    assert grown[0] - before[0] == passed + 3 + 3 * 4  # slots; their buffers, empty at first, then 3, 30 and 60 long
-    assert grown[1] - before[1] <= passed + 3 * 3
+    assert grown.made == passed + 3 + 3 * 4  # slots; their buffers, empty at first, then 3, 30 and 60 long
+    assert grown.released <= passed + 3 * 3
     derivative.close()
     del a, out
-    after = allocations()
-    assert after[0] - before[0] == after[1] - before[1]
+    assert counted().since(before).kept == 0
     out = np.empty(60)
     derivative(out, np.full(60, 2.0), 3)
     np.testing.assert_array_equal(out, gradient_of_repeated(np.full(60, 2.0), 3))
 
 
-def test_workspace_is_released_when_the_derivative_is_collected(with_build, allocations):
+def test_workspace_is_released_when_the_derivative_is_collected(with_build, counted):
     cubes(with_build)
 
     def make() -> Any:
@@ -295,17 +284,15 @@ def test_workspace_is_released_when_the_derivative_is_collected(with_build, allo
         assert rules.workspace(f) == Workspace(0, 1)
 
     use(make())
-    gc.collect()
-    before = rules.workspace(sum_of_cubes), allocations()
+    before = counted()
+    assert rules.workspace(sum_of_cubes) == Workspace(0, 0)
     use(make())
-    gc.collect()
-    after = rules.workspace(sum_of_cubes), allocations()
-    assert after[0] == before[0] == Workspace(0, 0)
-    assert after[1][0] - before[1][0] == after[1][1] - before[1][1]
+    assert counted().since(before).kept == 0
+    assert rules.workspace(sum_of_cubes) == Workspace(0, 0)
 
 
 @pytest.mark.parametrize("where", ["augmented", "between", "reverse"])
-def test_an_exception_gives_slots_back(with_build, allocations, where):
+def test_an_exception_gives_slots_back(with_build, counted, where):
     @njit
     def root(x):
         return np.sqrt(x)
@@ -339,13 +326,13 @@ def test_an_exception_gives_slots_back(with_build, allocations, where):
     derivative = irad.grad(f, argnums=(0, 1))
     bad = {"augmented": -1.0, "between": -3.0, "reverse": -2.0}[where]
     assert derivative(1.0, 4.0) == (1.0, 0.25)
-    before = allocations()
+    before = counted()
     for _ in range(5):
         with pytest.raises(ValueError, match=where):
             derivative(1.0, bad)
         assert rules.workspace(derivative).in_use == 0
     assert derivative(1.0, 4.0) == (1.0, 0.25)
-    assert allocations()[0] == before[0]
+    assert counted().since(before).made == 0
     assert rules.workspace(derivative).spare <= 2
     _, pullback = irad.vjp(f, 1.0, 4.0)
     assert pullback(2.0) == (2.0, 0.5)
@@ -357,7 +344,7 @@ class _Mixed(NamedTuple):
     pair: tuple[float, Any]
 
 
-def test_a_state_of_many_parts(with_build, allocations):
+def test_a_state_of_many_parts(with_build, counted):
     @njit
     def times(x, k):
         return x * k
@@ -387,13 +374,11 @@ def test_a_state_of_many_parts(with_build, allocations):
     derivative = irad.grad(f, argnums=(0, 1))
     derivative(0.0, 0.0)
     derivative.close()
-    gc.collect()
-    before = allocations()
+    before = counted()
     for calls in (1, 2, 3):  # the slot remembers
         assert derivative(2.0, 5.0) == (5.0 * calls, 2.0 * calls)
     derivative.close()
-    after = allocations()
-    assert after[0] - before[0] == after[1] - before[1]
+    assert counted().since(before).kept == 0
     assert derivative(2.0, 5.0) == (5.0, 2.0)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import threading
 from collections.abc import Iterator
@@ -12,12 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.runtime import rtsys
 
 import irad
 from irad import rules
+from irad.testing.allocations import allocations
 
-_nrt_python = importlib.import_module("numba.core.runtime._nrt_python")
 _SOURCE = Path(__file__).parents[2] / "docs" / "examples" / "stateful_gemm.py"
 
 
@@ -251,14 +249,10 @@ def test_nothing_is_allocated_from_the_second_call_on():
 
     first = gradient()
     rules.close(f)
-    _nrt_python.memsys_enable_stats()
-    try:
-        counts = []
-        for _ in range(4):
-            before = rtsys.get_allocation_stats().alloc
+    counts = []
+    for _ in range(4):
+        with allocations() as count:
             assert gradient()[3:] == first[3:]
-            counts.append(rtsys.get_allocation_stats().alloc - before)
-    finally:
-        _nrt_python.memsys_disable_stats()
+            counts.append(count().made)
     others = 6 + 1  # headers that Numba gives to arrays from Python; c·c in the function itself
     assert counts == [others + 1 + 4 + 2, others, others, others]  # the slot, its empty buffers, those that fit
