@@ -210,10 +210,16 @@ class _Check:
         return gradients
 
     def grad_agrees(self, plan: PlanName, gradients: tuple[Any, ...]) -> None:
-        """Assert that `irad.grad`, which runs the same derivative without the value, gives the same gradients."""
+        """Assert that `irad.grad`, which runs the same derivative without the value, gives the same gradients.
+
+        Without the value fastmath may form other sums, so those may differ by rounding.
+        """
         if self._expected.seed is None:
             alone, arguments = self._alone(Options(plan=plan))
-            assert same_bits(alone, gradients), f"grad and value_and_grad differ (plan {plan})"
+            if self._f.targetoptions.get("fastmath"):
+                self.plans_agree(f"{plan} (with the value)", gradients, f"{plan} (without)", alone)
+            else:
+                assert same_bits(alone, gradients), f"grad and value_and_grad differ (plan {plan})"
             self._compare_memory(plan, arguments)
 
     def plans_agree(self, plan: str, gradients: tuple[Any, ...], other: str, others: tuple[Any, ...]) -> None:
