@@ -107,6 +107,11 @@ def compiled(f: Callable[..., Any]) -> Callable[..., Any]:
     return f if hasattr(f, "py_func") else irad.jit(f)
 
 
+def _is_fast(dispatcher: Any) -> bool:
+    """Whether a function was compiled with fastmath."""
+    return bool(dispatcher.targetoptions.get("fastmath"))
+
+
 def reference(
     f: Callable[..., Any],
     args: tuple[Any, ...],
@@ -216,7 +221,7 @@ class _Check:
         """
         if self._expected.seed is None:
             alone, arguments = self._alone(Options(plan=plan))
-            if self._f.targetoptions.get("fastmath"):
+            if _is_fast(self._f):
                 self.plans_agree(f"{plan} (with the value)", gradients, f"{plan} (without)", alone)
             else:
                 assert same_bits(alone, gradients), f"grad and value_and_grad differ (plan {plan})"
