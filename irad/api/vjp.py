@@ -49,7 +49,7 @@ class Pullback:
         """
         with self._lock:
             if self._seal is not None:
-                return self._seal.call(lambda: self._reverse(self._state, self._shadows, cotangent))
+                return self._seal.call(lambda given: self._reverse(self._state, self._shadows, given), cotangent)
             return self._reverse(self._state, self._shadows, cotangent)
 
     def __repr__(self) -> str:

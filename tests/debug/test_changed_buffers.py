@@ -6,7 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import float64, njit
+from numba.experimental import jitclass
 from numba.typed import List
 
 import irad
@@ -95,3 +96,78 @@ def test_a_rule_that_reads_the_argument_again(halves):
                 pullback(1.0)
             assert caught.value.location.file == __file__
     assert np.array_equal(x, np.arange(3.0, 6.0))  # nobody's memory was left otherwise
+
+
+def test_arguments_that_overlap_are_left_as_they_are(halves):
+    @njit
+    def f(x, y, copies):
+        return halves(x, copies) + y.sum()
+
+    x = np.arange(6.0)
+    _, pullback = irad.vjp(f, x, x[2:], True, options=DEBUG)
+    x += 10.0
+    with pytest.warns(irad.ChangedBufferWarning, match="the argument x and the argument y were changed"):
+        found = pullback(1.0)
+    assert np.array_equal(found[0], 2.0 * np.arange(6.0))
+    assert np.array_equal(x, 10.0 + np.arange(6.0))
+
+
+def test_a_view_that_is_read_only_is_put_back_too(halves):
+    @njit
+    def f(x, copies):
+        return halves(x, copies)
+
+    x = np.arange(1.0, 4.0)
+    view = x[:]
+    view.flags.writeable = False
+    _, pullback = irad.vjp(f, view, False, options=DEBUG)
+    x += 1.0
+    with pytest.raises(irad.ChangedBufferError):
+        pullback(1.0)
+    assert np.array_equal(x, np.arange(2.0, 5.0))
+
+
+def test_a_cotangent_in_the_memory_that_has_changed(halves):
+    @njit
+    def f(x, copies):
+        return x * halves(x, copies)
+
+    x = np.arange(1.0, 4.0)
+    _, pullback = irad.vjp(f, x, True, options=DEBUG)
+    x *= 2.0
+    with pytest.warns(irad.ChangedBufferWarning, match="the argument x was changed"):
+        found = pullback(x)
+    assert np.allclose(found[0], [84.0, 168.0, 252.0])  # c Σx² + 2x (c·x), at the old x and c = 2x
+
+
+@jitclass([("weights", float64[:]), ("bias", float64)])
+class Layer:
+    def __init__(self, weights, bias):
+        self.weights, self.bias = weights, bias
+
+
+def test_records_and_the_numbers_of_lists_and_instances():
+    @njit
+    def f(record, numbers, rows, layer):
+        return record.a * numbers[0] * rows[0].sum() * layer.bias
+
+    records = np.array([(2.0, 1)], np.dtype([("a", np.float64), ("b", np.int64)], align=True))
+    numbers, rows, layer = List([1.0, 2.0]), List([np.ones(2), np.ones(2)]), Layer(np.ones(2), 3.0)
+    record = records[0]
+    _, pullback = irad.vjp(f, record, numbers, rows, layer, options=DEBUG)
+
+    def changed():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pullback(1.0)
+        return [str(each.message).partition(" changed between")[0] for each in caught]
+
+    assert changed() == []
+    numbers[1], layer.bias = 3.0, 4.0
+    assert changed() == ["the argument numbers[1] and the argument layer.bias were"]
+    numbers[1], layer.bias = 2.0, 3.0
+    record["a"] = 5.0
+    assert changed() == ["the argument record was"]
+    record["a"] = 2.0
+    rows[1] = np.ones(2)
+    assert changed() == ["the argument rows[1] was"]

@@ -1,22 +1,26 @@
 """Whether arguments were changed between a forward sweep and its pullback, and whether that matters.
 
 irad's own pullbacks do not mind: what they need they have saved. A rule that a user wrote may keep an argument's memory
-on its tape. So the arrays are copied after the forward sweep. If one has changed, and a rule takes part, the pullback
+on its tape. So arrays are copied after the forward sweep. If one has changed, and a rule takes part, the pullback
 runs twice, with the old content and with the new: it has to give the same.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from irad.errors import ChangedBufferError, ChangedBufferWarning, SourceLocation
+from irad.frontend.debug.inside import DEEPEST, members
 
-_DEEPEST = 16
+_NUMBERS: Final = int | float | complex | str | bytes | np.generic | None
+_NAMED: Final = 3  # changes that are named
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
@@ -24,23 +28,17 @@ class _Sealed:
     """An array of the caller's, and what it held."""
 
     name: str
-    array: np.ndarray[Any, Any]
-    content: np.ndarray[Any, Any]
+    array: Array
+    content: Array
 
     @property
     def has_changed(self) -> bool:
         """Whether it holds other bytes now."""
         return self.array.tobytes() != self.content.tobytes()
 
-    def put_back(self) -> np.ndarray[Any, Any]:
-        """Gives it its content of then; returns that of now."""
-        now = self.array.copy()
-        self.array[...] = self.content
-        return now
-
 
 class Seal:
-    """The arrays that a pullback's caller might change.
+    """What a pullback's caller might change: arrays, and what lists and objects hold.
 
     Args:
         function: name of the primal.
@@ -54,79 +52,134 @@ class Seal:
         self, function: str, location: SourceLocation, arguments: Sequence[tuple[str, Any]], value: Any, has_rules: bool
     ) -> None:
         self._function, self._location, self._has_rules = function, location, has_rules
-        named = [(f"the argument {name}", item) for name, item in arguments]
-        named += [("the returned value", value)] if has_rules else []
-        self._sealed = [
-            _Sealed(f"{name}{path}", array, array.copy()) for name, item in named for path, array in _arrays(item, "")
-        ]
+        self._arguments = [(f"the argument {name}", item) for name, item in arguments]
+        self._held = dict(self._holdings())
+        arrays = [pair for name, item in self._arguments for pair in _arrays(item, name)]
+        self._sealed = [_Sealed(name, array, array.copy()) for name, array in arrays]
+        returned = _arrays(value, "the returned value") if has_rules else ()
+        self._returned = [_Sealed(name, array, array.copy()) for name, array in returned]
 
-    def call(self, pullback: Callable[[], Any]) -> Any:
+    def _holdings(self) -> Iterator[tuple[str, object]]:
+        for name, item in self._arguments:
+            yield from _holdings(item, name)
+
+    def call(self, pullback: Callable[[Any], Any], cotangent: Any) -> Any:
         """Runs the pullback.
 
         Raises:
             ChangedBufferError: what it gives depends on a change.
         """
         changed = [each for each in self._sealed if each.has_changed]
-        if not changed:
-            return pullback()
-        names = " and ".join(dict.fromkeys(each.name for each in changed))
-        writable = [each for each in changed if each.array.flags.writeable]
-        if self._has_rules:
-            now = [each.put_back() for each in writable]
-            try:
-                expected = pullback()
-            finally:
-                for each, content in zip(writable, now, strict=True):
-                    each.array[...] = content
-            found = pullback()
-            if not _are_same(expected, found):
-                raise ChangedBufferError(
-                    f"{names} was changed between irad.vjp and the pullback, which gives another derivative because of "
-                    f"that: a rule that {self._function} uses keeps the memory instead of a copy",
-                    "(a) copy in the augmented primal of the rule what config.overwritten says may change or "
-                    "(b) leave the array as it is until the pullback has run",
-                    "the pullback is that of the content which the forward sweep saw",
-                    self._location,
-                )
+        names = [each.name for each in changed] + self._other_holdings()
+        returned = [each for each in self._returned if each.has_changed]
+        if self._has_rules and (changed or returned):
+            found = self._compared(pullback, cotangent, [*changed, *returned])
         else:
-            found = pullback()
-        if any(each.name != "the returned value" for each in changed):
+            found = pullback(cotangent)
+        if names:
             warnings.warn(
-                f"{names} was changed between irad.vjp and the pullback, which is that of {self._function} at the old "
-                "content",
+                f"{_listed(names)} changed between irad.vjp and the pullback, which is that of {self._function} at the "
+                "old content",
                 ChangedBufferWarning,
                 stacklevel=3,
             )
         return found
 
+    def _other_holdings(self) -> list[str]:
+        """Where lists, dictionaries and objects hold other numbers and arrays now."""
+        now = dict(self._holdings())
+        return [name for name in {**self._held, **now} if (name in now, now.get(name)) != (True, self._held.get(name))]
 
-def _arrays(value: Any, path: str, depth: int = _DEEPEST) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
-    """The arrays in an object, with the way to them."""
+    def _compared(self, pullback: Callable[[Any], Any], cotangent: Any, changed: Sequence[_Sealed]) -> Any:
+        """What the pullback gives, with the old content and with that of now."""
+        places = [(view, each) for each in changed if (view := _writable(each.array)) is not None]
+        now = [view.copy() for view, _ in places]  # all, before the first is put back: they may overlap
+        given = _copied(cotangent)  # it may lie in what is put back
+        for view, each in places:
+            view[...] = each.content
+        try:
+            expected = pullback(given)
+        finally:
+            for (view, _), content in zip(places, now, strict=True):
+                view[...] = content
+        found = pullback(cotangent)
+        if not _are_same(expected, found):
+            raise ChangedBufferError(
+                f"{_listed([each.name for each in changed])} changed between irad.vjp and the pullback, which gives "
+                f"another derivative because of that: a rule that {self._function} uses keeps the memory instead of a "
+                "copy",
+                "(a) copy in the augmented primal of the rule what config.overwritten says may change or "
+                "(b) leave the array as it is until the pullback has run",
+                "the pullback is that of the content which the forward sweep saw",
+                self._location,
+            )
+        return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A few names with their verb."""
+    known = list(dict.fromkeys(names))
+    left = len(known) - _NAMED
+    listed = " and ".join(known[:_NAMED]) + (f" and {left} more" if left > 0 else "")
+    return f"{listed} {'was' if len(known) == 1 else 'were'}"
+
+
+def _arrays(value: Any, path: str, depth: int = DEEPEST) -> Iterator[tuple[str, Array]]:
+    """The arrays in an object, with the way to them; a record is one of no dimension, in the same memory."""
     match value:
         case np.ndarray():
             yield path, value
-        case str() | bytes() | bool() | int() | float() | complex() | None:
+        case np.void() if value.dtype.names is not None:
+            yield path, np.asarray(value)
+        case _ if depth > 0 and not isinstance(value, _NUMBERS):
+            for way, item in members(value):
+                yield from _arrays(item, path + way, depth - 1)
+
+
+def _holdings(value: Any, path: str, depth: int = DEEPEST) -> Iterator[tuple[str, object]]:
+    """What an object holds besides the content of arrays: its numbers, and where its arrays lie."""
+    match value:
+        case np.ndarray():
+            yield path, (value.ctypes.data, value.shape, value.strides)
+        case np.void():
             pass
-        case _ if depth == 0:
-            pass
-        case Mapping():
-            for key in list(value):
-                yield from _arrays(value[key], f"{path}[{key!r}]", depth - 1)
-        case Sequence():
-            for index, item in enumerate(value):
-                yield from _arrays(item, f"{path}[{index}]", depth - 1)
-        case _:
-            for name in getattr(getattr(value, "_numba_type_", None), "struct", ()):
-                yield from _arrays(getattr(value, name, None), f"{path}.{name}", depth - 1)
+        case _ if isinstance(value, _NUMBERS):
+            yield path, repr(value)
+        case _ if depth > 0:
+            for way, item in members(value):
+                yield from _holdings(item, path + way, depth - 1)
+
+
+def _writable(array: Array) -> Array | None:
+    """The same memory to write to; None where nobody may."""
+    view = array.view()
+    try:
+        view.flags.writeable = True
+    except ValueError:
+        return None
+    return view
+
+
+def _copied(cotangent: Any) -> Any:
+    """The same cotangent in other memory."""
+    match cotangent:
+        case np.ndarray():
+            return cotangent.copy(order="K")
+        case tuple():
+            entries = [_copied(entry) for entry in cotangent]
+            return type(cotangent)(*entries) if hasattr(cotangent, "_fields") else tuple(entries)
+    return cotangent
 
 
 def _are_same(one: Any, other: Any) -> bool:
     """Whether two gradients are equal to the bit."""
-    if isinstance(one, tuple | list):
-        return len(one) == len(other) and all(map(_are_same, one, other))
-    if isinstance(one, Mapping):
-        return one.keys() == other.keys() and all(_are_same(one[key], other[key]) for key in one)
-    left, right = np.asarray(one), np.asarray(other)
-    if left.dtype.hasobject:
-        return bool(one == other)
-    return left.tobytes() == right.tobytes()
+    if isinstance(one, np.ndarray | np.generic | int | float | complex):
+        left, right = np.asarray(one), np.asarray(other)
+        return left.shape == right.shape and left.tobytes() == right.tobytes()
+    mine, others = list(members(one)), list(members(other))
+    if not mine and not others:
+        return type(one) is type(other)
+    return len(mine) == len(others) and all(
+        way == other_way and _are_same(item, other_item)
+        for (way, item), (other_way, other_item) in zip(mine, others, strict=True)
+    )
