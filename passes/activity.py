@@ -66,6 +66,7 @@ class Activity:
         varied_objects, useful_objects: the same of memory, as masks.
         constant_calls: calls that stay as they are although `save_all` takes their arguments as active.
         calls_by_value: under `save_all` the calls that `passes_by_value` is true of.
+        really_varied: under `save_all` what ``varied`` is without it.
     """
 
     active: frozenset[Value]
@@ -79,6 +80,7 @@ class Activity:
     useful_objects: int = 0
     constant_calls: frozenset[Value] = frozenset()
     calls_by_value: frozenset[Value] | None = None
+    really_varied: frozenset[Value] | None = None
 
     def takes_part(self, call: CallSite) -> bool:
         """Whether any argument or the result of a call is active."""
@@ -96,6 +98,10 @@ class Activity:
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
         return value in self.active or self.has_shadow(value)
+
+    def depends_on_input(self, value: Value) -> bool:
+        """Whether a float depends on an active input, be an output's derivative by it zero or not."""
+        return value in (self.varied if self.really_varied is None else self.really_varied)
 
     def has_shadow(self, pointer: Value) -> bool:
         """Whether a pointer comes with a shadow pointer."""
@@ -152,7 +158,14 @@ def everything(
     by_value = frozenset(i for i in function.instructions() if isinstance(i, CallSite) and really.passes_by_value(i))
     shadowed = _without_mixed(points_to, shadowed, really.shadowed)
     return Activity(
-        frozenset(active), shadowed, shadowed, points_to, {}, constant_calls=constant, calls_by_value=by_value
+        frozenset(active),
+        shadowed,
+        shadowed,
+        points_to,
+        {},
+        constant_calls=constant,
+        calls_by_value=by_value,
+        really_varied=really.varied,
     )
 
 

@@ -28,7 +28,6 @@ from irad.ir.instructions import (
     Call,
     CallSite,
     Cast,
-    CondBr,
     FCmp,
     Instruction,
     Load,
@@ -42,6 +41,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.types import FloatType
 from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_int
 from irad.passes.callees import is_from_outside, resolve
+from irad.passes.choices import Choices
 from irad.passes.forward import Forward
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter
@@ -304,15 +304,15 @@ class _Watch:
         return MarkKind.VALUE if again else MarkKind.DERIVATIVE
 
     def watch_choice(self, inst: Instruction) -> None:
-        """A comparison that decides something, and functions with a kink."""
+        """A comparison that decides something, and functions with a kink, of numbers that depend on active inputs."""
         activity = self.forward.unit.activity
         primal = inst.origin
         assert primal is not None
-        if not any(activity.is_active(v) for v in primal.operands if isinstance(v.type, FloatType)):
+        if not any(activity.depends_on_input(v) for v in primal.operands if isinstance(v.type, FloatType)):
             return
         match inst:
             case FCmp(operands=[a, b], predicate=predicate) if a is not b and predicate[1:] in _ORDER:
-                if _decides(inst):
+                if isinstance(primal, FCmp) and Choices(self.forward.unit).depend_on(primal):
                     self.tie(inst, f"{{0}} {_ORDER[predicate[1:]]} {{1}}", a, b)
             case Call(callee=Function(name=str(symbol))):
                 name = self.name_of(inst, symbol)
@@ -385,19 +385,3 @@ def _watched_flags(flags: Sequence[str]) -> Iterator[str]:
             yield from ("reassoc", "nsz", "arcp", "contract", "afn")
         elif word not in _NOT_WATCHED:
             yield word
-
-
-def _decides(comparison: FCmp) -> bool:
-    """Whether a branch or a select depends on a comparison."""
-    pending: list[Instruction] = list(comparison.users)
-    seen: set[Instruction] = set()
-    while pending:
-        user = pending.pop()
-        if user in seen:
-            continue
-        seen.add(user)
-        if isinstance(user, CondBr | Select):
-            return True
-        if isinstance(user, Binary | Cast | Phi):
-            pending.extend(user.users)
-    return False

@@ -9,6 +9,7 @@ import pytest
 from numba import njit, prange
 
 import irad
+from irad.frontend.debug import events
 from tests.debug.lines import DEBUG, line_of
 
 
@@ -128,3 +129,32 @@ def test_as_an_error():
         warnings.simplefilter("error", irad.TieWarning)
         with pytest.raises(irad.TieWarning, match=r"abs\(0.0\)"):
             irad.grad(single, options=DEBUG)(np.float32(0.0))
+
+
+@njit
+def masked(x):
+    positive = x > 0.0  # mask
+    return np.where(positive, 2.0 * x, -3.0 * x).sum()
+
+
+@njit
+def only_compared(x, y):
+    return x * x if x - y > 0.0 else y  # difference
+
+
+@njit
+def counted(x):
+    return x.sum() * (x > 0.0).sum()
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_what_decides(plan):
+    options = irad.Options(debug=True, plan=plan)
+    x = np.array([1.0, 0.0, -1.0])
+    for function, args, mark in ((masked, (x,), "# mask"), (only_compared, (2.0, 2.0), "# difference")):
+        for known in events._by_symbol.values():  # equal places are warned of once, whatever the plan
+            known.warned.clear()
+        [(line, _)] = ties_of(irad.grad(function, tuple(range(len(args))), options=options), *args)
+        assert line == line_of(function, mark)
+    assert ties_of(irad.grad(counted, options=options), x) == []
+    assert ties_of(irad.grad(of_constants, 0, options=options), 2.0, 3.0) == []
