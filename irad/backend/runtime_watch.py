@@ -5,11 +5,12 @@ the module, made by the front end::
 
     table ┬ number of its first place among those of the process
           ├ callback: (arena, table, place, result, three operands), told what was found
-          └ for each place the watched call that was last told of it: one report per place and call
+          └ for each place two words: the watched call that wants to be told no more of its infinities and ties, and the
+            same of its NaNs
 
-A NaN that an operation makes of numbers gets the number of the place as its payload. Arithmetic hands payloads on, so
-the NaN that comes out at the end says where it began. The upper 22 bits of the payload hold it, which single precision
-keeps.
+A NaN that an operation makes of numbers gets a mark as its payload: what the callback returns, or, where that is asked
+no more, the number of the place with the highest bit set. Arithmetic hands payloads on, so the NaN that comes out at
+the end says where it began. The upper 22 bits of the payload hold the mark, which single precision keeps.
 
 ``METER`` serves `irad.passes.meter`. A *meter* belongs to one call: limit, bytes so far, and for each place of the tape
 how many of its units were asked for. What exceeds the limit is counted, too, and then refused like missing memory.
@@ -20,25 +21,32 @@ from __future__ import annotations
 from typing import Final
 
 WATCH: Final = """\
-; Tells the callback, unless this call has told it of this place.
-define linkonce_odr void @irad.note(
+; Tells the callback, unless this call is to tell it no more of this place. The result is the mark of a NaN.
+define linkonce_odr i64 @irad.note(
   ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
 entry:
   %call.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 16
   %call = load i64, ptr %call.slot
   %callback.slot = getelementptr i8, ptr %table, i64 8
   %seen.first = getelementptr i8, ptr %table, i64 16
-  %seen.slot = getelementptr i64, ptr %seen.first, i64 %site
+  %nan = fcmp uno double %r, 0.0
+  %which = zext i1 %nan to i64
+  %pair = shl i64 %site, 1
+  %index = or i64 %pair, %which
+  %seen.slot = getelementptr i64, ptr %seen.first, i64 %index
   %seen = load atomic i64, ptr %seen.slot monotonic, align 8
   %told = icmp eq i64 %seen, %call
   br i1 %told, label %done, label %tell
 tell:
-  store atomic i64 %call, ptr %seen.slot monotonic, align 8
   %callback = load ptr, ptr %callback.slot
-  call void %callback(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c)
-  br label %done
+  %mark = call i64 %callback(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c)
+  ret i64 %mark
 done:
-  ret void
+  %base = load i64, ptr %table
+  %number = add i64 %base, %site
+  %short = and i64 %number, 2097151
+  %of.place = or i64 %short, 2097152
+  ret i64 %of.place
 }
 
 ; The result of an operation, marked if it is a NaN that the operation made; what began here is noted.
@@ -67,11 +75,8 @@ ask.infinite:
   %was.infinite = or i1 %dab, %dcc
   br i1 %was.infinite, label %same, label %begun
 begun:
-  call void @irad.note(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c)
-  %base = load i64, ptr %table
-  %number = add i64 %base, %site
-  %short = and i64 %number, 4194303
-  %payload = shl i64 %short, 29
+  %mark = call i64 @irad.note(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c)
+  %payload = shl i64 %mark, 29
   %bits = or i64 %payload, 9221120237041090560
   %marked = bitcast i64 %bits to double
   %result = select i1 %nan, double %marked, double %r
@@ -93,7 +98,7 @@ entry:
   %equal = fcmp oeq double %a, %b
   br i1 %equal, label %tell, label %done
 tell:
-  call void @irad.note(ptr %arena, ptr %table, i64 %site, double %a, double %a, double %b, double 0.0)
+  %mark = call i64 @irad.note(ptr %arena, ptr %table, i64 %site, double %a, double %a, double %b, double 0.0)
   br label %done
 done:
   ret void

@@ -241,7 +241,11 @@ class Sweeps:
         ]
         given += [("the cotangent", *extras.seed)] if extras.seed is not None else []
         self.watched = WatchedCall(self.context, self.builder, self.derivation, given, outputs)
-        self.watched.enter(arena)
+        raised = self.watched.enter(arena)
+        with cgutils.if_unlikely(self.builder, raised):
+            self.close_arena(close, arena)
+            self.memory.release()
+            self.context.call_conv.return_exc(self.builder)
         if self.watched.frame_is_too_large:
             with self.builder.if_then(cgutils.true_bit):
                 self.close_arena(close, arena)

@@ -22,6 +22,7 @@ from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.debug.calls import WatchedCall
+from irad.frontend.debug.events import close_call
 from irad.frontend.debug.outputs import output_names
 from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
@@ -56,7 +57,7 @@ _VOID_POINTER = cgutils.voidptr_t
 
 @dataclass(frozen=True)
 class Layout:
-    """Byte offsets in a state; the arena's address comes last. ``call`` is the number of a watched forward sweep."""
+    """Byte offsets in a state; last come the number of a watched forward sweep and the arena's address."""
 
     value: int
     shadow: int
@@ -391,8 +392,11 @@ def _run_reverse(
     arena = builder.load(field_of(builder, block, layout.arena, _VOID_POINTER))
     failed = field_of(builder, arena, FAILED, ir.IntType(32))
     builder.store(ir.IntType(32)(0), failed)
+    values_held = list(held)
     if watched is not None:
-        watched.enter(arena)
+        with cgutils.if_unlikely(builder, watched.enter(arena)):
+            _release(context, builder, values_held)
+            context.call_conv.return_exc(builder)
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
@@ -400,7 +404,7 @@ def _run_reverse(
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
     failure = Failure.of(context, builder, arena)
     with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
-        _release(context, builder, held)
+        _release(context, builder, values_held)
         failure.raise_it(context, builder)
     return cotangents
 
@@ -414,5 +418,6 @@ def _delete_arena() -> Callable[[int], None]:
 
 def close_state(state: Any) -> None:
     """Frees what the forward sweep left for the pullback; the state must not be used again."""
-    address = int(state[-POINTER_SIZE:].view("u8")[0])
+    call, address = map(int, state[-2 * POINTER_SIZE :].view("u8"))
+    close_call(call)
     _delete_arena()(address)

@@ -6,9 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit, prange
+from numba import float64, njit, prange
+from numba.experimental import jitclass
 
 import irad
+from irad.frontend.debug import events, hooks
+from irad.frontend.debug.events import MOST_EVENTS
 from tests.debug.lines import DEBUG, assert_began, error_of
 
 
@@ -265,3 +268,101 @@ def test_the_environment_asks_for_it(monkeypatch: pytest.MonkeyPatch):
 
     with pytest.raises(irad.NonFiniteError):
         irad.grad(f)(-1.0)
+
+
+def test_of_the_nans_of_one_place_the_one_that_comes_out_is_named():
+    @njit(error_model="numpy")
+    def f(x, use):
+        logarithms = np.log(x)  # here
+        total = 0.0
+        for i in range(x.size):
+            total += logarithms[i] if use[i] else 0.0
+        return total
+
+    use = np.array([True, False, True, True])
+    error = error_of(irad.grad(f, options=DEBUG), np.array([1.0, -1.0, 2.0, -3.0]), use)
+    assert_began(error, f, "# here", {"# here": 3}, "log(-3.0) = nan")
+
+
+def test_an_infinity_that_is_masked_and_a_nan_of_the_same_place():
+    @njit(error_model="numpy")
+    def f(x, y, use):
+        quotients = x / y  # here
+        total = 0.0
+        for i in range(x.size):
+            total += quotients[i] if use[i] else 0.0
+        return total
+
+    x, y, use = np.array([1.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0]), np.array([False, True, True])
+    error = error_of(irad.grad(f, 0, options=DEBUG), x, y, use)
+    assert_began(error, f, "# here", {"# here": 2}, "0.0 / 0.0 = nan")
+
+
+def test_of_very_many_nans_only_the_place_is_known():
+    @njit(error_model="numpy")
+    def f(x):
+        return np.where(np.arange(x.size) == x.size - 1, np.log(x), 0.0).sum()  # here
+
+    error = error_of(irad.grad(f, options=DEBUG), np.full(MOST_EVENTS + 1, -1.0))
+    assert_began(error, f, "# here", {}, "log(…) = nan")
+    assert f"keeps the first {MOST_EVENTS}" in str(error)
+
+
+def test_tuples_that_hold_integers_are_looked_into():
+    @njit(error_model="numpy")
+    def f(x):
+        return np.log(x), np.arange(2), 3
+
+    with pytest.raises(irad.NonFiniteError, match=r"the value of .*f at \[0\]\[1\] is nan"):
+        irad.vjp(f, np.array([1.0, -1.0]), options=DEBUG)
+
+
+def test_an_infinite_argument_that_does_no_harm_is_not_blamed():
+    @njit(error_model="numpy")
+    def f(x, high):
+        return np.sqrt(min(x, high))  # here
+
+    error = error_of(irad.grad(f, 0, options=DEBUG), 0.0, np.inf)
+    assert_began(error, f, "# here", {}, "0.5 / 0.0 = inf")
+    assert "the argument high was inf from the start" in error.problem  # an infinity has no mark: it might be this one
+
+
+@jitclass([("weights", float64[:])])
+class Layer:
+    def __init__(self, weights):
+        self.weights = weights
+
+
+def test_instances_are_looked_into():
+    @njit
+    def f(layer):
+        return layer.weights.sum()
+
+    error = error_of(irad.grad(f, options=DEBUG), Layer(np.array([1.0, np.nan])))
+    assert "the argument layer was nan at .weights[1] from the start" in error.problem
+
+
+def test_an_interrupt_ends_the_call(monkeypatch: pytest.MonkeyPatch):
+    gradient = irad.grad(log_of_negative, options=DEBUG)
+    _, pullback = irad.vjp(log_of_negative, ONES, options=DEBUG)
+    pullback(1.0)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    for hook in ("begin", "finish"):
+        with monkeypatch.context() as patch:
+            patch.setattr(hooks, hook, interrupted)
+            for call in (lambda: gradient(ONES), lambda: pullback(1.0)):
+                with pytest.raises(KeyboardInterrupt):
+                    call()
+    assert np.array_equal(gradient(ONES), pullback(1.0)[0])
+
+
+def test_what_a_forward_sweep_told_is_forgotten_with_its_pullback():
+    known = len(events._calls)
+    _, pullback = irad.vjp(log_of_negative, ONES, options=DEBUG)
+    pullback(1.0)
+    assert len(events._calls) == known + 1
+    del pullback
+    assert len(events._calls) == known

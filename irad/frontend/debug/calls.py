@@ -19,7 +19,7 @@ from irad.frontend.numba_untyped import types
 _HOOKS = "irad.frontend.debug.hooks"
 _I64 = ir.IntType(64)
 _POINTER = cgutils.voidptr_t
-_SIMPLE = (types.Number, types.Boolean, types.NoneType, types.UnicodeType)
+_SIMPLE = types.Number | types.Boolean | types.NoneType | types.UnicodeType
 _HOLDERS = (types.List, types.ListType, types.DictType, types.ClassInstanceType, types.StructRef)
 
 
@@ -70,21 +70,25 @@ class WatchedCall:
 
     # --- the life of a call -------------------------------------------------------------------------------------------
 
-    def enter(self, arena: Any) -> None:
-        """Before the first sweep: what an outer call of this thread left in the arena is kept."""
-        builder = self.builder
+    def enter(self, arena: Any) -> Any:
+        """Before the first sweep: what an outer call of this thread left in the arena is kept.
+
+        Returns whether an exception was raised, a KeyboardInterrupt for instance.
+        """
+        builder, raised = self.builder, cgutils.false_bit
         for offset, llvm_type in ((WATCHED_CALL, _I64), (ACTIVATION, _POINTER), (TAPE_METER, _POINTER)):
             self._before.append((offset, builder.load(field_of(builder, arena, offset, llvm_type))))
         if self.is_watched:
             slot = cgutils.alloca_once(builder, _I64)
             builder.store(_I64(0), slot)
             boxed = [(value, numba_type) for _, value, numba_type in self.inputs]
-            self._python("begin", [_I64(self.number)], boxed, result=slot)
+            raised = self._python("begin", [_I64(self.number)], boxed, result=slot)
             self.call = builder.load(slot)
             builder.store(self.call, field_of(builder, arena, WATCHED_CALL, _I64))
             builder.store(cgutils.get_null_value(_POINTER), field_of(builder, arena, ACTIVATION, _POINTER))
         if self.limit is not None:
             self._open_meter(arena, self.limit)
+        return raised
 
     def _open_meter(self, arena: Any, limit: int) -> None:
         builder, words = self.builder, 2 + self.places
@@ -112,20 +116,22 @@ class WatchedCall:
             outputs: values and types, as they were named.
             forward: of a pullback the number of the forward sweep's call; None: no pullback.
         """
-        if self.is_measured:
-            self._python("note_tape", [_I64(self.number), self._meter_address()], [])
-        if not self.is_watched:
-            return cgutils.false_bit
         numbers = [_I64(self.number), self.call, forward if forward is not None else _I64(0)]
-        return self._python("finish", numbers, outputs)
+        return self._end("finish", numbers, outputs)
 
     def finish_forward(self, outputs: Sequence[tuple[Any, Any]]) -> Any:
         """The same after the forward sweep of `irad.vjp`."""
+        return self._end("finish_forward", [_I64(self.number), self.call], outputs)
+
+    def _end(self, name: str, numbers: Sequence[Any], outputs: Sequence[tuple[Any, Any]]) -> Any:
+        builder = self.builder
+        raised = cgutils.alloca_once_value(builder, cgutils.false_bit)
         if self.is_measured:
-            self._python("note_tape", [_I64(self.number), self._meter_address()], [])
-        if not self.is_watched:
-            return cgutils.false_bit
-        return self._python("finish_forward", [_I64(self.number), self.call], outputs)
+            builder.store(self._python("note_tape", [_I64(self.number), self._meter_address()], []), raised)
+        if self.is_watched:
+            with builder.if_then(builder.not_(builder.load(raised))):
+                builder.store(self._python(name, numbers, outputs), raised)
+        return builder.load(raised)
 
     def raise_tape_is_full(self) -> None:
         """Ends the function with a TapeLimitError."""
@@ -174,6 +180,11 @@ class WatchedCall:
         return python.from_native_value(numba_type, value, environment)
 
 
+def _is_boxed(numba_type: Any) -> bool:
+    """Whether values of a type become Python objects without more ado."""
+    return isinstance(numba_type, _SIMPLE | types.Array) or is_looked_at(numba_type)
+
+
 def is_looked_at(numba_type: Any) -> bool:
     """Whether debug mode looks for NaNs in values of a type."""
     match numba_type:
@@ -182,7 +193,8 @@ def is_looked_at(numba_type: Any) -> bool:
         case types.Optional():
             return is_looked_at(numba_type.type)
         case types.BaseTuple():
-            return all(isinstance(item, _SIMPLE) or is_looked_at(item) for item in numba_type.types)
+            items = numba_type.types
+            return all(map(_is_boxed, items)) and any(map(is_looked_at, items))
         case types.Array():
             return isinstance(numba_type.dtype, types.Float | types.Complex | types.Record)
         case types.Float() | types.Complex() | types.Record():

@@ -1,17 +1,21 @@
 """What a watched call tells while it runs.
 
-Generated code calls `_told`, once for each place and call, with the numbers of the operation; where it is follows from
-the activations (`irad.passes.watch`). A call has a number; what was told of it waits here until the call ends.
+Generated code calls `_told` with the numbers of the operation; where it is follows from the activations
+(`irad.passes.watch`). The answer is a *mark*, which generated code writes into the NaN: by it the event is found again
+when a NaN comes out. A place tells of its first `MOST_EVENTS` NaNs in a call, of its first infinity and of its first
+tie; NaNs that it makes later are marked with the place alone. A call has a number; what was told of it waits here until
+the call ends.
 """
 
 from __future__ import annotations
 
 import ctypes
 import itertools
+import math
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
@@ -19,11 +23,13 @@ import llvmlite.binding as llvm
 from irad.backend.runtime import ACTIVATION, WATCHED_CALL
 from irad.driver import Derivative, MarkKind, Place
 from irad.errors import SourceLocation
+from irad.frontend.debug.nonfinite import Found
 
 _HEAD = 2  # words of a table before those of its places
 _MOST_CALLERS = 8
 _MOST_CALLS = 4096  # a call that raises is never asked for
-_NUMBERS = 1 << 22  # that fit into the payload of a NaN in single precision
+MOST_EVENTS: Final = 1000  # NaNs that one place tells of in one call
+_MARKS = 1 << 21  # of events, and as many of places: both fit into the payload of a NaN in single precision
 _PARENT, _ITERATIONS, _TABLE, _SITE, _SCHEDULE, _STEP = range(0, 48, 8)  # in an activation
 
 Loops: TypeAlias = tuple["LoopTurn", ...]
@@ -61,7 +67,7 @@ class Watched:
         places: by number.
         rules: that it calls, by symbol of the function.
         base: number of the first place among those of the process.
-        memory: the table that generated code reads.
+        memory: the table that generated code reads, see `irad.backend.runtime_watch`.
         warned: the numbers of ties that were warned of.
     """
 
@@ -88,22 +94,29 @@ class Event:
     Attributes:
         watched, number: the place.
         result: what came out; of a tie the first number.
-        operands: what it was computed from.
+        operands: what it was computed from; None of one of many NaNs, of which no more than the place is known.
         loops: iteration numbers of the loops around it, outermost first.
         callers: the calls that led there, innermost first.
+        mark: what a NaN carries that began here.
     """
 
     watched: Watched
     number: int
     result: float
-    operands: tuple[float, float, float]
+    operands: tuple[float, float, float] | None
     loops: Loops
     callers: tuple[Caller, ...]
+    mark: int = 0
 
     @property
     def place(self) -> Place:
         """Where."""
         return self.watched.places[self.number]
+
+    @property
+    def is_of_infinities(self) -> bool:
+        """Whether an operand is infinite."""
+        return self.operands is not None and any(map(math.isinf, self.operands))
 
 
 @dataclass
@@ -112,21 +125,24 @@ class Record:
 
     Attributes:
         watched: the places of the program; None where it has none.
-        inputs: arguments that were NaN or infinite before the call, in words.
+        inputs: what is NaN or infinite in arguments before the call, by name.
         events: in the order of time.
+        told: how many NaNs, infinities and ties each place told of.
     """
 
     watched: Watched | None
-    inputs: dict[str, str] = field(default_factory=dict)
+    inputs: dict[str, Found] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
+    told: Counter[tuple[int, bool]] = field(default_factory=Counter)
 
     def of_kind(self, *kinds: MarkKind) -> Iterator[Event]:
         """Events at places of some kinds."""
         return (event for event in self.events if event.place.kind in kinds)
 
 
-_lock: Final = threading.Lock()
+_lock: Final = threading.RLock()  # a pullback may be collected, and its call closed, wherever memory is allocated
 _numbers: Final = itertools.count(1)
+_marks: Final = itertools.count(1)
 _next_base: list[int] = [1]
 _by_symbol: Final[dict[str, Watched]] = {}
 _by_address: Final[dict[int, Watched]] = {}
@@ -141,7 +157,7 @@ def install(derivative: Derivative, rules: Mapping[str, RulePlaces]) -> None:
     with _lock:
         if symbol in _by_symbol:
             return
-        memory = (ctypes.c_int64 * (_HEAD + max(1, len(derivative.places))))()
+        memory = (ctypes.c_int64 * (_HEAD + 2 * max(1, len(derivative.places))))()
         watched = Watched(derivative.places, rules, _next_base[0], memory)
         _next_base[0] += len(derivative.places)
         memory[0] = watched.base
@@ -155,10 +171,17 @@ def watched_by(symbol: str | None) -> Watched | None:
     return None if symbol is None else _by_symbol[symbol]
 
 
-def event_of_mark(number: int, record: Record) -> Event | None:
-    """The event that gave a NaN its payload."""
-    fits = (e for e in record.events if (e.watched.base + e.number) % _NUMBERS == number)
-    return next((e for e in fits if e.place.kind in (MarkKind.VALUE, MarkKind.DERIVATIVE)), None)
+def event_of_mark(mark: int, record: Record) -> Event | None:
+    """The event that gave a NaN its payload; of one of many that began at a place, no more than the place."""
+    made_there = [e for e in record.events if e.place.kind in (MarkKind.VALUE, MarkKind.DERIVATIVE)]
+    if mark < _MARKS:
+        return next((e for e in made_there if e.mark == mark), None)
+    there = (e for e in made_there if _mark_of_place(e.watched, e.number) == mark)
+    return next((replace(e, result=math.nan, operands=None, loops=(), callers=()) for e in there), None)
+
+
+def _mark_of_place(watched: Watched, number: int) -> int:
+    return _MARKS | (watched.base + number) % _MARKS
 
 
 def open_call(watched: Watched | None) -> tuple[int, Record]:
@@ -182,17 +205,29 @@ def close_call(call: int) -> Record | None:
         return _calls.pop(call, None)
 
 
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_double] * 4, use_errno=False)
-def _told(arena: int, table: int, number: int, result: float, a: float, b: float, c: float) -> None:
-    """Called by generated code, in any thread."""
-    record = _calls.get(_word(arena + WATCHED_CALL))
+@ctypes.CFUNCTYPE(
+    ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_double] * 4, use_errno=False
+)
+def _told(arena: int, table: int, number: int, result: float, a: float, b: float, c: float) -> int:
+    """Called by generated code, in any thread; returns the mark of a NaN."""
+    call = _word(arena + WATCHED_CALL)
+    record = _calls.get(call)
     if record is None:
-        return
+        return 0
     watched = _by_address[table]
+    place, is_nan = watched.places[number], math.isnan(result)
+    most = MOST_EVENTS if is_nan else 1
+    told = record.told[watched.base + number, is_nan]
+    if told + 1 >= most:
+        watched.memory[_HEAD + 2 * number + is_nan] = call  # asks no more
+    if told >= most:
+        return _mark_of_place(watched, number)
+    record.told[watched.base + number, is_nan] = told + 1
+    mark = next(_marks) % (_MARKS - 1) + 1
     activation = _word(arena + ACTIVATION)
-    place = watched.places[number]
     callers = tuple(_callers(activation, place.in_lane))
-    record.events.append(Event(watched, number, result, (a, b, c), _loops(place, activation), callers))
+    record.events.append(Event(watched, number, result, (a, b, c), _loops(place, activation), callers, mark))
+    return mark
 
 
 def _word(address: int) -> int:

@@ -59,9 +59,9 @@ def begin(number: int, *inputs: Any) -> int:
     info = _infos[number]
     call, record = open_call(info.watched)
     for name, value in zip(info.inputs, inputs, strict=True):
-        found = next(nonfinite(value), None)
+        found = nonfinite(value)
         if found is not None:
-            record.inputs[name] = f"{name} was {found}{f' at {found.path}' if found.path else ''}"
+            record.inputs[name] = found
     return call
 
 

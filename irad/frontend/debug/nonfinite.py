@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-_DEEPEST = 16
+from irad.frontend.debug.inside import DEEPEST, members
 
 
 @dataclass(frozen=True)
@@ -23,17 +22,35 @@ class Found:
     @property
     def mark(self) -> int:
         """What irad wrote into a NaN; 0 if nothing."""
-        bits: int = struct.unpack("<Q", struct.pack("<d", self.number))[0]
-        return bits >> 29 & (1 << 22) - 1 if math.isnan(self.number) else 0
+        return int(_marks(np.array([self.number]))[0])
+
+    @property
+    def rank(self) -> tuple[bool, int, bool]:
+        """For an order: NaNs marked by irad as they were made, then other NaNs, then infinities."""
+        return not self.mark, self.mark, not math.isnan(self.number)
+
+    @property
+    def place(self) -> str:
+        """Where it is, to follow the name of the object."""
+        return f" at {self.path}" if self.path else ""
+
+    @property
+    def at(self) -> str:
+        """The number and where it is."""
+        return f"{self}{self.place}"
 
     def __str__(self) -> str:
         return str(self.number)
 
 
-def nonfinite(value: Any) -> Iterator[Found]:
-    """The numbers in an object that are NaN or infinite: those marked by irad first, then NaNs, then infinities."""
-    found = list(_look(value, "", _DEEPEST))
-    return iter(sorted(found, key=lambda each: (not each.mark, not math.isnan(each.number))))
+def nonfinite(value: Any) -> Found | None:
+    """The number in an object that is NaN or infinite; of several the NaN that was made first."""
+    return min(_look(value, "", DEEPEST), key=lambda found: found.rank, default=None)
+
+
+def _marks(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What is marked into doubles."""
+    return np.where(np.isnan(numbers), numbers.view(np.uint64) >> 29 & (1 << 22) - 1, 0)
 
 
 def _look(value: Any, path: str, depth: int) -> Iterator[Found]:
@@ -53,7 +70,8 @@ def _look(value: Any, path: str, depth: int) -> Iterator[Found]:
             if not math.isfinite(value):
                 yield Found(path, float(value))
         case _ if depth > 0:
-            yield from _look_inside(value, path, depth)
+            for way, item in members(value):
+                yield from _look(item, path + way, depth - 1)
 
 
 def _look_at_array(array: np.ndarray[Any, Any], path: str) -> Iterator[Found]:
@@ -63,29 +81,12 @@ def _look_at_array(array: np.ndarray[Any, Any], path: str) -> Iterator[Found]:
         return
     if array.dtype.kind not in "fc":
         return
-    bad = ~np.isfinite(array)
-    if not bad.any():
+    if np.isfinite(array).all():
         return
-    places = [tuple(int(i) for i in place) for place in np.argwhere(bad)]
-    numbers = [(place, part) for place in places for part in _parts(array[place])]
-    ranked = sorted(numbers, key=lambda each: (not Found("", each[1]).mark, not math.isnan(each[1])))
-    for place, number in ranked[:1]:
-        yield Found(f"{path}[{', '.join(map(str, place))}]" if place else path, number)
-
-
-def _parts(number: Any) -> Sequence[float]:
-    parts = (float(number.real), float(number.imag)) if np.iscomplexobj(number) else (float(number),)
-    return [part for part in parts if not math.isfinite(part)]
-
-
-def _look_inside(value: Any, path: str, depth: int) -> Iterator[Found]:
-    names: tuple[str, ...] | None = getattr(value, "_fields", None)
-    if isinstance(value, tuple) and names is not None:
-        for name, item in zip(names, value, strict=True):
-            yield from _look(item, f"{path}.{name}", depth - 1)
-    elif isinstance(value, Mapping):
-        for key in list(value):
-            yield from _look(value[key], f"{path}[{key!r}]", depth - 1)
-    elif isinstance(value, Sequence):
-        for index, item in enumerate(value):
-            yield from _look(item, f"{path}[{index}]", depth - 1)
+    kind, count = (np.complex128, 2) if array.dtype.kind == "c" else (np.float64, 1)
+    numbers = np.array(array, kind, order="C").reshape(-1).view(np.float64)
+    where = np.flatnonzero(~np.isfinite(numbers))
+    marks = _marks(numbers[where])
+    first = np.lexsort((~np.isnan(numbers[where]), marks, marks == 0))[0]
+    place = np.unravel_index(where[first] // count, array.shape)
+    yield Found(f"{path}[{', '.join(map(str, place))}]" if place else path, float(numbers[where[first]]))

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from irad.driver import MarkKind
 from irad.errors import NonFiniteError, TieWarning
-from irad.frontend.debug.events import Event, Record, event_of_mark
+from irad.frontend.debug.events import MOST_EVENTS, Event, Record, event_of_mark
 from irad.frontend.debug.nonfinite import Found, nonfinite
 
 _SWEEPS = {MarkKind.VALUE: "value", MarkKind.DERIVATIVE: "derivative"}
@@ -48,9 +49,9 @@ def check_result(
         NonFiniteError: one is.
     """
     for name, value in outputs:
-        found = next(nonfinite(value), None)
+        found = nonfinite(value)
         if found is not None:
-            raise _Cause(function, f"{name}{f' at {found.path}' if found.path else ''}", found, record, earlier).error()
+            raise _Cause(function, f"{name}{found.place}", found, record, earlier).error()
 
 
 class _Cause:
@@ -63,40 +64,60 @@ class _Cause:
         self.is_value = output.startswith("the value")
 
     def error(self) -> NonFiniteError:
-        if math.isnan(self.found.number):
-            event = self.marked()
-            if event is not None:
-                began = self.first_infinite() if any(map(math.isinf, event.operands)) else None
-                if began is None and any(map(math.isinf, event.operands)) and self.inputs():
-                    return self.of_input()
-                return self.of_event(began or event, event if began is not None else None)
-        if self.inputs():
-            return self.of_input()
-        if math.isinf(self.found.number):
-            event = self.first_infinite()
-            return self.of_event(event, None) if event is not None else self.unknown()
-        return self.unknown()
+        return self.of_nan() if math.isnan(self.found.number) else self.of_infinity()
 
-    def inputs(self) -> dict[str, str]:
-        return {name: text for record in self.records for name, text in record.inputs.items()}
+    def of_nan(self) -> NonFiniteError:
+        """A NaN that an operation made carries a mark; one that was passed in carries none of this call."""
+        event = self.marked()
+        if event is None:
+            inputs = self.inputs(math.isnan) or self.inputs()
+            return self.of_input(inputs) if inputs else self.unknown()
+        if not event.is_of_infinities:
+            return self.of_event(event)
+        infinite, began = self.inputs(math.isinf), self.first_infinite(event)
+        if began is None and infinite:
+            return self.of_input(infinite)
+        return self.of_event(began, event) if began is not None else self.of_event(event)
+
+    def of_infinity(self) -> NonFiniteError:
+        """An infinity carries nothing: it is put down to the first that was made."""
+        event, infinite = self.first_infinite(), self.inputs(math.isinf)
+        if event is not None:
+            return self.of_event(event)
+        return self.of_input(infinite) if infinite else self.unknown()
+
+    def inputs(self, test: Callable[[float], bool] | None = None) -> dict[str, Found]:
+        """What was NaN or infinite before the call."""
+        found = {name: found for record in self.records for name, found in record.inputs.items()}
+        return {name: each for name, each in found.items() if test is None or test(each.number)}
 
     def marked(self) -> Event | None:
         found = (event_of_mark(self.found.mark, record) for record in self.records if self.found.mark)
         return next((event for event in found if event is not None), None)
 
-    def first_infinite(self) -> Event | None:
+    def first_infinite(self, before: Event | None = None) -> Event | None:
+        """The first infinity; of those before an event, if one is given."""
         events = [e for r in self.records for e in r.of_kind(MarkKind.VALUE, MarkKind.DERIVATIVE)]
-        infinite = [event for event in events if math.isinf(event.result)]
+        infinite = [e for e in takewhile(lambda e: e is not before, events) if math.isinf(e.result)]
         wanted = [e for e in infinite if e.place.kind is MarkKind.DERIVATIVE]
         prefers_derivative = math.isinf(self.found.number) and not self.is_value
         return next(iter(wanted if prefers_derivative and wanted else infinite), None)
 
-    def of_event(self, event: Event, became: Event | None) -> NonFiniteError:
+    def of_event(self, event: Event, became: Event | None = None) -> NonFiniteError:
+        """An operation began it.
+
+        Args:
+            event: which.
+            became: the operation that made a NaN of an infinity.
+        """
         place, operation = event.place, operation_of(event)
         where = "in the reverse sweep with" if place.kind is MarkKind.DERIVATIVE else "with"
         problem = f"{self.result}: it began {where} {operation}"
         if became is not None:
             problem += f", and became nan with {operation_of(became)} at {became.place.location}"
+        infinite = self.inputs(math.isinf)
+        if infinite and math.isinf(event.result):
+            problem += f", unless it is that of an argument: {_listed(infinite)} from the start"
         return NonFiniteError(
             problem,
             _IN_RULE if place.ruled is not None else _REMEDIES[place.kind],
@@ -109,11 +130,9 @@ class _Cause:
             detail=detail_of(event),
         )
 
-    def of_input(self) -> NonFiniteError:
-        [*texts] = self.inputs().values()
-        listed = " and ".join(texts)
+    def of_input(self, inputs: Mapping[str, Found]) -> NonFiniteError:
         return NonFiniteError(
-            f"{self.result}: {listed} from the start", _INPUT, _WHY_INPUT, sweep="argument", result=self.result
+            f"{self.result}: {_listed(inputs)} from the start", _INPUT, _WHY_INPUT, sweep="argument", result=self.result
         )
 
     def unknown(self) -> NonFiniteError:
@@ -145,6 +164,10 @@ class _Cause:
         )
 
 
+def _listed(inputs: Mapping[str, Found]) -> str:
+    return " and ".join(f"{name} was {found.at}" for name, found in inputs.items())
+
+
 def _called(words: str, ruled: str | None, watched: Any) -> str:
     return f"the rule of {watched.rules[ruled].name}" if ruled is not None else words
 
@@ -156,7 +179,7 @@ def operation_of(event: Event) -> str:
         rule = event.watched.rules[place.ruled]
         where = rule.reverse if place.kind is MarkKind.DERIVATIVE else rule.forward
         return f"the rule of {rule.name} ({where}) = {_shown(event.result)}"
-    text = place.words.format(*map(_shown, event.operands))
+    text = place.words.format(*(map(_shown, event.operands) if event.operands is not None else "…" * 3))
     if place.kind is not MarkKind.TIE:
         text += f" = {_shown(event.result)}"
     return f"{text}, in the derivative of {place.primal}" if place.primal else text
@@ -164,6 +187,8 @@ def operation_of(event: Event) -> str:
 
 def detail_of(event: Event) -> str | None:
     """Iterations and callers, a line for each."""
+    if event.operands is None:
+        return f"after many others that began there: debug mode keeps the first {MOST_EVENTS}"
     parts = [str(turn) for turn in event.loops]
     for caller in event.callers:
         words = ([] if caller.is_launch else [f"a call at {caller.location}"]) + [str(turn) for turn in caller.loops]
