@@ -335,7 +335,9 @@ class _Watch:
         """A call of a library that handles memory may make a NaN there that nobody sees."""
         if not isinstance(call.callee, Function) or str(call.callee.name).startswith("llvm.mem"):
             return
-        if isinstance(resolve(call, self.forward.unit.registry), CallRule) and self.is_primal(call):
+        rule = resolve(call, self.forward.unit.registry)
+        computes = isinstance(rule, CallRule) and rule.effects.writes and not rule.effects.writes_no_floats
+        if computes and self.is_primal(call):
             self.mark(MarkKind.OPAQUE, call, python_name(str(call.callee.name)))
 
     # -------------------------------------------------------------------------------------------- marks

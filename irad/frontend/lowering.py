@@ -24,6 +24,7 @@ from irad.frontend.debug.calls import WatchedCall
 from irad.frontend.debug.outputs import input_names, looked_at, output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import Failure
+from irad.frontend.kept import raise_kept
 from irad.frontend.numba_untyped import types
 from irad.frontend.result_types import derivative_type, gradient_type_of, structured
 from irad.frontend.shadows import NO_MEMORY
@@ -172,17 +173,17 @@ class Sweeps:
         """Ends the function with a MemoryError."""
         self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
 
-    def raise_from_python(self, module: str, name: str) -> None:
-        """Ends the function with the exception that a Python function raises."""
+    def raise_pending(self) -> None:
+        """Ends the function with the exception that says why there is no pair."""
         python = self.context.get_python_api(self.builder)
         gil = python.gil_ensure()
-        place = python.import_module(self.context.insert_const_string(self.builder.module, module))
-        raiser = python.object_getattr_string(place, name)
-        python.call_function_objargs(raiser, ())
+        place = python.import_module(self.context.insert_const_string(self.builder.module, "irad.frontend.pointers"))
+        raiser = python.object_getattr_string(place, "keep_pending")
+        python.decref(python.call_function_objargs(raiser, ()))
         python.decref(raiser)
         python.decref(place)
         python.gil_release(gil)
-        self.context.call_conv.return_exc(self.builder)
+        raise_kept(self.context, self.builder)
 
     def run_augmented(self, frame: Any, arena: Any) -> Any:
         """Calls the augmented primal; the result is Numba's status."""
@@ -222,7 +223,7 @@ class Sweeps:
                 with self.builder.if_then(is_memory):
                     failure.raise_it(self.context, self.builder, self.watched)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
-                    self.raise_from_python("irad.frontend.pointers", "raise_pending")
+                    self.raise_pending()
                 self.context.call_conv.return_status_propagate(self.builder, status)
             with fine:
                 yield
@@ -245,7 +246,7 @@ class Sweeps:
         with cgutils.if_unlikely(self.builder, raised):
             self.close_arena(close, arena)
             self.memory.release()
-            self.context.call_conv.return_exc(self.builder)
+            raise_kept(self.context, self.builder)
         if self.watched.frame_is_too_large:
             with self.builder.if_then(cgutils.true_bit):
                 self.close_arena(close, arena)
@@ -335,7 +336,7 @@ def _finish_watched(
     with builder.if_then(raised, likely=False):
         for held, numba_type in (result, *extras.held):
             context.nrt.decref(builder, numba_type, held)
-        context.call_conv.return_exc(builder)
+        raise_kept(context, builder)
 
 
 def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:

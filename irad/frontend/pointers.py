@@ -28,6 +28,7 @@ from irad.frontend import external
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.debug import events
+from irad.frontend.kept import keeping
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba_cpu import load_callee
 from irad.frontend.numba_private import compiler_lock
@@ -154,8 +155,9 @@ def _resolver(table: int, address: int | None) -> int | None:
         return None
 
 
-def raise_pending() -> None:
-    """Raises why there is no pair; called by generated code."""
+@keeping
+def keep_pending() -> None:
+    """Has generated code raise why there is no pair."""
     error, _PENDING.error = _PENDING.error, None
     assert error is not None
     raise error.with_traceback(None)

@@ -28,6 +28,7 @@ from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.failure import Failure, field_of
+from irad.frontend.kept import raise_kept
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Sweeps
@@ -241,7 +242,7 @@ def emit_forward(
             with builder.if_then(sweeps.watched.finish_forward(looked_at), likely=False):
                 sweeps.close_arena("irad.arena_delete", arena)
                 _release(context, builder, [*held, (builder.load(result), result_type)])
-                context.call_conv.return_exc(builder)
+                raise_kept(context, builder)
     return builder.load(result)
 
 
@@ -329,7 +330,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         forward = builder.load(field_of(builder, block, layout.call, _I64))
         with builder.if_then(watched.finish(list(zip(items, result_type.types, strict=True)), forward), likely=False):
             _release(context, builder, [*zip(values, signature.args, strict=True), (result, result_type)])
-            context.call_conv.return_exc(builder)
+            raise_kept(context, builder)
     return result
 
 
@@ -396,7 +397,7 @@ def _run_reverse(
     if watched is not None:
         with cgutils.if_unlikely(builder, watched.enter(arena)):
             _release(context, builder, values_held)
-            context.call_conv.return_exc(builder)
+            raise_kept(context, builder)
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])

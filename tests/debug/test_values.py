@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from numba.experimental import jitclass
 import irad
 from irad.frontend.debug import events, hooks
 from irad.frontend.debug.events import MOST_EVENTS
-from tests.debug.lines import DEBUG, assert_began, error_of
+from tests.debug.lines import DEBUG, assert_began, error_of, line_of
 
 
 @njit(error_model="numpy")
@@ -350,13 +352,17 @@ def test_an_interrupt_ends_the_call(monkeypatch: pytest.MonkeyPatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    for hook in ("begin", "finish"):
+    for name in ("open_call", "check_result"):
         with monkeypatch.context() as patch:
-            patch.setattr(hooks, hook, interrupted)
+            patch.setattr(hooks, name, interrupted)
             for call in (lambda: gradient(ONES), lambda: pullback(1.0)):
                 with pytest.raises(KeyboardInterrupt):
                     call()
     assert np.array_equal(gradient(ONES), pullback(1.0)[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(hooks, "begin", interrupted)  # not one of its functions: as if Python could not be called
+        with pytest.raises(irad.InternalError, match="could not call Python"):
+            gradient(ONES)
 
 
 def test_what_a_forward_sweep_told_is_forgotten_with_its_pullback():
@@ -366,3 +372,52 @@ def test_what_a_forward_sweep_told_is_forgotten_with_its_pullback():
     assert len(events._calls) == known + 1
     del pullback
     assert len(events._calls) == known
+
+
+@njit(error_model="numpy")
+def exp_of_log(x):
+    total = 0.0
+    for i in range(x.size):
+        total += np.exp(np.log(x[i]))
+    return total
+
+
+@pytest.mark.parametrize("options", [DEBUG, irad.Options(max_tape_bytes=200)])
+def test_compiled_code_may_catch_the_error(options):
+    gradient = irad.grad(exp_of_log, options=options)
+
+    @njit
+    def first_or_none(x):
+        try:
+            return gradient(x)[0]
+        except Exception:
+            return -1.0
+
+    bad = -np.ones(2) if options.debug else np.ones(100)
+    for _ in range(2):
+        assert first_or_none(bad) == -1.0
+        assert first_or_none(np.ones(2)) == 1.0
+    with pytest.raises((irad.NonFiniteError, irad.TapeLimitError)) as caught:
+        gradient(bad)
+    error = weakref.ref(caught.value)
+    del caught
+    gc.collect()
+    assert error() is None  # nobody holds it, nor what its traceback holds
+
+
+def test_a_nan_that_no_operation_made():
+    @njit
+    def constant(x):
+        numbers = np.full(3, np.nan)  # here
+        numbers[0] = x
+        return numbers.sum()
+
+    @njit
+    def solved(matrix, x):
+        return np.linalg.solve(matrix, x).sum()  # here
+
+    error = error_of(irad.grad(constant, options=DEBUG), 1.0)
+    assert "came from one of: a constant of the function" in error.problem
+    error = error_of(irad.grad(solved, 0, options=DEBUG), np.diag([1e-320, 1.0]), np.ones(2))
+    assert "came from one of: np.linalg.solve" in error.problem
+    assert error.location.line == line_of(solved, "# here")

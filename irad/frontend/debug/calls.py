@@ -13,10 +13,12 @@ from irad.frontend.debug.events import watched_by
 from irad.frontend.debug.hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import field_of
+from irad.frontend.kept import RAISED, raise_kept
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 
 _HOOKS = "irad.frontend.debug.hooks"
+_KEPT = "irad.frontend.kept"
 _I64 = ir.IntType(64)
 _POINTER = cgutils.voidptr_t
 _SIMPLE = types.Number | types.Boolean | types.NoneType | types.UnicodeType
@@ -136,7 +138,7 @@ class WatchedCall:
     def raise_tape_is_full(self) -> None:
         """Ends the function with a TapeLimitError."""
         self._python("tape_is_full", [_I64(self.number), self._meter_address()], [])
-        self.context.call_conv.return_exc(self.builder)
+        raise_kept(self.context, self.builder)
 
     def _meter_address(self) -> Any:
         return self.builder.ptrtoint(self.meter, _I64)
@@ -158,19 +160,28 @@ class WatchedCall:
         environment = context.get_env_manager(builder)
         given = [python.long_from_longlong(number) for number in numbers]
         given += [self._boxed(python, environment, *each) for each in objects]
-        module = python.import_module(context.insert_const_string(builder.module, _HOOKS))
-        hook = python.object_getattr_string(module, name)
-        returned = python.call_function_objargs(hook, given)
-        raised = cgutils.is_null(builder, returned)
+        returned = self._called(python, _HOOKS, name, given)
+        failed = cgutils.is_null(builder, returned)
+        with cgutils.if_unlikely(builder, failed):
+            python.err_clear()
+            python.decref(self._called(python, _KEPT, "keep_failure", ()))
+        number = builder.select(failed, _I64(RAISED), python.long_as_longlong(returned))
+        raised = builder.icmp_signed("==", number, _I64(RAISED))
         if result is not None:
-            with cgutils.if_unlikely(builder, builder.not_(raised)):
-                builder.store(python.long_as_longlong(returned), result)
-        for each in (*given, hook, module):
+            builder.store(number, result)
+        for each in (*given, returned):
             python.decref(each)
-        with builder.if_then(builder.not_(raised)):
-            python.decref(returned)
         python.gil_release(gil)
         return raised
+
+    def _called(self, python: Any, module: str, name: str, given: Sequence[Any]) -> Any:
+        """What a Python function returns; null if it raises."""
+        place = python.import_module(self.context.insert_const_string(self.builder.module, module))
+        function = python.object_getattr_string(place, name)
+        returned = python.call_function_objargs(function, given)
+        python.decref(function)
+        python.decref(place)
+        return returned
 
     def _boxed(self, python: Any, environment: Any, value: Any, numba_type: Any) -> Any:
         """A new Python object; None for what can hold no floats."""

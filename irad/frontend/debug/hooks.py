@@ -1,4 +1,7 @@
-"""What generated code calls by name, with Python's lock: at the start and at the end of a watched or metered call."""
+"""What generated code calls by name, with Python's lock: at the start and at the end of a watched or metered call.
+
+What these functions raise, compiled code raises: see `irad.frontend.kept`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from irad.frontend.debug.events import Record, Watched, close_call, open_call, r
 from irad.frontend.debug.nonfinite import nonfinite
 from irad.frontend.debug.tape import TapeUse, limit_error, uses_of
 from irad.frontend.debug.verdict import check_result, warn_of_ties
+from irad.frontend.kept import keeping
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ def describe(info: CallInfo) -> int:
     return len(_infos) - 1
 
 
+@keeping
 def begin(number: int, *inputs: Any) -> int:
     """Opens a call; returns its number."""
     info = _infos[number]
@@ -65,6 +70,7 @@ def begin(number: int, *inputs: Any) -> int:
     return call
 
 
+@keeping
 def finish(number: int, call: int, forward: int, *outputs: Any) -> None:
     """Ends a call: warns of ties, raises for what is NaN or infinite.
 
@@ -82,6 +88,7 @@ def finish(number: int, call: int, forward: int, *outputs: Any) -> None:
     _conclude(info, record, outputs, record_of(forward) if forward else None)
 
 
+@keeping
 def finish_forward(number: int, call: int, *outputs: Any) -> None:
     """Ends a forward sweep; what it told is kept for its pullback."""
     info = _infos[number]
@@ -98,6 +105,7 @@ def _conclude(info: CallInfo, record: Record, outputs: tuple[Any, ...], earlier:
     check_result(info.function, record, given, earlier)
 
 
+@keeping
 def tape_is_full(number: int, meter: int) -> None:
     """Raises for a tape that exceeds the limit.
 
@@ -109,6 +117,7 @@ def tape_is_full(number: int, meter: int) -> None:
     raise limit_error(info.function, info.location, info.limit or 0, total, _read(info, meter))
 
 
+@keeping
 def note_tape(number: int, meter: int) -> None:
     """Keeps what the tape of a call took."""
     _measured.uses = _read(_infos[number], meter)

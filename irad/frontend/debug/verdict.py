@@ -31,6 +31,7 @@ _REASONS = {
 }
 _WHY_IN_RULE = "what a rule gives is used as it is"
 _WHY_INPUT = "arithmetic hands NaN and infinities on to all that is computed from them"
+_NO_CALL = "a constant of the function, a global array, or memory that was not set (np.empty)"
 _INPUT = "pass finite numbers, or test for them in the function"
 
 
@@ -153,11 +154,11 @@ class _Cause:
                 detail=f"called at {opaque[0].location}",
             )
         calls = [f"{_called(p.words, p.ruled, watched)} at {p.location}" for p in opaque]
-        listed = "; ".join(dict.fromkeys(calls)) or "a constant of the function or an array that it found"
+        listed = "; ".join(dict.fromkeys([*calls, _NO_CALL]))
         return NonFiniteError(
             f"{self.result}: no operation that debug mode looks into made it, so it came from one of: {listed}",
-            "look at the operands of these calls",
-            "what happens inside of them debug mode does not see",
+            "look at the operands of these calls, and at these numbers" if calls else "look at these numbers",
+            "debug mode looks at what operations make of numbers, not into library calls, nor at what was there before",
             sweep="value" if self.is_value else "derivative",
             result=self.result,
             location=opaque[0].location if opaque else None,
