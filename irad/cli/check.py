@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,6 +75,8 @@ def check(
     """
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
 
+    if rtol is not None and not 0.0 <= rtol < inf:
+        raise click.UsageError(f"--rtol {rtol}: give a number, 0 or more")
     function, module = load_function(target)
     given = arguments_of(function, module, expression, signature)
     positions = positions_of(function, wrt, argnums)
@@ -134,7 +137,7 @@ class _Session:
             return weak_points(trial, subject.names, report)
 
     def _run_once(self) -> None:
-        from irad.frontend.numba_cpu import location_of
+        from irad.cli.target import raised
         from irad.testing.leaves import copy_arguments
 
         try:
@@ -144,12 +147,8 @@ class _Session:
             raise
         except Exception as error:  # of the user's function: it is shown in a line
             made_up = any(value is not given for value, given in zip(self._values, self._given, strict=True))
-            raise IradError(
-                f"{self._primal.py_func.__qualname__} raises {type(error).__name__} at the point to check: {error}",
-                "give --args with a point where it runs"
-                + (": these values were made up from types" if made_up else ""),
-                location=location_of(self._primal.py_func),
-            ) from None
+            hint = ": these values were made up from types" if made_up else ""
+            raise raised(self._primal, error, f"give --args with a point where it runs{hint}") from None
 
 
 def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
@@ -165,6 +164,8 @@ def _ranges(function: Any, texts: Sequence[str]) -> dict[int, tuple[Any, Any]]:
             pair = None
         if not (equals and colon and pair):
             raise click.UsageError(f"--domain {text!r}: write NAME=LOW:HIGH, as rate=0:1 or x=0:")
+        if not (-inf if pair[0] is None else pair[0]) <= (inf if pair[1] is None else pair[1]):
+            raise click.UsageError(f"--domain {text!r}: no number lies in that range")
         for position in positions_of(function, name.strip(), None) or ():
             found[position] = pair
     return found

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
 
-from irad.cli.output import gutter, highlight, show, working
+from irad.cli.output import gutter, highlight, show, working, write
+from irad.errors import IradError
 from irad.options import Options
 from irad.report.model import Report, Stage
 
@@ -113,10 +115,10 @@ def _options(plan: str | None, strict: bool | None) -> Options | None:
     if plan is None and strict is None:
         return None
     chosen = Options.from_environment()
-    return Options(
+    return replace(
+        chosen,
         plan="save_all" if (plan or chosen.plan) == "save_all" else "default",
         strict=chosen.strict if strict is None else strict,
-        verify=chosen.verify,
     )
 
 
@@ -150,9 +152,20 @@ def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
     from irad.report.html import format_bytes, render
 
     report = collector.report(ALL)
-    page = render(collector.profile.applied_to(report) if profile else report)
-    file.write_text(page, encoding="utf-8")
+    page = render(_profiled(collector, report) if profile else report)
+    write(file, page)
     return [Text(f"{file}: {format_bytes(len(page.encode()))}")]
+
+
+def _profiled(collector: Collector, report: Report) -> Report:
+    from irad.cli.target import raised
+
+    try:
+        return collector.profile.applied_to(report)
+    except IradError:
+        raise
+    except Exception as error:  # of the user's function: it is shown in a line
+        raise raised(collector.subject.primal, error, "give --args with a point where it runs") from None
 
 
 def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:

@@ -5,7 +5,10 @@ Exit codes: 0 done, 1 an error of irad or a failed check, 2 a wrong command line
 
 from __future__ import annotations
 
+import sys
+from errno import EPIPE
 from importlib import import_module
+from io import TextIOWrapper
 
 import click
 
@@ -42,12 +45,25 @@ class _Commands(click.Group):
             formatter.write_dl([(name, _COMMANDS[name][1]) for name in sorted(_COMMANDS)])
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the chosen command; an `IradError` ends the process with status 1."""
+        """Run the chosen command; an `IradError` ends the process with status 1, and so does a full disk."""
+        _print_what_can_be_printed()
         try:
             return super().invoke(ctx)
         except IradError as error:
             click.echo(f"error: {error}", err=True)
             ctx.exit(1)
+        except OSError as error:
+            if error.errno == EPIPE:  # click ends quietly
+                raise
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(1)
+
+
+def _print_what_can_be_printed() -> None:
+    """Characters that a terminal's encoding lacks become question marks: a table has lines, a report dashes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from irad.cli.output import working
+from irad.cli.output import is_terminal, working
 from irad.options import Options
 
 _EXAMPLES = """\b
@@ -54,7 +54,7 @@ def opt(
     suffix = _FORMS[emit] if emit is not None else output.suffix[1:] if output is not None else "ll"
     if suffix not in _FORMS.values():
         raise click.UsageError(f"'.{suffix}' is no form of output: name one with --emit", click.get_current_context())
-    if output is None and suffix in ("bc", "o") and sys.stdout.isatty():
+    if output is None and suffix in ("bc", "o") and is_terminal():
         raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
     from irad.frontend.raw.differentiate import differentiate  # these load LLVM and Numba
     from irad.frontend.raw.read import read_module

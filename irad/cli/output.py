@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 import click
 from rich.console import Console
@@ -46,6 +47,24 @@ def gutter(numbers: Iterable[int | None], lines: Iterable[Text]) -> list[Text]:
     ]
 
 
+def is_terminal() -> bool:
+    """Whether standard output is one; it may also have been closed."""
+    stream: TextIO | None = sys.stdout
+    return stream is not None and stream.isatty()
+
+
+def write(file: Path, text: str) -> None:
+    """Writes a file.
+
+    Raises:
+        click.FileError: it cannot be written.
+    """
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise click.FileError(str(file), str(error.strerror)) from None
+
+
 def show(lines: Iterable[Text], *, file: Path | None, color: bool | None, pager: bool) -> None:
     """Writes lines to a file, or to the terminal, in a pager where they are more than fit.
 
@@ -57,15 +76,12 @@ def show(lines: Iterable[Text], *, file: Path | None, color: bool | None, pager:
     """
     texts = list(lines)
     if file is not None:
-        try:
-            file.write_text("".join(f"{line.plain}\n" for line in texts), encoding="utf-8")
-        except OSError as error:
-            raise click.FileError(str(file), str(error)) from None
+        write(file, "".join(f"{line.plain}\n" for line in texts))
         return
-    is_terminal = sys.stdout.isatty()
-    coloured = (is_terminal and not Console().no_color) if color is None else color
+    on_terminal = is_terminal()
+    coloured = (on_terminal and not Console().no_color) if color is None else color
     rendered = _rendered(texts) if coloured else "".join(f"{line.plain}\n" for line in texts)
-    if pager and is_terminal and len(texts) >= shutil.get_terminal_size().lines:
+    if pager and on_terminal and len(texts) >= shutil.get_terminal_size().lines:
         click.echo_via_pager(rendered, color=coloured)
     else:
         click.echo(rendered, nl=False, color=coloured)

@@ -9,13 +9,20 @@ import inspect
 import math
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 
 import click
 import numba
 import numpy as np
+
+from irad.errors import IradError
+from irad.frontend.numba_cpu import location_of
+
+_RAISED: Final = (Exception, SystemExit)  # what a user's code may end with: a script may end the process
 
 
 def load_function(target: str) -> tuple[Any, ModuleType]:
@@ -40,45 +47,64 @@ def load_function(target: str) -> tuple[Any, ModuleType]:
 
 
 def _load_module(name: str) -> ModuleType:
-    sys.path.insert(0, str(Path.cwd()))
     try:
-        return importlib.import_module(name)
+        with _searched_first(Path.cwd()):
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             hint = f"; did you mean {name}.py:…?" if Path(f"{name}.py").exists() else ""
             raise click.UsageError(f"there is no module {name!r} here or on the Python path{hint}") from None
         raise _failed(name, error) from error
-    except Exception as error:
+    except _RAISED as error:
         raise _failed(name, error) from error
+
+
+@contextmanager
+def _searched_first(folder: Path) -> Iterator[None]:
+    """Modules are looked for in a folder before all others."""
+    entry = str(folder)
+    sys.path.insert(0, entry)
+    try:
+        yield
     finally:
-        sys.path.pop(0)
+        if entry in sys.path:  # the module may have changed the path itself
+            sys.path.remove(entry)
 
 
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise click.UsageError(f"there is no file {path}")
     path = path.resolve()
-    specification = importlib.util.spec_from_file_location(path.stem, path)
+    name = _module_name(path)
+    specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
         raise click.UsageError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(specification)
-    sys.modules[path.stem] = module  # Numba looks the module of a function up
-    sys.path.insert(0, str(path.parent))
+    sys.modules[name] = module  # Numba looks the module of a function up
     try:
-        specification.loader.exec_module(module)
-    except Exception as error:
+        with _searched_first(path.parent):
+            specification.loader.exec_module(module)
+    except _RAISED as error:
+        del sys.modules[name]
         raise _failed(str(path), error) from error
-    finally:
-        sys.path.pop(0)
     return module
 
 
-def _failed(name: str, error: Exception) -> click.ClickException:
+def _module_name(path: Path) -> str:
+    """The file's own name, unless that of another module, as of a file ``types.py``."""
+    other = sys.modules.get(path.stem)
+    is_free = path.stem not in sys.stdlib_module_names and (
+        other is None or getattr(other, "__file__", None) == str(path)
+    )
+    return path.stem if is_free else f"_irad_{path.stem}"
+
+
+def _failed(name: str, error: BaseException) -> click.ClickException:
     """What a module of the user raises is shown in a line with its place."""
     frames = traceback.extract_tb(error.__traceback__)
     outside = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
     place = f"\n  at  {outside[-1].filename}:{outside[-1].lineno}" if outside else ""
-    if isinstance(error, SyntaxError):
+    if isinstance(error, SyntaxError) and error.filename is not None:
         place = f"\n  at  {error.filename}:{error.lineno}"
     return click.UsageError(f"importing {name} raises {type(error).__name__}: {error}{place}")
 
@@ -132,7 +158,7 @@ def _evaluate(expression: str, names: dict[str, Any], option: str) -> Any:
         return eval(expression, names)
     except SyntaxError as error:
         raise click.UsageError(f"{option}: {expression!r} is no Python expression: {error.msg}") from None
-    except Exception as error:
+    except _RAISED as error:
         raise click.UsageError(f"{option}: {expression!r} raises {type(error).__name__}: {error}") from None
 
 
@@ -162,3 +188,19 @@ def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, .
         if name not in parameters:
             raise click.UsageError(f"--wrt {names}: there is no parameter {name!r}, only {', '.join(parameters)}")
     return tuple(map(parameters.index, wanted))
+
+
+def raised(f: Any, error: Exception, remedy: str) -> IradError:
+    """What a user's function raises, in a line.
+
+    Args:
+        f: the dispatcher.
+        error: what it raises.
+        remedy: what to do.
+    """
+    return IradError(
+        f"{f.py_func.__qualname__} raises {type(error).__name__} at these arguments: {error}",
+        remedy,
+        "there is no derivative where a function has no value",
+        location=location_of(f.py_func),
+    )

@@ -193,7 +193,7 @@ def test_domain(model: Path):
 def test_a_point_at_which_the_function_raises(model: Path):
     done = run(model, "picky", "--args", "5.0")
     assert done.exit_code == 1
-    assert done.output.startswith("error: picky raises ValueError at the point to check: too large\n  at  ")
+    assert done.output.startswith("error: picky raises ValueError at these arguments: too large\n  at  ")
     assert "Traceback" not in done.output
 
 
@@ -206,6 +206,11 @@ def test_a_point_at_which_the_function_raises(model: Path):
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rat=0:1"), "no parameter 'rat'"),
         ("loss", ("--args", "np.ones(3), 1.0", "--points", "0"), "--points"),
         ("loss", ("--args", "np.ones(3"), "no Python expression"),
+        ("loss", ("--args", "exit()"), "'exit()' raises SystemExit"),
+        ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rate=2:1"), "no number lies in that range"),
+        ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rate=nan:1"), "no number lies in that range"),
+        ("loss", ("--args", "np.ones(3), 1.0", "--rtol", "nan"), "--rtol nan: give a number, 0 or more"),
+        ("loss", ("--args", "np.ones(3), 1.0", "--rtol", "-1"), "give a number, 0 or more"),
     ],
 )
 def test_a_wrong_command_line_has_status_2(model: Path, function: str, options: tuple[str, ...], words: str):

@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from irad.cli import main
+from irad.cli.inspect import _options
 from irad.errors import InternalError
+from irad.options import Options
 from irad.report import subject
 from irad.report.collect import ALL
 
@@ -233,6 +235,9 @@ def test_mistakes_have_a_line_and_no_traceback(
     [
         ("raise RuntimeError('no data')\n", "raises RuntimeError: no data\n  at  {file}:1"),
         ("\ndef f(:\n", "raises SyntaxError: invalid syntax"),
+        ("import sys\nsys.exit(0)\n", "raises SystemExit: 0\n  at  {file}:2"),
+        ("import sys\nsys.path.insert(0, '/nowhere')\nraise OSError('gone')\n", "raises OSError: gone\n  at  {file}:3"),
+        ("\0", "raises SyntaxError: source code string cannot contain null bytes"),
         ("\n\nimport not_installed_anywhere\n", "raises ModuleNotFoundError: No module named 'not_installed_anywhere'"),
     ],
 )
@@ -242,7 +247,10 @@ def test_a_module_that_cannot_be_imported(tmp_path: Path, source: str, message: 
     result = run(f"{file}:f", "--args", "1.0")
     assert result.exit_code == 2
     assert message.format(file=file) in result.output
-    assert f"{file}:" in result.output
+    assert str(file) in result.output
+    assert "None" not in result.output
+    assert "broken" not in sys.modules
+    assert str(tmp_path) not in sys.path
 
 
 def test_a_fault_of_irad_is_an_error_that_asks_for_a_report(model: str, monkeypatch: pytest.MonkeyPatch):
@@ -291,3 +299,58 @@ def test_completion_in_the_shell(words: str, expected: str):
     code = "import sys; sys.argv = ['irad']; from irad.cli import main; main(prog_name='irad')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.split() == [f"plain,{expected}"]
+
+
+def test_a_file_of_the_name_of_a_module(tmp_path: Path):
+    known = sys.modules["types"]
+    file = tmp_path / "types.py"
+    file.write_text("def f(x):\n    return x * x\n")
+    assert run(f"{file}:f", "--args", "1.0").exit_code == 0
+    assert sys.modules["types"] is known
+
+
+def test_a_page_that_cannot_be_written(model: str, tmp_path: Path):
+    (tmp_path / "is_a_file").write_text("")
+    broken = tmp_path / "link.html"
+    broken.symlink_to(tmp_path / "is_a_file" / "page.html")
+    result = run(f"{model}:loss", *SIGNATURE, "--html", str(broken))
+    assert result.exit_code == 1
+    assert result.output.startswith(f"Error: Could not open file '{broken}'")
+
+
+def test_a_profile_of_a_function_that_raises(tmp_path: Path):
+    file = tmp_path / "raising.py"
+    file.write_text("def f(x):\n    if x < 1.0:\n        raise ValueError\n    return x\n")
+    result = run(f"{file}:f", "--args", "0.0", "--html", str(tmp_path / "page.html"), "--profile")
+    assert result.exit_code == 1
+    assert result.output.startswith("error: f raises ValueError at these arguments")
+
+
+def test_other_options_of_the_environment_stay(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("IRAD_MAX_TAPE_BYTES", "1000")
+    assert _options("save_all", True) == Options(plan="save_all", strict=True, max_tape_bytes=1000)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_where_output_goes(model: str):
+    command = f"{sys.executable} -m irad inspect {model}:loss --sig '{SIGNATURE[1]}'"
+
+    def process(tail: str, **environment: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            ["bash", "-c", f"set -o pipefail; {command} {tail}"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **environment},
+            check=False,
+        )
+        assert "Traceback" not in done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    status, _, complaint = process("> /dev/full")
+    assert status == 1
+    assert "No space left" in complaint
+    assert process(">&-")[0] == 0
+    assert process("--stage llvm --stage plan | head -n 1 > /dev/null")[0] in (0, 1)
+    status, text, _ = process("--stage tape --stage plan", PYTHONIOENCODING="latin-1")
+    assert status == 0
+    assert text.startswith("???? plan\n      ? loss")

@@ -43,7 +43,16 @@ def test_location_is_shown(monkeypatch: pytest.MonkeyPatch):
     assert (done.exit_code, done.output) == (1, "error: wrong\n  at  model.py:13\n  do  right it\n")
 
 
-@pytest.mark.parametrize("arguments", [["no-such-command"], ["demo", "--points", "3"], ["demo", "--points", "many"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["demo", "--points", "3"],
+        ["demo", "--points", "many"],
+        ["demo", "--seed", "-1"],
+        ["demo", "--plot", "no/such/folder/x.png"],
+    ],
+)
 def test_a_wrong_command_line_has_status_2(arguments: list[str]):
     assert CliRunner().invoke(main, arguments).exit_code == 2
 
