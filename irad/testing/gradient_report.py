@@ -11,6 +11,7 @@ from typing import Any, Final
 from irad.errors import IradError, SourceLocation
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
+NO_FLOATS: Final = "no argument holds floats, or neither its value nor what it writes depends on them"
 
 
 class Verdict(enum.Enum):
@@ -136,6 +137,8 @@ class GradcheckReport:
     def remarks(self) -> list[str]:
         """What does not go into the table, one sentence each."""
         found = [text for text in (self.primal, self.unsteady) if text]
+        if not self.arguments and not found and not self.not_checked:
+            found.append(f"there is nothing to check: {NO_FLOATS}")
         for argument in self.arguments:
             if argument.reason:
                 found.append(f"{argument.name}: {argument.reason}")
@@ -218,7 +221,10 @@ def _words(report: GradcheckReport) -> tuple[str, str]:
     if report.unsteady:
         return f"the gradient of {name} cannot be checked: {report.unsteady}", "seed the generator inside the function"
     if not report.arguments:
-        return f"there is nothing to check in {name}: no argument holds floats", "give floats or arrays of floats"
+        return (
+            f"there is nothing to check in {name}: {'; '.join(report.not_checked) or NO_FLOATS}",
+            "give floats, or arrays, records, tuples or lists of floats, to a function that gives floats",
+        )
     worst = report.worst
     where = worst.worst or worst.name
     if report.verdict is Verdict.WRONG:

@@ -9,7 +9,7 @@ from numba import types
 from numba.np.numpy_support import as_dtype
 from numba.typed import List as TypedList
 
-from irad.errors import SignatureError
+from irad.errors import HERE, SignatureError
 from irad.testing.leaves import read_leaves, with_leaves
 
 _LOW: Final = 0.5  # floats are drawn from here to _HIGH: in the domain of most functions, and nothing special
@@ -51,7 +51,12 @@ def sample(kind: Any, generator: np.random.Generator) -> Any:
             return TypedList([sample(kind.item_type, generator) for _ in range(_LENGTH)])
         case types.List():
             return [sample(kind.dtype, generator) for _ in range(_LENGTH)]
-    raise SignatureError(f"no value can be made up for an argument of type {kind}", "give the arguments of one call")
+    raise SignatureError(
+        f"no value can be made up for an argument of type {kind}",
+        "give the arguments of one call",
+        "values are made up of numbers, arrays, records, tuples and lists; what others mean only the function knows",
+        HERE,
+    )
 
 
 def samples(kinds: tuple[Any, ...], seed: int) -> tuple[Any, ...]:

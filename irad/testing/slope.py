@@ -87,6 +87,8 @@ def slope(
         return _of_extreme(f, 2.0 ** floor(log2(abs(centre))), noise, room, first_steps)
     if not isfinite(centre):
         return Slope(nan, inf, shape=Shape.UNDEFINED)
+    if room == (0.0, 0.0):
+        return Slope(nan, inf, shape=Shape.ROUGH)
     noise = max(noise, _EPSILON * abs(centre) / 2)
     sweeps: list[tuple[Estimate, Estimate, Estimate]] = []
     gentlest = inf

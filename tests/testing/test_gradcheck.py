@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit, types
+from numba.experimental import jitclass
 from numba.typed import List as TypedList
 
 import irad
@@ -531,3 +532,70 @@ def test_progress_and_figures():
     assert figures["verdict"] == "right"
     assert figures["arguments"][0]["name"] == "x"
     assert "x: float64[4]" in str(report)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"directions": 0, "max_partials": 0},
+        {"cotangents": 0},
+        {"points": 0},
+        {"max_partials": -1},
+        {"seed": -1},
+        {"rtol": math.nan},
+        {"rtol": math.inf},
+        {"rtol": -1.0},
+        {"atol": math.nan},
+        {"domain": {0: 3.0}},
+        {"domain": {0: (0.0, 1.0, 2.0)}},
+        {"domain": {0: (np.zeros(7), None)}},
+        {"domain": {0: ("low", None)}},
+        {"domain": {0: (math.nan, None)}},
+        {"domain": {0: (9.0, 0.0)}},
+        {"domain": {1: (0.0, 9.0)}},
+    ],
+    ids=str,
+)
+def test_settings_that_check_nothing_are_refused(settings: dict[str, Any]):
+    with pytest.raises(SignatureError) as caught:
+        gradcheck(model, X, 1.5, SIGN, 0, **{"argnums": 0, **settings})
+    assert caught.value.reason
+
+
+def test_a_domain_of_one_point_leaves_no_room():
+    report = gradcheck(cubed, 1.0, domain={0: (1.0, 1.0)}, raises=False)
+    assert report.verdict is Verdict.UNDECIDED
+
+
+def test_elements_that_share_memory_are_refused():
+    for array in (np.broadcast_to(np.array([2.0]), (3,)), np.lib.stride_tricks.sliding_window_view(X, 2)):
+        with pytest.raises(SignatureError, match="elements of argument 0 share memory"):
+            gradcheck(sum_of_squares, array)
+    assert gradcheck(sum_of_squares, np.arange(12.0).reshape(3, 4)[::-1, ::2]).right
+
+
+@njit
+def sum_of_squares(x):
+    return (x * x).sum()
+
+
+@jitclass([("weights", types.float64[:])])
+class Layer:
+    def __init__(self, weights):
+        self.weights = weights
+
+
+def test_what_cannot_be_checked_is_named():
+    @njit
+    def of_instance(layer):
+        return layer.weights.sum()
+
+    @njit
+    def whole(x):
+        return x.size
+
+    with pytest.raises(GradcheckError, match="layer, a Layer: gradcheck cannot vary the numbers in it"):
+        gradcheck(of_instance, Layer(X))
+    with pytest.raises(GradcheckError, match="neither its value nor what it writes depends on them"):
+        gradcheck(whole, X)
+    assert "there is nothing to check" in str(gradcheck(whole, X, raises=False))
