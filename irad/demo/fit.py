@@ -80,7 +80,11 @@ def fit(points: Floats, start: Floats, components: int, gradient: ValueAndGradie
     try:
         from scipy.optimize import OptimizeResult, minimize  # an optional dependency
     except ImportError as error:
-        raise IradError("the demo needs SciPy", "install it: pip install 'irad[demo]'") from error
+        raise IradError(
+            "the demo needs SciPy",
+            "install it: pip install 'irad[demo]'",
+            "its minimiser fits the mixture with the gradient",
+        ) from error
 
     iterations = 0
 

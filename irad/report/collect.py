@@ -227,6 +227,7 @@ def _no_ptx() -> UnsupportedError:
     return UnsupportedError(
         "there is no PTX: irad has no CUDA target yet, only functions for the CPU are differentiated",
         "ask for the stage asm",
+        "PTX is the code of NVIDIA's GPUs",
     )
 
 

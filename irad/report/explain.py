@@ -37,8 +37,9 @@ def explain(report: Report, question: str) -> str:
         return "\n".join(_variable(report, asked, named))
     raise SignatureError(
         f"{question!r} is no line, value or variable of {report.function}",
-        "ask for (a) a line of the function, as 13, (b) a value of the stage prepared, as %.190, "
-        "(c) a Python variable or (d) tape",
+        "(a) ask for a line of the function, as 13, or (b) for a value of the stage prepared, as %.190, or "
+        "(c) for a Python variable or (d) for tape",
+        "reasons are kept by line, by value and by variable of this function",
         location=report.place,
     )
 
@@ -50,6 +51,7 @@ def _line(report: Report, number: int) -> Iterator[str]:
         raise SignatureError(
             f"line {number} is not in {report.function}",
             f"ask for a line from {lines[0]} to {lines[-1]} of {report.place.file}",
+            "reasons are kept for the lines of this function",
             location=report.place,
         )
     yield f"{Path(report.place.file).name}:{number}  {facts.text.strip()}"

@@ -148,4 +148,8 @@ def _stage(name: str) -> Stage:
     try:
         return Stage(name.replace("_", "-"))
     except ValueError:
-        raise SignatureError(f"there is no stage {name!r}", f"name one of {', '.join(Stage)}") from None
+        raise SignatureError(
+            f"there is no stage {name!r}",
+            f"name one of {', '.join(Stage)}",
+            "a stage is one of the forms that the function takes on its way to machine code",
+        ) from None

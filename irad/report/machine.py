@@ -37,7 +37,9 @@ def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple
             dispatcher.compile(kinds)
         except NumbaError as error:
             raise BackendError(
-                f"Numba cannot compile {dispatcher!r}: {error}", "report it with the function"
+                f"Numba cannot compile {dispatcher!r}: {error}",
+                "report it with the function",
+                "its code for the arguments that are asked for is what is shown",
             ) from error
         texts.append((name, dispatcher.inspect_llvm(kinds)))
     return texts

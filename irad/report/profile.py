@@ -74,7 +74,11 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
         SignatureError: the arguments are types, or the runs are too short to be seen.
     """
     if any(isinstance(argument, types.Type) for argument in args):
-        raise SignatureError("a profile needs a call to look at, not types", "give arguments instead of types")
+        raise SignatureError(
+            "a profile needs a call to look at, not types",
+            "give arguments instead of types",
+            "the derivative has to run to take time",
+        )
     shown = frozenset(source.numbers)
     sampler = Sampler(largest=max(shown))
 
@@ -93,6 +97,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
         raise SignatureError(
             "the derivative is too fast for a profile: it was never found running",
             "give larger arguments",
+            "the profile looks now and then at the line that is running",
         )
     return Profile({mark: time / total for mark, time in times.items() if mark in shown}, sampler.looks(), calls)
 

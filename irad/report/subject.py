@@ -80,14 +80,20 @@ def _of_derivative(
 ) -> Subject:
     if argnums is not None or options is not None:
         raise SignatureError(
-            f"{derivative!r} is made already: argnums and options cannot be chosen any more", "inspect the function"
+            f"{derivative!r} is made already: argnums and options cannot be chosen any more",
+            "inspect the function",
+            "they were chosen when it was made",
         )
     primal = derivative.primal
     if isinstance(derivative, ForwardDispatcher):
         return with_types(primal, args, lambda kinds: _vjp(primal, kinds, derivative.options))
     task = derivative.task
     if task is None:
-        raise UnsupportedError(f"{derivative!r} cannot be inspected", "inspect the function that it belongs to")
+        raise UnsupportedError(
+            f"{derivative!r} cannot be inspected",
+            "inspect the function that it belongs to",
+            "it is a part of a derivative, and no function of its own",
+        )
 
     def use(kinds: tuple[Any, ...]) -> Subject:
         program_of(primal, kinds)

@@ -10,7 +10,7 @@ import irad
 from irad import errors
 
 ROOT = Path(__file__).parents[2]
-TOOLS = tuple(ROOT / "irad" / folder for folder in ("cli", "demo", "report", "testing", "frontend/raw"))
+RAW = ROOT / "irad" / "frontend" / "raw"  # there is no Python source that an error could be about
 LINKS = tuple(ROOT / "irad" / folder for folder in ("passes", "rules"))
 PARTS = ("problem", "remedy", "reason", "location", "detail", "focus")
 CLASSES = {
@@ -24,10 +24,10 @@ VAGUE = {"", "report it", "change it", "don't", "see the documentation"}
 
 
 def made() -> Iterator[tuple[str, dict[str, ast.expr]]]:
-    """Where the library makes an error, and with what; the tools around it have errors of their own kind."""
+    """Where an error is made, and with what."""
     for folder in ("irad", "passes", "rules"):
         for path in sorted((ROOT / folder).rglob("*.py")):
-            if any(folder in path.parents for folder in (*TOOLS, *LINKS)):
+            if any(folder in path.parents for folder in (RAW, *LINKS)):
                 continue
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CLASSES:
@@ -37,7 +37,7 @@ def made() -> Iterator[tuple[str, dict[str, ast.expr]]]:
 
 def test_every_error_has_a_reason_and_a_remedy():
     found = list(made())
-    assert len(found) > 80
+    assert len(found) > 120
     poor = [
         place
         for place, given in found

@@ -96,6 +96,10 @@ def _environment() -> Any:
     try:
         import jinja2  # only the page needs it
     except ImportError as error:
-        raise IradError("the HTML report needs Jinja2", "install it: pip install 'irad[report]'") from error
+        raise IradError(
+            "the HTML report needs Jinja2",
+            "install it: pip install 'irad[report]'",
+            "the page is written from a template",
+        ) from error
     loader = jinja2.FileSystemLoader(_HERE)
     return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)

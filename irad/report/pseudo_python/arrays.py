@@ -72,6 +72,7 @@ def array_of_leaf(leaf: Leaf, params: Sequence[Parameter], name: str) -> Array:
         raise UnsupportedError(
             f"{name} is a {leaf.type}: its memory cannot be written as Python",
             "pass numbers and arrays of numbers, or look at the adjoint as LLVM IR",
+            "only the layout of numbers and arrays is known to it",
         )
     itemsize = leaf.type.dtype.bitwidth // 8 if hasattr(leaf.type.dtype, "bitwidth") else 1
     data = params[leaf.data_index]
@@ -170,6 +171,7 @@ def element_at(array: Array, offset: Polynomial, size: int) -> Element:
         raise UnsupportedError(
             f"an access to {array.name} at {_shown(offset)} bytes is at no index of it",
             "look at the adjoint as LLVM IR",
+            "Python reads and writes whole elements",
         )
     if len(indices) > 1 and array.layout == "C" and not any(index.terms for index in indices[:-1]):
         return flat_element(array, offset, part)

@@ -181,7 +181,11 @@ def _dtype(layout: MemoryType | None) -> str:
 
 
 def _unsupported(what: str, value: Value) -> UnsupportedError:
-    error = UnsupportedError(f"{what} cannot be written as Python", "look at the adjoint as LLVM IR")
+    error = UnsupportedError(
+        f"{what} cannot be written as Python",
+        "look at the adjoint as LLVM IR",
+        "Python has no form for it that does the same",
+    )
     if isinstance(value, Instruction):
         error.instruction = value
     return error

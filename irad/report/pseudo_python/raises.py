@@ -121,4 +121,5 @@ def _exception(value: Value) -> Raised:
     raise UnsupportedError(
         "an exception whose arguments are computed when it is raised cannot be written as Python",
         "raise it with constant arguments, or look at the adjoint as LLVM IR",
+        "the compiled code makes the exception from memory that Python does not see",
     )

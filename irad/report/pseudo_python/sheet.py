@@ -665,6 +665,7 @@ class Sheet:
         error = UnsupportedError(
             f"{what} cannot be written as Python",
             "look at the adjoint as LLVM IR",
+            "Python has no form for it that does the same",
         )
         if isinstance(value, Instruction):
             error.instruction = value

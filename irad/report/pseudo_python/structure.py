@@ -129,7 +129,9 @@ class Structurer:
         """Goes on with a block that was left for."""
         if block not in exits:
             raise UnsupportedError(
-                "control flow of this form cannot be written as Python", "look at the adjoint as LLVM IR"
+                "control flow of this form cannot be written as Python",
+                "look at the adjoint as LLVM IR",
+                "Python has loops and branches, and no jumps",
             )
         more, ends = self.tree(block)
         if len(exits) == 1:
@@ -176,7 +178,9 @@ class Structurer:
                 return self.emitter.end(block), {}
             case _:
                 raise UnsupportedError(
-                    f"a branch by {type(last).__name__} cannot be written as Python", "look at the adjoint as LLVM IR"
+                    f"a branch by {type(last).__name__} cannot be written as Python",
+                    "look at the adjoint as LLVM IR",
+                    "Python has loops and branches, and no jumps",
                 )
 
     def _switch(

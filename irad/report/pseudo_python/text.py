@@ -78,10 +78,13 @@ def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
             f"{dispatcher.py_func.__qualname__} has {len(parameters)} parameters, and there are {len(argument_types)} "
             "types",
             "give one for each parameter, defaults included",
+            "the function is written for the types of one call",
         )
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         raise UnsupportedError(
-            "arguments that a star collects cannot be written as Python", "pass them as one tuple, without the star"
+            "arguments that a star collects cannot be written as Python",
+            "pass them as one tuple, without the star",
+            "the compiled function takes them one by one",
         )
 
 
@@ -184,6 +187,7 @@ def _check_calls(captured: Capture) -> None:
             error = UnsupportedError(
                 f"a call of {name}, which was not inlined, cannot be written as Python",
                 "look at the adjoint as LLVM IR",
+                "what is written is one function, with all that was inlined into it",
             )
             error.instruction = inst
             raise error
@@ -200,6 +204,7 @@ def _check_result(captured: Capture) -> None:
             raise UnsupportedError(
                 f"a function that returns {captured.return_type} cannot be written as Python with its adjoint",
                 "return numbers, the sum of an array for instance, or look at the adjoint as LLVM IR",
+                "the adjoint begins with the cotangent of the value, one number",
             )
 
 
@@ -213,4 +218,5 @@ def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
                 raise UnsupportedError(
                     f"the gradient by {argument}, a {argument.type}, cannot be written as Python",
                     "differentiate by floats and arrays of floats, or look at the adjoint as LLVM IR",
+                    "what is written returns gradients as numbers and arrays",
                 )
