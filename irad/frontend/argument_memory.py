@@ -17,6 +17,7 @@ from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.kept import raise_misfit
 from irad.frontend.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of_block, open_block
 from irad.frontend.memory_checks import MemoryChecks, Tracked
 from irad.frontend.numba_records import owned_record
@@ -147,14 +148,29 @@ class ArgumentMemory:
 
     # --- failing ------------------------------------------------------------------------------------------------------
 
-    def refuse(self, condition: Any, problem: str, remedy: str, reason: str) -> None:
-        """Ends the call with a SignatureError when a condition holds."""
-        with self.builder.if_then(condition, likely=False):
-            self.raise_refusal(problem, remedy, reason)
+    def refuse(
+        self,
+        condition: Any,
+        problem: str,
+        remedy: str,
+        reason: str,
+        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> None:
+        """Ends the call with a SignatureError when a condition holds.
 
-    def raise_refusal(self, problem: str, remedy: str, reason: str) -> None:
-        """Releases everything and ends the call with a SignatureError."""
-        self.release()
+        Args:
+            condition: a bit.
+            problem, remedy, reason: of the error.
+            misfit: the shape or the strides of an array, and those it should have; they end the problem.
+        """
+        with self.builder.if_then(condition, likely=False):
+            self.release()
+            if misfit is not None:
+                raise_misfit(self.context, self.builder, SignatureError, (problem, remedy, reason), *misfit)
+            else:
+                self._raise(problem, remedy, reason)
+
+    def _raise(self, problem: str, remedy: str, reason: str) -> None:
         self.context.call_conv.return_user_exc(self.builder, SignatureError, (problem, remedy, reason, HERE))
 
     # --- allocation ---------------------------------------------------------------------------------------------------

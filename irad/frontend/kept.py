@@ -7,13 +7,17 @@ class. If that gets to Python, which makes an instance of it then, the instance 
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec
 
-from irad.errors import InternalError
+from numba.core import cgutils
+
+from irad import errors
+from irad.errors import HERE, InternalError, IradError
 
 _P = ParamSpec("_P")
 
@@ -71,6 +75,59 @@ def keeping(function: Callable[_P, int | None]) -> Callable[_P, int]:
             return keep(error)
 
     return call
+
+
+@keeping
+def keep_misfit(error: str, problem: str, remedy: str, reason: str, address: int, rank: int) -> None:
+    """Keeps an error about an array: its shape or strides, and behind them those that are wanted, lie at an address."""
+    numbers = (ctypes.c_int64 * (2 * rank)).from_address(address)
+    problem = f"{problem}: {tuple(numbers[:rank])}, not {tuple(numbers[rank:])}"
+    raise getattr(errors, error)(problem, remedy, reason, HERE)
+
+
+def raise_misfit(
+    context: Any,
+    builder: Any,
+    error: type[IradError],
+    texts: tuple[str, str, str],
+    given: Sequence[Any],
+    wanted: Sequence[Any],
+) -> None:
+    """Ends the function that is being generated because an array is not as it should be.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        error: which.
+        texts: problem, remedy and reason.
+        given: the array's shape or strides.
+        wanted: those it should have.
+    """
+    numbers = (*given, *wanted)
+    slot = cgutils.alloca_once(builder, cgutils.intp_t, size=len(numbers))
+    for index, number in enumerate(numbers):
+        builder.store(number, builder.gep(slot, [cgutils.intp_t(index)]))
+    python = context.get_python_api(builder)
+    gil = python.gil_ensure()
+    constants = [context.insert_const_string(builder.module, text) for text in (error.__name__, *texts)]
+    arguments = [python.string_from_string(constant) for constant in constants]
+    arguments += [python.long_from_ssize_t(builder.ptrtoint(slot, cgutils.intp_t))]
+    arguments += [python.long_from_ssize_t(cgutils.intp_t(len(given)))]
+    returned = call_python(context, builder, python, __name__, "keep_misfit", arguments)
+    for each in (*arguments, returned):
+        python.decref(each)
+    python.gil_release(gil)
+    raise_kept(context, builder)
+
+
+def call_python(context: Any, builder: Any, python: Any, module: str, name: str, arguments: Sequence[Any]) -> Any:
+    """Emits the call of a function of a module; gives what it returns, null if it raises. The lock is held."""
+    place = python.import_module(context.insert_const_string(builder.module, module))
+    function = python.object_getattr_string(place, name)
+    returned = python.call_function_objargs(function, arguments)
+    python.decref(function)
+    python.decref(place)
+    return returned
 
 
 def raise_kept(context: Any, builder: Any) -> None:

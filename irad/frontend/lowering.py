@@ -24,7 +24,7 @@ from irad.frontend.debug.calls import WatchedCall
 from irad.frontend.debug.outputs import input_names, looked_at, output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import Failure
-from irad.frontend.kept import raise_kept
+from irad.frontend.kept import call_python, raise_kept, raise_misfit
 from irad.frontend.numba_untyped import types
 from irad.frontend.result_types import derivative_type, gradient_type_of, structured
 from irad.frontend.shadows import NO_MEMORY
@@ -177,11 +177,7 @@ class Sweeps:
         """Ends the function with the exception that says why there is no pair."""
         python = self.context.get_python_api(self.builder)
         gil = python.gil_ensure()
-        place = python.import_module(self.context.insert_const_string(self.builder.module, "irad.frontend.pointers"))
-        raiser = python.object_getattr_string(place, "keep_pending")
-        python.decref(python.call_function_objargs(raiser, ()))
-        python.decref(raiser)
-        python.decref(place)
+        python.decref(call_python(self.context, self.builder, python, "irad.frontend.pointers", "keep_pending", ()))
         python.gil_release(gil)
         raise_kept(self.context, self.builder)
 
@@ -296,11 +292,11 @@ def emit_call(
     status = sweeps.run_augmented(frame, arena)
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, "irad.arena_close"):
-        good = _seed(sweeps, extras)
+        misfits = _seed(sweeps, extras)
         sweeps.run_reverse(frame, arena)
         failure = Failure.of(context, builder, arena)
         sweeps.close_arena("irad.arena_close", arena)
-        _raise_on_bad_seed(sweeps, good)
+        _raise_on_bad_seed(sweeps, misfits)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
             sweeps.memory.release()
@@ -349,16 +345,18 @@ def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, 
 
 def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
     for argument, _, array, _ in _scalar_targets(sweeps, extras):
+        shape = cgutils.unpack_tuple(sweeps.builder, array.shape)
         sweeps.memory.refuse(
             sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
             f"the destination of {argument}, a number, is an array that has not just one element",
             "give an array of one element: np.zeros(1)",
             "the derivative by a number is one number",
+            (shape, [cgutils.intp_t(1)] * len(shape)),
         )
 
 
-def _seed(sweeps: Sweeps, extras: Extras) -> Any:
-    """Writes the cotangent of the return value; the result tells whether the seed had the right shape.
+def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
+    """Writes the cotangent of the return value; the result tells where the seed has another shape.
 
     A seed of another shape is left out, so that the reverse sweep can still run and release what it holds.
     """
@@ -371,22 +369,22 @@ def _seed(sweeps: Sweeps, extras: Extras) -> Any:
             seed, seed_type = extras.seed
             leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
             value = sweeps.value()
-            good = seeding.shapes_match(context, builder, value, seed, leaves)
-            with builder.if_then(good, likely=True):
+            misfits = seeding.misfits(context, builder, value, seed, leaves)
+            with builder.if_then(builder.not_(seeding.any_of(builder, misfits)), likely=True):
                 for leaf, part in leaves:
                     seeding.add_seed(context, builder, sweeps.return_shadow, value, seed, leaf, part)
-            return good
+            return misfits
         case Seed.NONE:
             pass
-    return cgutils.true_bit
+    return []
 
 
-def _raise_on_bad_seed(sweeps: Sweeps, good: Any) -> None:
-    if sweeps.derivation.task.seed is not Seed.GIVEN:
-        return
-    with sweeps.builder.if_then(sweeps.builder.not_(good), likely=False):
-        sweeps.drop_value()
-        sweeps.memory.raise_refusal(*seeding.SHAPE_MISFIT)
+def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> None:
+    for misfit in misfits:
+        with sweeps.builder.if_then(misfit.is_there, likely=False):
+            sweeps.drop_value()
+            sweeps.memory.release()
+            raise_misfit(sweeps.context, sweeps.builder, SignatureError, misfit.texts, misfit.given, misfit.wanted)
 
 
 def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:

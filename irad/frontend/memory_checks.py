@@ -60,14 +60,14 @@ class MemoryChecks:
         derivation: what is called.
         flat: all LLVM arguments of the primal.
         tracked: the arrays and records that are differentiated.
-        refuse: ends the call with a problem, a remedy and a reason when a condition holds.
+        refuse: `irad.frontend.argument_memory.ArgumentMemory.refuse`.
     """
 
     builder: Any
     derivation: Derivation
     flat: Sequence[Any]
     tracked: Sequence[Tracked]
-    refuse: Callable[[Any, str, str, str], None]
+    refuse: Callable[..., None]
 
     def run(self) -> None:
         """Emits all of them."""
@@ -84,12 +84,13 @@ class MemoryChecks:
 
     def _check_shape(self, tracked: Tracked, array: Any, _: Any) -> None:
         builder, leaf = self.builder, tracked.leaf
-        lengths = shape_of(leaf, self.flat)
+        lengths, given_lengths = shape_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.shape)
         self.refuse(
-            self._differ(lengths, cgutils.unpack_tuple(builder, array.shape)),
+            self._differ(lengths, given_lengths),
             f"{_name(tracked)} has another shape than the argument",
             f"give an array of its shape: np.zeros_like({tracked.argument.name})",
             "it has a place for the derivative by each element of the argument",
+            (given_lengths, lengths),
         )
         if tracked.role is not Role.INTO:
             given = cgutils.unpack_tuple(builder, array.strides)
@@ -100,6 +101,7 @@ class MemoryChecks:
                 "view of it or (b) let irad make the shadow: irad.grad or irad.vjp",
                 "the derivative by an element lies as far from the start as the element; np.zeros_like of a view is "
                 "contiguous, which the view is not",
+                (given, strides_of(leaf, self.flat)),
             )
 
     def _differ(self, left: Sequence[Any], right: Sequence[Any]) -> Any:

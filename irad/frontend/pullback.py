@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
 from irad.backend.runtime import FAILED
-from irad.errors import HERE, SignatureError
+from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
@@ -28,7 +28,7 @@ from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.failure import Failure, field_of
-from irad.frontend.kept import raise_kept
+from irad.frontend.kept import raise_kept, raise_misfit
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Sweeps
@@ -365,10 +365,10 @@ def _check_shapes(
 ) -> None:
     values = list(held)
     leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
-    good = seeding.shapes_match(context, builder, value, values[2][0], leaves)
-    with builder.if_then(builder.not_(good), likely=False):
-        _release(context, builder, values)
-        context.call_conv.return_user_exc(builder, SignatureError, (*seeding.SHAPE_MISFIT, HERE))
+    for misfit in seeding.misfits(context, builder, value, values[2][0], leaves):
+        with builder.if_then(misfit.is_there, likely=False):
+            _release(context, builder, values)
+            raise_misfit(context, builder, SignatureError, misfit.texts, misfit.given, misfit.wanted)
 
 
 def _release(context: Any, builder: Any, held: Iterable[tuple[Any, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -16,11 +17,30 @@ from irad.frontend.numba_untyped import types
 
 _DATA_FIELD = 4
 
-SHAPE_MISFIT = (
-    "the cotangent has another shape than the array that the function returned",
-    "give an array of the shape of the value: np.ones_like(value)",
-    "the cotangent says how much each element of the value weighs",
-)
+
+@dataclass(frozen=True)
+class Misfit:
+    """An array of a seed that may have another shape than what it is the cotangent of.
+
+    Attributes:
+        is_there: whether it has.
+        path: where in the value, "[0]" for instance.
+        given, wanted: its shape, and that of the array in the value.
+    """
+
+    is_there: Any
+    path: str
+    given: tuple[Any, ...]
+    wanted: tuple[Any, ...]
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """Problem, remedy and reason."""
+        return (
+            f"the cotangent{self.path} has another shape than the array that the function returned",
+            f"give an array of the shape of the value: np.ones_like(value{self.path})",
+            "the cotangent says how much each element of the value weighs",
+        )
 
 
 def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
@@ -96,18 +116,27 @@ def seeded_leaves(return_type: Any, seed_type: Any, path: tuple[int, ...] = ()) 
     return [(Leaf(return_type, abi.kind_of(return_type), 0, path), seed_type)]
 
 
-def shapes_match(context: Any, builder: Any, value: Any, seed: Any, leaves: Sequence[tuple[Leaf, Any]]) -> Any:
-    """Whether each array of the seed has the shape of the array it is the cotangent of."""
-    good = ir.Constant(ir.IntType(1), 1)
+def misfits(context: Any, builder: Any, value: Any, seed: Any, leaves: Sequence[tuple[Leaf, Any]]) -> list[Misfit]:
+    """For each array of the seed whether it has the shape of the array it is the cotangent of."""
+    found = []
     for leaf, seed_type in leaves:
         if leaf.is_array:
             returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
             given = context.make_array(seed_type)(context, builder, part_of(builder, seed, leaf.path))
-            for left, right in zip(
-                cgutils.unpack_tuple(builder, returned.shape), cgutils.unpack_tuple(builder, given.shape), strict=True
-            ):
-                good = builder.and_(good, builder.icmp_signed("==", left, right))
-    return good
+            shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
+            is_there = cgutils.false_bit
+            for left, right in zip(*shapes, strict=True):
+                is_there = builder.or_(is_there, builder.icmp_signed("!=", left, right))
+            found.append(Misfit(is_there, "".join(f"[{i}]" for i in leaf.path), shapes[0], shapes[1]))
+    return found
+
+
+def any_of(builder: Any, misfits: Sequence[Misfit]) -> Any:
+    """Whether there is one."""
+    found = cgutils.false_bit
+    for misfit in misfits:
+        found = builder.or_(found, misfit.is_there)
+    return found
 
 
 def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, leaf: Leaf, seed_type: Any) -> None:

@@ -16,10 +16,11 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.errors import HERE, RuleError
+from irad.errors import RuleError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
+from irad.frontend.kept import raise_misfit
 from irad.frontend.numba_untyped import types
 from irad.frontend.seeding import part_of, place_of
 
@@ -155,9 +156,9 @@ def _result_shadow(
 def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shadow_type: Any, shadow: Any) -> None:
     """Raises where a shadow has not the shape of its array."""
     leaves = [(leaf, at_path(shadow_type, leaf.path)) for leaf in result.arrays]
-    good = seeding.shapes_match(context, builder, primal, shadow, leaves)
-    with builder.if_then(builder.not_(good), likely=False):
-        context.call_conv.return_user_exc(builder, RuleError, (*SHAPE_MISFIT, HERE))
+    for misfit in seeding.misfits(context, builder, primal, shadow, leaves):
+        with builder.if_then(misfit.is_there, likely=False):
+            raise_misfit(context, builder, RuleError, SHAPE_MISFIT, misfit.given, misfit.wanted)
 
 
 def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, shadow: Any) -> Any:

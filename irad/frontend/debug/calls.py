@@ -13,7 +13,7 @@ from irad.frontend.debug.events import watched_by
 from irad.frontend.debug.hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import field_of
-from irad.frontend.kept import RAISED, raise_kept
+from irad.frontend.kept import RAISED, call_python, raise_kept
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
 
@@ -160,11 +160,11 @@ class WatchedCall:
         environment = context.get_env_manager(builder)
         given = [python.long_from_longlong(number) for number in numbers]
         given += [self._boxed(python, environment, *each) for each in objects]
-        returned = self._called(python, _HOOKS, name, given)
+        returned = call_python(context, builder, python, _HOOKS, name, given)
         failed = cgutils.is_null(builder, returned)
         with cgutils.if_unlikely(builder, failed):
             python.err_clear()
-            python.decref(self._called(python, _KEPT, "keep_failure", ()))
+            python.decref(call_python(context, builder, python, _KEPT, "keep_failure", ()))
         number = builder.select(failed, _I64(RAISED), python.long_as_longlong(returned))
         raised = builder.icmp_signed("==", number, _I64(RAISED))
         if result is not None:
@@ -173,15 +173,6 @@ class WatchedCall:
             python.decref(each)
         python.gil_release(gil)
         return raised
-
-    def _called(self, python: Any, module: str, name: str, given: Sequence[Any]) -> Any:
-        """What a Python function returns; null if it raises."""
-        place = python.import_module(self.context.insert_const_string(self.builder.module, module))
-        function = python.object_getattr_string(place, name)
-        returned = python.call_function_objargs(function, given)
-        python.decref(function)
-        python.decref(place)
-        return returned
 
     def _boxed(self, python: Any, environment: Any, value: Any, numba_type: Any) -> Any:
         """A new Python object; None for what can hold no floats."""
