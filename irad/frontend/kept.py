@@ -50,7 +50,9 @@ class Kept(Exception):
 
 
 def keep(error: BaseException) -> int:
-    """Keeps an exception for this thread to raise."""
+    """Keeps an exception for this thread to raise; of an error about the user's program without irad's frames."""
+    if isinstance(error, IradError) and not isinstance(error, InternalError):
+        error = error.with_traceback(None)
     _thread.error, _thread.asked = error, 0
     try:
         _thread.known = weakref.ref(error)

@@ -140,12 +140,9 @@ class GradcheckReport:
         if not self.arguments and not found and not self.not_checked:
             found.append(f"there is nothing to check: {NO_FLOATS}")
         for argument in self.arguments:
-            if argument.reason:
-                found.append(f"{argument.name}: {argument.reason}")
-            if argument.kinks:
-                found.append(f"{argument.name}: {kinks_text(argument.kinks)}")
-            if argument.confidence:
-                found.append(f"{argument.name}: {argument.confidence}")
+            kinks = kinks_text(argument.kinks) if argument.kinks else ""
+            told = (argument.reason, kinks, argument.confidence)
+            found += [f"{argument.name}: {text}" for text in told if text]
         found += [f"not checked: {each}" for each in self.not_checked]
         return found + [f"left out: {each}" for each in self.skipped]
 
