@@ -7,7 +7,10 @@ import ast
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.expressions import array_text, sum_text
+from irad.report.pseudo_python.integers import polynomial_of
 from irad.report.pseudo_python.memory import Place
+from irad.report.pseudo_python.pointers import place_of
 from irad.report.pseudo_python.sheet import Sheet
 
 
@@ -19,7 +22,7 @@ def bulk_statements(sheet: Sheet, call: CallSite) -> list[ast.stmt] | None:
         return _fill(sheet, call, arguments)
     if name.startswith(("llvm.memcpy", "llvm.memmove")):
         into, source, size = arguments[:3]
-        if sheet.place(into).array.is_result or sheet.place(source).array.is_result:
+        if place_of(sheet, into).array.is_result or place_of(sheet, source).array.is_result:
             return None
         return [trees.assign(_slice(sheet, into, size), _slice(sheet, source, size))]
     if name.startswith("irad.copy_adjoint"):
@@ -33,7 +36,7 @@ def _fill(sheet: Sheet, call: CallSite, arguments: list[Value]) -> list[ast.stmt
     pointer, byte, size = arguments[:3]
     if not isinstance(byte, ConstantInt) or byte.value:
         raise sheet.unsupported("memory that is filled with bytes other than zero", call)
-    place = sheet.place(pointer)
+    place = place_of(sheet, pointer)
     if place.array.is_result:
         return [] if place.array.is_shadow else None
     return [trees.assign(_slice(sheet, pointer, size), trees.number(0.0))]
@@ -45,15 +48,15 @@ def _added(into: ast.expr, amount: ast.expr) -> ast.stmt:
 
 def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
     """The items that so many bytes behind a pointer are."""
-    place: Place = sheet.place(pointer)
+    place: Place = place_of(sheet, pointer)
     array = place.array
     item = type(place.offset).constant(array.itemsize)
-    begin, count = place.offset.divided(item), sheet.polynomial(size).divided(item)
+    begin, count = place.offset.divided(item), polynomial_of(sheet, size).divided(item)
     if begin is None or count is None or begin[1].terms or count[1].terms:
         raise sheet.unsupported(f"a part of {array.name} that is no whole number of items", pointer)
-    base = sheet.array_text(array)
+    base = array_text(sheet, array)
     if len(array.strides) > 1:
         base = ast.Call(ast.Attribute(base, "reshape", ast.Load()), [trees.number(-1)], [])
-    lower = sheet.sum_text(begin[0]) if begin[0].terms else None
-    upper = sheet.sum_text(begin[0] + count[0])
+    lower = sum_text(sheet, begin[0]) if begin[0].terms else None
+    upper = sum_text(sheet, begin[0] + count[0])
     return ast.Subscript(base, ast.Slice(lower, upper), ast.Load())

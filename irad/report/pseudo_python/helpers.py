@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,10 +34,16 @@ def truncated_rest(a: int, b: int) -> int:
     return int(a) - truncated_quotient(a, b) * int(b)
 
 
-def names() -> dict[str, Any]:
+HELPERS: Final = {each.__name__: each for each in (times, divided, unsigned, truncated_quotient, truncated_rest)}
+"""What the source calls besides numpy, `scipy.special` and functions of Python."""
+
+BUILTINS: Final = ("abs", "bool", "float", "int", "len", "max", "min", "range", "reversed")
+"""Functions of Python that the source calls."""
+
+
+def namespace() -> dict[str, Any]:
     """A namespace in which the source runs."""
     special: Any = None
     with contextlib.suppress(ImportError):
-        from scipy import special
-    helpers = (times, divided, unsigned, truncated_quotient, truncated_rest)
-    return {"np": np, "special": special, **{each.__name__: each for each in helpers}}
+        from scipy import special  # takes long, and few functions need it
+    return {"np": np, "special": special, **HELPERS}

@@ -12,6 +12,8 @@ from irad.ir.module import Block
 from irad.ir.types import I1, I64
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.expressions import sum_text
+from irad.report.pseudo_python.integers import is_fixed, is_nonnegative, plain_bounds, polynomial_of
 from irad.report.pseudo_python.loop_forms import LoopForm, exit_of
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.sheet import Sheet
@@ -37,13 +39,13 @@ def _iterator(sheet: Sheet, form: LoopForm) -> ast.expr:
     if form.is_index:
         return _range(sheet, start, stop, step)
     if abs(step) == 1:
-        return trees.call("range", sheet.sum_text((stop - start).scaled(step)))
+        return trees.call("range", sum_text(sheet, (stop - start).scaled(step)))
     return trees.call("range", trees.call("len", _range(sheet, start, stop, step)))
 
 
 def bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
     """Start, stop and step of the range of a loop of the forward sweep, empty only if the loop is not run."""
-    start, stop, step = sheet.plain_bounds(form)
+    start, stop, step = plain_bounds(sheet, form)
     if not _is_run(sheet, form, (stop - start) if step > 0 else (start - stop)):
         first = start + Polynomial.constant(1 if step > 0 else -1)
         stop = Polynomial.of(Extreme(sheet, stop, first, "max" if step > 0 else "min").value)
@@ -56,11 +58,11 @@ class Extreme:
     def __init__(self, sheet: Sheet, stop: Polynomial, first: Polynomial, function: str) -> None:
         self.value = Value(I64)
         sheet.extremes[self.value] = stop.values | first.values
-        sheet.texts[self.value] = lambda: trees.call(function, sheet.sum_text(stop), sheet.sum_text(first))
+        sheet.texts[self.value] = lambda: trees.call(function, sum_text(sheet, stop), sum_text(sheet, first))
 
 
 def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.expr:
-    arguments = [sheet.sum_text(start), sheet.sum_text(stop)]
+    arguments = [sum_text(sheet, start), sum_text(sheet, stop)]
     if step != 1:
         arguments.append(trees.number(step))
     elif not start.terms:
@@ -71,11 +73,11 @@ def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.
 def _is_run(sheet: Sheet, form: LoopForm, distance: Polynomial) -> bool:
     """Whether the distance from start to stop is positive when the loop is reached."""
     lacking = distance - Polynomial.constant(1)
-    if sheet.is_nonnegative(lacking):
+    if is_nonnegative(sheet, lacking):
         return True
     assert form.twin.preheader is not None
     for known, least in facts(sheet, sheet.dominators, form.twin.preheader):
-        if sheet.is_nonnegative(lacking - known + Polynomial.constant(least)):
+        if is_nonnegative(sheet, lacking - known + Polynomial.constant(least)):
             return True
     return False
 
@@ -109,9 +111,9 @@ def _said(sheet: Sheet, condition: Value, truth: bool) -> Iterator[tuple[Polynom
 
 
 def _compared(sheet: Sheet, test: ICmp, truth: bool) -> Iterator[tuple[Polynomial, int]]:
-    a, b = (sheet.polynomial(v) for v in test.operands)
+    a, b = (polynomial_of(sheet, v) for v in test.operands)
     predicate = test.predicate if truth else _NEGATED[test.predicate]
-    both = sheet.is_nonnegative(a) and sheet.is_nonnegative(b)
+    both = is_nonnegative(sheet, a) and is_nonnegative(sheet, b)
     if predicate[0] == "u" and not both and "samesign" not in test.flags:
         return
     match predicate if predicate in ("eq", "ne") else predicate[1:]:
@@ -128,7 +130,7 @@ def _compared(sheet: Sheet, test: ICmp, truth: bool) -> Iterator[tuple[Polynomia
             yield b - a, 0
         case "ne":
             for difference in (a - b, b - a):
-                if sheet.is_nonnegative(difference):
+                if is_nonnegative(sheet, difference):
                     yield difference, 1
 
 
@@ -149,13 +151,13 @@ def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
     last, exit_ = _last_block(sheet, loop, number)
     if form.is_for and sheet.captured.loops.trips.get(primal) is not None and sheet.forward is not None:
         start, stop, _ = bounds(sheet.forward, form)
-        if all(map(sheet.forward.is_fixed, start.values | stop.values)):
+        if all(is_fixed(sheet.forward, v) for v in start.values | stop.values):
             return Range(str(form.variable.name), trees.call("reversed", _iterator(sheet.forward, form)), last, exit_)
     first = _first_number(sheet, loop, number)
-    count = sheet.polynomial(first) + Polynomial.constant(1)
-    iterator: ast.expr = trees.call("range", sheet.sum_text(count))
+    count = polynomial_of(sheet, first) + Polynomial.constant(1)
+    iterator: ast.expr = trees.call("range", sum_text(sheet, count))
     if form.count is not None and form.is_index:
-        start = sheet.polynomial(form.count.start)
+        start = polynomial_of(sheet, form.count.start)
         stop = start + count.scaled(form.count.step)
         iterator = _range(sheet, start, stop, form.count.step)
     return Range(str(form.variable.name), trees.call("reversed", iterator), last, exit_)

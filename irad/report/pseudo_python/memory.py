@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from irad.errors import UnsupportedError
 from irad.frontend import abi
 from irad.ir import types
-from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select
+from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi
 from irad.ir.module import Function
 from irad.ir.values import ConstantInt, Value
 from irad.passes.request import MemoryType
@@ -101,40 +101,17 @@ class Memory:
             shadow = self._add_shadow(array, start, is_header=has_header)
         self.allocations[copy] = array, shadow
 
-    def place(self, pointer: Value, polynomial: Callable[[Value], Polynomial], reads: dict[Value, Value]) -> Place:
-        """Where a pointer leads; ``polynomial`` says what integers are, ``reads`` what placeholders stand for.
-
-        Raises:
-            UnsupportedError: it does not lead into an array in a way that Python can say.
-        """
-        pointer = reads.get(pointer, pointer)
-        known = self.starts.get(pointer)
-        if known is not None:
-            return known
-        match pointer:
-            case GetElementPtr(operands=[base, *indices]):
-                start = self.place(base, polynomial, reads)
-                offset = byte_offset(pointer, indices, polynomial)
-                return Place(start.array, start.offset + offset, start.is_header)
-            case Load(operands=[address]):
-                found = self.place(address, polynomial, reads)
-                if found.is_header and found.offset.number == HEADER_DATA:
-                    return Place(found.array, Polynomial.constant(0))
-            case Freeze(operands=[value]):
-                return self.place(value, polynomial, reads)
-            case Phi() | Select():
-                return self._common(pointer, polynomial, reads)
-            case _:
-                pass
-        raise _unsupported("a pointer that is loaded from memory or computed", pointer)
-
-    def _common(
-        self, pointer: Phi | Select, polynomial: Callable[[Value], Polynomial], reads: dict[Value, Value]
-    ) -> Place:
-        ways = pointer.operands if isinstance(pointer, Phi) else pointer.operands[1:]
-        if len(ways) == 1:
-            return self.place(ways[0], polynomial, reads)
-        raise _unsupported("a pointer that leads to one array or another, or moves through one,", pointer)
+    def array_behind(self, pointer: Value) -> Array | None:
+        """The array that a pointer leads into, if all ways to it begin in one."""
+        while pointer not in self.starts:
+            match pointer:
+                case GetElementPtr(operands=[base, *_]) | Load(operands=[base]):
+                    pointer = base
+                case Freeze(operands=[base]) | Phi(operands=[base]):
+                    pointer = base
+                case _:
+                    return None
+        return self.starts[pointer].array
 
 
 def byte_offset(gep: GetElementPtr, indices: list[Value], polynomial: Callable[[Value], Polynomial]) -> Polynomial:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 # What LLVM's passes and Numba's and irad's code generators call values; nobody's variables.
@@ -143,4 +143,14 @@ class Namer:
             number += 1
             candidate = f"{wanted}_{number}"
         self.taken.add(candidate)
+        return candidate
+
+    def new_family(self, wanted: str, ends: Iterable[str]) -> str:
+        """A name that is new together with each end behind it, and the cotangents of all these."""
+        ends = ("", *ends)
+        candidate, number = wanted, 1
+        while not self.taken.isdisjoint(family := {f"{candidate}{e}{bar}" for e in ends for bar in ("", "_bar")}):
+            number += 1
+            candidate = f"{wanted}_{number}"
+        self.taken |= family
         return candidate

@@ -14,7 +14,7 @@ from irad.frontend import abi
 from irad.ir.cfg import control_flow
 from irad.ir.debug_info import DebugInfo
 from irad.ir.dominance import dominators
-from irad.ir.instructions import Call, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select, Store
+from irad.ir.instructions import Binary, Call, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select, Store
 from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
 from irad.ir.trip_count import affine_variables
@@ -25,12 +25,14 @@ from irad.passes.request import ParameterKind
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import parameter_texts, same_values
 from irad.report.pseudo_python.capture import CapturedPair
-from irad.report.pseudo_python.cleanup import Reads, clean_up
+from irad.report.pseudo_python.cleanup import clean_up
+from irad.report.pseudo_python.integers import find_affine
 from irad.report.pseudo_python.loop_forms import LoopForm, find_loop_forms
 from irad.report.pseudo_python.memory import Memory, is_allocation
 from irad.report.pseudo_python.names import Namer, SourceNames, source_name
-from irad.report.pseudo_python.polynomial import Polynomial
+from irad.report.pseudo_python.pointers import place_of
 from irad.report.pseudo_python.raises import Raised, split_raises
+from irad.report.pseudo_python.reads import Reads
 from irad.report.pseudo_python.sheet import Sheet
 from irad.report.pseudo_python.structure import Structurer
 from irad.report.pseudo_python.sweep_text import SweepText, debug_places
@@ -62,12 +64,9 @@ def pair_text(
     arguments: tuple[abi.Argument, ...],
     results: dict[int, str],
     namer: Namer,
-    *,
-    exact: bool,
-    comments: bool,
 ) -> PairText:
     """Writes both sweeps; ``results`` are the variables for the numbers in the returned value, by byte offset."""
-    return _Writer(captured, arguments, results, namer, exact, comments).run()
+    return _Writer(captured, arguments, results, namer).run()
 
 
 @dataclass(eq=False, slots=True)
@@ -76,8 +75,6 @@ class _Writer:
     arguments: tuple[abi.Argument, ...]
     results: dict[int, str]
     namer: Namer
-    exact: bool
-    comments: bool
     names: dict[Value, str] = field(default_factory=dict)
     tape_names: dict[Value, str] = field(default_factory=dict)
     forms: dict[Loop, LoopForm] = field(default_factory=dict)
@@ -119,8 +116,9 @@ class _Writer:
         sheet = Sheet(
             captured, function, cfg, tree, loop_nest(cfg, tree), self.forms, self.memory, reads,
             is_reverse=forward is not None, same={**self.same, **same_values(self.arguments, params)},
-            forward=forward, exact=self.exact,
+            forward=forward,
         )  # fmt: skip
+        find_affine(sheet)
         for value, text in parameter_texts(self.arguments, params).items():
             sheet.texts[value] = _parsed(text)
             if any(text.endswith(end) for end in (".size", "]", ".itemsize")) and isinstance(value.type, IntType):
@@ -234,7 +232,7 @@ class _Writer:
 
     def _save_pointer(self, sheet: Sheet, choice: Choice, value: Value) -> None:
         """Of a saved pointer the array, where each iteration makes one, and the index, where nothing else tells it."""
-        place = sheet.place(value)
+        place = place_of(sheet, value)
         origin = place.array.origin
         loop = self._loop_of(origin)
         if loop is not None:
@@ -287,7 +285,7 @@ class _Writer:
         skipped = set() if sheet.is_reverse else self._allocation_code()
         return SweepText(
             sheet, variables, {}, {}, raised, skipped, self.place_of,
-            lambda place: linecache.getline(place.file, place.line), with_comments=self.comments,
+            lambda place: linecache.getline(place.file, place.line),
         )  # fmt: skip
 
     def _allocation_code(self) -> set[Instruction]:
@@ -368,11 +366,8 @@ class _Writer:
                 callee = resolve(value, self.captured.forward.unit.registry)
                 return callee.name if isinstance(callee, Elementwise) else "called"
             case Load(operands=[pointer]):
-                try:
-                    array = self.memory.place(pointer, Polynomial.of, {}).array
-                except UnsupportedError:
-                    return "loaded"
-                return f"{array.name}_i"
+                array = self.memory.array_behind(pointer)
+                return f"{array.name}_i" if array is not None else "loaded"
             case ICmp() | FCmp():
                 return "condition"
             case Select():
@@ -385,13 +380,11 @@ class _Writer:
                     for w in [self._word(v)]
                 }
                 return words.pop() if len(words) == 1 else None
-            case Instruction(name="from" | "last" | "begin" as word):
-                return {"from": "branch", "last": "last_step", "begin": "begin"}[word]
-            case Instruction(opcode="fadd" | "fsub"):  # type: ignore[misc]
+            case Binary(opcode="fadd" | "fsub"):
                 return "total"
-            case Instruction(opcode="fmul"):  # type: ignore[misc]
+            case Binary(opcode="fmul"):
                 return "product"
-            case Instruction(opcode="fdiv"):  # type: ignore[misc]
+            case Binary(opcode="fdiv"):
                 return "quotient"
             case _:
                 return None
@@ -439,14 +432,9 @@ class _Writer:
         return dict(zip(params, self._outs().values(), strict=True))
 
     def _outs(self) -> dict[int, str]:
-        kinds = self.captured.pair.variant.kinds
-        found: dict[int, str] = {}
-        params = self.captured.forward.unit.function.params
-        for index, kind in enumerate(kinds):
-            if kind is ParameterKind.ACTIVE:
-                base = (params[index].name or "value").removeprefix("arg.").replace(".", "_")
-                found[index] = f"{base}_bar"
-        return found
+        names = {leaf.index: "_".join([a.name, *map(str, leaf.path)]) for a in self.arguments for leaf in a.leaves}
+        kinds = enumerate(self.captured.pair.variant.kinds)
+        return {index: f"{names[index]}_bar" for index, kind in kinds if kind is ParameterKind.ACTIVE}
 
     def _statements(self, text: SweepText) -> list[ast.stmt]:
         sheet = text.sheet
@@ -459,7 +447,7 @@ def check_results(sheet: Sheet) -> None:
     for inst in sheet.function.instructions():
         if isinstance(inst, Load) and not isinstance(inst.type, PointerType):
             try:
-                place = sheet.place(inst.operands[0])
+                place = place_of(sheet, inst.operands[0])
             except UnsupportedError:
                 continue
             if place.array.name == "result_bar":

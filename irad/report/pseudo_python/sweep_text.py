@@ -24,10 +24,13 @@ from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import ConstantFloat, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.bulk_text import bulk_statements
+from irad.report.pseudo_python.expressions import element_text, operation, sum_text, text_of
+from irad.report.pseudo_python.integers import is_checked_arithmetic, polynomial_of
 from irad.report.pseudo_python.loop_text import range_text
 from irad.report.pseudo_python.memory import is_allocation
+from irad.report.pseudo_python.pointers import element_of, flat_index, place_of
 from irad.report.pseudo_python.raises import Raised
-from irad.report.pseudo_python.sheet import Sheet, is_checked_arithmetic
+from irad.report.pseudo_python.sheet import Sheet
 from irad.report.pseudo_python.structure import Range
 from irad.report.pseudo_python.variables import Site, is_silent
 
@@ -56,7 +59,6 @@ class SweepText:
     ranges: dict[Loop, Range | None] = field(default_factory=dict)
     ignored: set[Value] = field(default_factory=set)
     last_line: tuple[str, int] | None = None
-    with_comments: bool = True
 
     # ------------------------------------------------------------------------------------------------ Emitter
 
@@ -66,7 +68,7 @@ class SweepText:
         made: list[ast.stmt] = []
         for phi in block.phis():
             if phi in self.tape:
-                made.append(trees.assign(self.tape[phi](), self.sheet.text(phi)))
+                made.append(trees.assign(self.tape[phi](), text_of(self.sheet, phi)))
         for inst in block.instructions:
             if isinstance(inst, Phi) or inst.targets or inst in self.skipped:
                 continue
@@ -88,10 +90,10 @@ class SweepText:
             is_inline = bool(inst.users) and isinstance(inst.type, FloatType | IntType)
             return [] if is_silent(inst) or is_inline else self._call(inst)
         if inst in self.tape and isinstance(inst.type, PointerType):
-            return [trees.assign(self.tape[inst](), self.sheet.flat_index(inst))]
+            return [trees.assign(self.tape[inst](), sum_text(self.sheet, flat_index(self.sheet, inst)))]
         if inst in self.variables:
             assert isinstance(inst.type, FloatType | IntType)
-            value = self.sheet.operation(inst)
+            value = operation(self.sheet, inst)
             place = self.tape[inst]() if inst in self.tape else self.sheet.texts[inst]()
             return [trees.assign(place, value)]
         return []
@@ -102,7 +104,7 @@ class SweepText:
         for phi in target.phis():
             if phi not in self.variables:
                 continue
-            place, value = self.sheet.texts[phi](), self.sheet.text(phi.value_from(source))
+            place, value = self.sheet.texts[phi](), text_of(self.sheet, phi.value_from(source))
             if trees.shown(place) != trees.shown(value):
                 pairs.append((place, value))
         return _assigned_at_once(pairs)
@@ -112,14 +114,14 @@ class SweepText:
         last = block.terminator
         assert isinstance(last, CondBr)
         condition = last.operands[0]
-        return self.sheet.text(condition)
+        return text_of(self.sheet, condition)
 
     def cases(self, block: Block) -> tuple[ast.expr, list[ast.expr]]:
         """Value and cases of a switch."""
         last = block.terminator
         assert isinstance(last, Switch)
         value, *cases = last.operands
-        return self.sheet.text(value), [self.sheet.text(case) for case in cases]
+        return text_of(self.sheet, value), [text_of(self.sheet, case) for case in cases]
 
     def end(self, block: Block) -> list[ast.stmt]:
         """A raise; the return is written by the caller."""
@@ -142,29 +144,29 @@ class SweepText:
     def _store(self, store: Store) -> list[ast.stmt]:
         value, pointer = store.operands
         if pointer in self.outs:
-            text = self.sheet.text(value)
+            text = text_of(self.sheet, value)
             return (
                 [] if trees.shown(text) == self.outs[pointer] else [trees.assign(trees.name(self.outs[pointer]), text)]
             )
         if pointer in self.ignored:
             return []
-        place = self.sheet.place(pointer)
+        place = place_of(self.sheet, pointer)
         if place.is_header or isinstance(value.type, PointerType):
             if place.array.is_result or place.is_header:
                 return []
             raise self.sheet.unsupported("a pointer that is stored in memory", store)
-        element = self.sheet.element(pointer, value.type)
+        element = element_of(self.sheet, pointer, value.type)
         if element.array.name.endswith("_bar") and element.array.name.startswith("result") and _is_zero(value):
             return []  # the cotangent of the result is taken once
-        return [trees.assign(self.sheet.element_text(element), self.sheet.text(value))]
+        return [trees.assign(element_text(self.sheet, element), text_of(self.sheet, value))]
 
     def _allocation(self, call: Call) -> list[ast.stmt]:
         array, shadow = self.sheet.memory.allocations[call]
-        size = self.sheet.polynomial(call.arguments[0])
+        size = polynomial_of(self.sheet, call.arguments[0])
         parts = size.divided(array.strides[0])
         if parts is None or parts[1].terms:
             raise self.sheet.unsupported("an allocation of this size", call)
-        count = self.sheet.sum_text(parts[0])
+        count = sum_text(self.sheet, parts[0])
         dtype = array.dtype
         more = [ast.keyword("dtype", trees.dotted(dtype))] if dtype != "np.float64" else []
         made: list[ast.stmt] = []
@@ -186,7 +188,7 @@ class SweepText:
 
     def _comment(self, inst: Instruction) -> list[ast.stmt]:
         place = self.place_of(inst)
-        if place is None or not self.with_comments:
+        if place is None:
             return []
         key = place.file, place.line
         if key == self.last_line:
@@ -216,7 +218,7 @@ class SweepText:
                 used.clear()
                 if isinstance(inst, CondBr | Switch):
                     if not self._ends_range(block):
-                        sheet.text(inst.operands[0])
+                        text_of(sheet, inst.operands[0])
                 elif not inst.targets:
                     self.statements(inst)
                     used.discard(inst)
@@ -230,7 +232,7 @@ class SweepText:
                 used.clear()
                 for phi in successor.phis():
                     if phi in self.variables:
-                        sheet.text(phi.value_from(block))
+                        text_of(sheet, phi.value_from(block))
                 edges[block, successor] = set(used)
         for loop in sheet.nest.loops:
             self.ranges.pop(loop, None)  # its text is made anew, to see what it uses
@@ -249,7 +251,7 @@ class SweepText:
             if phi in self.variables:
                 used.clear()
                 value = phi.value_from(block)
-                self.sheet.text(value)
+                text_of(self.sheet, value)
                 found.append(Site(set(used), phi, value))
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from irad.driver import locate
@@ -21,6 +21,7 @@ from irad.passes.callees import Pointer, resolve
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import result_parts
 from irad.report.pseudo_python.capture import Capture, capture
+from irad.report.pseudo_python.helpers import BUILTINS, HELPERS, namespace
 from irad.report.pseudo_python.names import Namer
 from irad.report.pseudo_python.pair_text import PairText, pair_text
 from irad.ruleset.interface import CallRule
@@ -44,9 +45,7 @@ class PythonText:
 
     def namespace(self, *, exact: bool = True) -> dict[str, Any]:
         """The text, executed; the function stands there under its name."""
-        from irad.report.pseudo_python.helpers import names
-
-        found = names()
+        found = namespace()
         exec(compile(self.exact if exact else self.source, f"<{self.name}>", "exec"), found)
         return found
 
@@ -67,8 +66,10 @@ def adjoint_as_python(
     """
     options = options or Options()
     _check_parameters(dispatcher, argument_types)
-    texts = [_text(dispatcher, argument_types, positions, options, exact=exact) for exact in (False, True)]
-    return PythonText(_name(dispatcher), *texts)
+    exact = _function(dispatcher, argument_types, positions, options)
+    source = trees.with_plain_products(exact)
+    source.body[0] = ast.Expr(ast.Constant(f"{ast.get_docstring(exact)} {_PLAIN}"))
+    return PythonText(exact.name, trees.unparse([source]), trees.unparse([exact]))
 
 
 def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
@@ -88,38 +89,43 @@ def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
         )
 
 
-def _name(dispatcher: Any) -> str:
-    return f"{dispatcher.py_func.__name__}_gradient"
+_PLAIN = "A zero cotangent (…_bar) times anything is zero."
 
 
-def _text(
-    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options, *, exact: bool
-) -> str:
+def _function(
+    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
+) -> ast.FunctionDef:
+    """The exact form."""
     task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options)
     captured = capture(dispatcher, argument_types, task)
     _check_result(captured)
     _check_arguments(captured, positions)
-    namer = Namer({a.name for a in captured.arguments} | {"np", "special"})
-    results = result_parts(captured.return_type).values()
-    namer.taken |= {*results, *(f"{r}_bar" for r in results)}
-    namer.taken |= {f"{a.name}_bar" for a in captured.arguments}
+    results = result_parts(captured.return_type)
+    namer = Namer({"np", "special", *HELPERS, *BUILTINS, *results.values(), *(f"{r}_bar" for r in results.values())})
+    arguments = tuple(_named(argument, namer) for argument in captured.arguments)
     try:
         _check_calls(captured)
-        made = pair_text(
-            captured.pairs[0], captured.arguments, result_parts(captured.return_type), namer, exact=exact, comments=True
-        )
+        made = pair_text(captured.pairs[0], arguments, results, namer)
     except IradError as error:
         locate(error, captured.module)
         raise
-    return trees.unparse([_function(_name(dispatcher), captured, positions, made, exact=exact)])
+    return _written(f"{dispatcher.py_func.__name__}_gradient", arguments, list(results.values()), positions, made)
 
 
-def _function(name: str, captured: Capture, positions: tuple[int, ...], made: PairText, *, exact: bool) -> ast.stmt:
-    results = list(result_parts(captured.return_type).values())
+def _named(argument: Argument, namer: Namer) -> Argument:
+    """With a name that nothing else in the text has."""
+    name = namer.new_family(argument.name, ["_".join(map(str, ("", *leaf.path))) for leaf in argument.leaves])
+    return replace(argument, name=name)
+
+
+def _written(
+    name: str, arguments: tuple[Argument, ...], results: list[str], positions: tuple[int, ...], made: PairText
+) -> ast.FunctionDef:
     bars = [f"{r}_bar" for r in results]
-    given = [captured.arguments[p] for p in positions]
-    body: list[ast.stmt] = [ast.Expr(ast.Constant(_docstring(captured, given, exact)))]
-    for argument in captured.arguments:
+    given = [arguments[p] for p in positions]
+    docstring = f"Value, and gradient by {', '.join(a.name for a in given)}."
+    body: list[ast.stmt] = [ast.Expr(ast.Constant(docstring))]
+    for argument in arguments:
         body += _unpacked(argument, with_shadow=argument in given)
     for tape in made.tape:
         body.append(trees.assign(trees.name(tape), ast.Dict([], [])))
@@ -129,18 +135,10 @@ def _function(name: str, captured: Capture, positions: tuple[int, ...], made: Pa
     value = _tuple([trees.name(r) for r in results])
     gradients = _tuple([_gradient(argument, argument.type, ()) for argument in given])
     body.append(ast.Return(ast.Tuple([value, gradients], ast.Load())))
-    parameters = [ast.arg(a.name) for a in captured.arguments] + [ast.arg(b) for b in bars]
+    parameters = [ast.arg(a.name) for a in arguments] + [ast.arg(b) for b in bars]
     defaults: list[ast.expr] = [ast.Constant(1.0)] if len(bars) == 1 else []
     signature = ast.arguments([], parameters, None, [], [], None, defaults)
     return ast.FunctionDef(name, signature, body, [], None)
-
-
-def _docstring(captured: Capture, given: list[Argument], exact: bool) -> str:
-    names = ", ".join(argument.name for argument in given)
-    first = f"Value, and gradient by {names}."
-    if exact:
-        return first
-    return f"{first} A zero cotangent (…_bar) times anything is zero."
 
 
 def _unpacked(argument: Argument, *, with_shadow: bool) -> list[ast.stmt]:

@@ -30,7 +30,7 @@ def tidy(forward: list[ast.stmt], reverse: list[ast.stmt], kept: set[str]) -> tu
         forward, reverse = dropper.body(forward), dropper.body(reverse)
         if not dropper.dropped:
             return _without_repeated_comments(forward), _without_repeated_comments(reverse)
-        forward, reverse = _block(_fresh(forward)), _block(_fresh(reverse))
+        forward, reverse = _block(forward), _block(reverse)
 
 
 def _without_repeated_comments(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -53,15 +53,6 @@ def _without_repeated_comments(body: list[ast.stmt]) -> list[ast.stmt]:
         return made
 
     return cleaned(body)
-
-
-def _fresh(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Lets every `if` be looked at again."""
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.If):
-                node.tidied = False  # type: ignore[attr-defined]
-    return body
 
 
 def _read_names(body: list[ast.stmt]) -> set[str]:
@@ -97,22 +88,13 @@ class _DropUnread(ast.NodeTransformer):
 
 
 def _block(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Statements, tidied; nothing follows one that jumps."""
     made: list[ast.stmt] = []
-    pending = list(body)
-    while pending:
-        statement = pending.pop(0)
-        if isinstance(statement, ast.If):
-            pending = _tidied_if(statement) + pending if _needs_work(statement) else pending
-            if _needs_work(statement):
-                continue
-        made.append(_inner(statement))
-        if isinstance(statement, ast.Raise | ast.Break | ast.Continue):
+    for statement in body:
+        made += _tidied_if(statement) if isinstance(statement, ast.If) else [_inner(statement)]
+        if _jumps(made):
             break
     return _without_stale_comments(made)
-
-
-def _needs_work(statement: ast.If) -> bool:
-    return not getattr(statement, "tidied", False)
 
 
 def _inner(statement: ast.stmt) -> ast.stmt:
@@ -141,7 +123,6 @@ def _with_break_inside(body: list[ast.stmt]) -> list[ast.stmt]:
             continue
         if isinstance(statement.body[-1], ast.Continue) and isinstance(rest[-1], ast.Break):
             left = ast.If(trees.negated(statement.test), rest, [])
-            left.tidied = True  # type: ignore[attr-defined]
             return [*body[:i], left, *statement.body[:-1]]
     return body
 
@@ -193,9 +174,7 @@ def _tidied_if(statement: ast.If) -> list[ast.stmt]:
         unguarded = _unguarded(test, body)
         if unguarded is not None:
             return before + unguarded + after
-    made = ast.If(test, body, orelse)
-    made.tidied = True  # type: ignore[attr-defined]
-    return [*before, made, *after]
+    return [*before, ast.If(test, body, orelse), *after]
 
 
 def _jumps(body: Sequence[ast.stmt]) -> bool:
@@ -280,8 +259,9 @@ def _says_nonempty(iterator: ast.expr) -> set[str]:
     step = iterator.args[2] if len(bounds) == 3 else ast.Constant(1)
     if isinstance(step, ast.Constant):
         found = {f"{stop} > {start}", f"{start} < {stop}"}
-        if isinstance(iterator.args[0], ast.Constant):
-            found.add(f"{stop} >= {iterator.args[0].value + 1}")  # type: ignore[operator]
+        first = iterator.args[0]
+        if isinstance(first, ast.Constant) and isinstance(first.value, int):
+            found.add(f"{stop} >= {first.value + 1}")
         return found
     return {f"{stop} < {start}", f"{start} > {stop}"}
 

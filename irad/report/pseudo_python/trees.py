@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Sequence
 
 COMMENT = "#"
+
+
+class Compare(ast.Compare):
+    """A comparison that knows whether it has an opposite; those of floats have none, because of NaN.
+
+    Its name is that of its base, by which `ast.unparse` knows how to write it.
+    """
+
+    has_opposite: bool = False
 
 
 def name(text: str) -> ast.Name:
@@ -54,6 +64,35 @@ def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
     return ast.BinOp(left, operator, right)
 
 
+TIMES, DIVIDED = "times", "divided"
+
+
+def strong_product(is_product: bool, left: ast.expr, right: ast.expr) -> ast.expr:
+    """A product or quotient that is zero where its first factor, a cotangent, is."""
+    return call(TIMES if is_product else DIVIDED, left, right)
+
+
+def with_plain_products(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A copy with `*` and `/` for strong products."""
+    made = _PlainProducts().visit(copy.deepcopy(function))
+    assert isinstance(made, ast.FunctionDef)
+    return made
+
+
+class _PlainProducts(ast.NodeTransformer):
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        operators: dict[str, ast.operator] = {TIMES: ast.Mult(), DIVIDED: ast.Div()}
+        if isinstance(node.func, ast.Name) and node.func.id in operators:
+            return binary(node.args[0], operators[node.func.id], node.args[1])
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        self.generic_visit(node)
+        (place,) = node.targets
+        return node if isinstance(place, ast.Tuple) else assign(place, node.value)
+
+
 def compare(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
     """A comparison."""
     return ast.Compare(left, [operator], [right])
@@ -83,9 +122,9 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def integer_compare(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
-    """A comparison of integers, which has an opposite (comparisons of floats have none, because of NaN)."""
-    made = ast.Compare(left, [operator], [right])
-    made.has_opposite = True  # type: ignore[attr-defined]
+    """A comparison of integers, which has an opposite."""
+    made = Compare(left, [operator], [right])
+    made.has_opposite = True
     return made
 
 
@@ -94,7 +133,7 @@ def negated(test: ast.expr) -> ast.expr:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return test.operand
     if isinstance(test, ast.Compare):
-        if getattr(test, "has_opposite", False):
+        if isinstance(test, Compare) and test.has_opposite:
             return integer_compare(test.left, _OPPOSITE[type(test.ops[0])](), test.comparators[0])
         if isinstance(test.ops[0], ast.Eq | ast.NotEq):
             return compare(test.left, _OPPOSITE[type(test.ops[0])](), test.comparators[0])

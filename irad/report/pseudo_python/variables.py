@@ -34,9 +34,11 @@ from irad.ir.types import I1, FloatType, IntType, PointerType
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
 from irad.passes.callees import effects_of, resolve
 from irad.report.pseudo_python.arrays import Array
+from irad.report.pseudo_python.integers import LoopCount, polynomial_of
 from irad.report.pseudo_python.loop_forms import LoopVariable
 from irad.report.pseudo_python.memory import is_allocation
-from irad.report.pseudo_python.sheet import LoopCount, Sheet
+from irad.report.pseudo_python.pointers import place_of
+from irad.report.pseudo_python.sheet import Sheet
 
 _LARGEST = 8  # operations in one expression
 
@@ -104,7 +106,7 @@ class Choice:
         if isinstance(value, Constant | Parameter | LoopVariable | LoopCount):
             return not isinstance(value, GlobalVariable)
         if isinstance(value.type, IntType) and value.type is not I1:
-            leaves = self.sheet.polynomial(value).values
+            leaves = polynomial_of(self.sheet, value).values
             if leaves != {value}:
                 return all(map(self.is_stable, leaves))
         if value in self.sheet.reads.saved or value in self.sheet.reads.affine:
@@ -140,7 +142,7 @@ class Choice:
 
     def _load_is_inline(self, load: Load) -> bool:
         try:
-            array = self.sheet.place(load.operands[0]).array
+            array = place_of(self.sheet, load.operands[0]).array
         except UnsupportedError:
             return False
         if array.name == "result_bar" or array.name.startswith("result_bar_"):
@@ -173,7 +175,7 @@ class Choice:
     def _may_write(self, inst: Instruction, array: Array) -> bool:
         if isinstance(inst, Store):
             try:
-                other = self.sheet.place(inst.operands[1]).array
+                other = place_of(self.sheet, inst.operands[1]).array
             except UnsupportedError:
                 return True
             shared = not (array.is_local or other.is_local) and array.is_shadow == other.is_shadow

@@ -1,0 +1,387 @@
+"""Values of a sweep as Python expressions.
+
+A value is a variable, or it is written in the place where it is used (`variables`). Integers are written from their
+polynomials.
+"""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+
+from irad.ir import types
+from irad.ir.instructions import (
+    Binary,
+    Call,
+    Cast,
+    ExtractValue,
+    FCmp,
+    Freeze,
+    ICmp,
+    Instruction,
+    Load,
+    Select,
+    Unary,
+)
+from irad.ir.types import FloatType, IntType, PointerType
+from irad.ir.values import ConstantFloat, ConstantInt, ConstantNull, Poison, Undef, Value
+from irad.passes.callees import resolve
+from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.arrays import Array, Element
+from irad.report.pseudo_python.functions import python_function
+from irad.report.pseudo_python.integers import (
+    LoopCount,
+    decided,
+    is_checked_arithmetic,
+    is_nonnegative,
+    polynomial_of,
+)
+from irad.report.pseudo_python.loop_forms import LoopVariable
+from irad.report.pseudo_python.memory import callee_name, is_allocation
+from irad.report.pseudo_python.pointers import element_of
+from irad.report.pseudo_python.polynomial import Polynomial
+from irad.report.pseudo_python.reads import STRONG
+from irad.report.pseudo_python.sheet import Sheet
+from irad.ruleset.interface import Elementwise
+
+
+def sum_text(sheet: Sheet, total: Polynomial) -> ast.expr:
+    """A polynomial as Python: positive terms first, numbers last."""
+    terms = sorted(total.terms.items(), key=lambda term: (term[1] < 0, not term[0]))
+    made: ast.expr | None = None
+    for monomial, factor in terms:
+        term = _term(sheet, monomial, abs(factor))
+        if made is None:
+            made = term if factor > 0 else trees.number(factor) if not monomial else ast.UnaryOp(ast.USub(), term)
+        else:
+            made = trees.binary(made, ast.Add() if factor > 0 else ast.Sub(), term)
+    return made if made is not None else trees.number(0)
+
+
+def _term(sheet: Sheet, monomial: tuple[Value, ...], factor: int) -> ast.expr:
+    made: ast.expr | None = None if factor == 1 and monomial else trees.number(factor)
+    for value in monomial:
+        text = leaf_text(sheet, value)
+        made = text if made is None else trees.binary(made, ast.Mult(), text)
+    assert made is not None
+    return made
+
+
+def text_of(sheet: Sheet, value: Value) -> ast.expr:
+    """A value as Python."""
+    value = sheet.same.get(value, value)
+    if isinstance(value.type, IntType) and value.type.bits > 1:
+        return sum_text(sheet, polynomial_of(sheet, value))
+    return leaf_text(sheet, value)
+
+
+def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
+    """A value that is no sum."""
+    known = sheet.texts.get(value)
+    if known is not None:
+        if sheet.used is not None:
+            sheet.used(value)
+        return known()
+    if sheet.forward is not None and value in sheet.forward.texts:
+        if isinstance(value, Instruction) and value in sheet.forward.derivable:
+            return operation(sheet.forward, value)
+        if isinstance(value, Instruction) and value not in sheet.forward.stable:
+            raise sheet.unsupported("a value that the reverse sweep cannot name", value)
+        return sheet.forward.texts[value]()
+    match value:
+        case LoopVariable(name=name):
+            return trees.name(str(name))
+        case LoopCount(form=form):
+            assert form is not None
+            assert form.count is not None
+            distance = Polynomial.of(form.variable) - polynomial_of(sheet, form.count.start)
+            return trees.binary(sum_text(sheet, distance), ast.FloorDiv(), trees.number(form.count.step))
+        case ConstantInt(value=number) if value.type is types.I1:
+            return ast.Constant(bool(number))
+        case ConstantInt(value=number):
+            return trees.number(number)
+        case ConstantFloat() if sheet.is_reverse and value.value == 0.0:
+            return trees.number(0.0)  # an empty cotangent is -0.0
+        case ConstantFloat():
+            return trees.number(_float_value(value))
+        case Undef() | Poison() if isinstance(value.type, FloatType):
+            return trees.number(0.0)
+        case Undef() | Poison():
+            return trees.number(0)
+        case Freeze() if value in sheet.reads.saved:
+            return saved_text(sheet, value)
+        case Freeze(operands=[source]):
+            return text_of(sheet, source)
+        case Instruction():
+            return operation(sheet, value)
+        case _:
+            raise sheet.unsupported(f"the value {value.name or type(value).__name__}", value)
+
+
+def saved_text(sheet: Sheet, placeholder: Value) -> ast.expr:
+    """What the forward sweep saved."""
+    saved = sheet.reads.saved[placeholder]
+    saved = sheet.same.get(saved, saved)
+    assert sheet.forward is not None
+    known = sheet.forward.tape.get(saved)
+    return known() if known is not None else text_of(sheet.forward, saved)
+
+
+def operation(sheet: Sheet, inst: Instruction) -> ast.expr:
+    """An instruction as an expression of its operands."""
+    match inst:
+        case Binary():
+            return _binary(sheet, inst)
+        case Unary(operands=[a]):
+            return ast.UnaryOp(ast.USub(), text_of(sheet, a))
+        case ICmp():
+            return _integer_comparison(sheet, inst)
+        case FCmp():
+            return _float_comparison(sheet, inst)
+        case Select(operands=[test, a, b]):
+            return _select(sheet, test, a, b)
+        case Cast():
+            return _cast(sheet, inst)
+        case Load(operands=[pointer]):
+            return element_text(sheet, element_of(sheet, pointer, inst.type))
+        case Call():
+            return _call(sheet, inst)
+        case Freeze(operands=[a]):
+            return text_of(sheet, a)
+        case ExtractValue(indices=(1,), operands=[Call() as call]) if is_checked_arithmetic(call):
+            return ast.Constant(False)
+        case _:
+            raise sheet.unsupported(f"the operation {type(inst).__name__}", inst)
+
+
+def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
+    left, right = (_operand(sheet, inst, v) for v in inst.operands)
+    if STRONG in inst.flags:
+        return trees.strong_product(inst.opcode == "fmul", left, right)
+    operator = _OPERATORS.get(inst.opcode)
+    if inst.opcode == "fadd" and isinstance(right, ast.UnaryOp) and isinstance(right.op, ast.USub):
+        return trees.binary(left, ast.Sub(), right.operand)
+    if operator is not None:
+        return trees.binary(left, operator(), right)
+    if inst.type is types.I1:
+        return _logic(sheet, inst, left, right)
+    match inst.opcode:
+        case "frem":
+            return trees.call("np.fmod", left, right)
+        case "sdiv" | "udiv" | "srem" | "urem":
+            natural = all(is_nonnegative(sheet, polynomial_of(sheet, v)) for v in inst.operands)
+            if natural:
+                return trees.binary(left, ast.FloorDiv() if "div" in inst.opcode else ast.Mod(), right)
+            if inst.opcode[0] == "s":
+                return trees.call("truncated_quotient" if "div" in inst.opcode else "truncated_rest", left, right)
+        case "and" | "or" | "xor":
+            bits = {"and": ast.BitAnd, "or": ast.BitOr, "xor": ast.BitXor}[inst.opcode]
+            return trees.binary(left, bits(), right)
+        case "ashr" | "lshr" if inst.opcode == "ashr" or is_nonnegative(sheet, polynomial_of(sheet, inst.operands[0])):
+            return trees.binary(left, ast.RShift(), right)
+        case _:
+            pass
+    raise sheet.unsupported(f"the operation {inst.opcode}", inst)
+
+
+def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
+    """An operand; Python turns integers to floats by itsheet where the other operand is a float."""
+    if (
+        isinstance(value, Cast)
+        and value.opcode in ("sitofp", "uitofp")
+        and inst.type is types.DOUBLE
+        and value not in sheet.texts
+        and not all(isinstance(v, Cast) for v in inst.operands)
+    ):
+        return text_of(sheet, value.operands[0])
+    return text_of(sheet, value)
+
+
+def _logic(sheet: Sheet, inst: Binary, left: ast.expr, right: ast.expr) -> ast.expr:
+    match inst.opcode:
+        case "and" | "or":
+            return trees.both_or_either(inst.opcode, left, right)
+        case "xor" if isinstance(right, ast.Constant):
+            return trees.negated(left) if right.value else left
+        case "xor":
+            return trees.compare(left, ast.NotEq(), right)
+        case _:
+            raise sheet.unsupported(f"the operation {inst.opcode} of truth values", inst)
+
+
+def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
+    a, b = inst.operands
+    if isinstance(a.type, PointerType):
+        return _pointer_comparison(sheet, inst)
+    if a.type is types.I1 and isinstance(b, ConstantInt) and inst.predicate in ("eq", "ne"):
+        text = text_of(sheet, a)
+        return text if (inst.predicate == "eq") == bool(b.value) else trees.negated(text)
+    left, right = polynomial_of(sheet, a), polynomial_of(sheet, b)
+    known = decided(sheet, inst)
+    if known is not None:
+        return ast.Constant(known)
+    predicate = inst.predicate
+    if predicate[0] == "u" and not (
+        "samesign" in inst.flags or (is_nonnegative(sheet, left) and is_nonnegative(sheet, right))
+    ):
+        x, y = trees.call("unsigned", text_of(sheet, a)), trees.call("unsigned", text_of(sheet, b))
+        return trees.integer_compare(x, _COMPARISONS[predicate[1:]](), y)
+    word = predicate if predicate in ("eq", "ne") else predicate[1:]
+    return trees.integer_compare(sum_text(sheet, left), _COMPARISONS[word](), sum_text(sheet, right))
+
+
+def _pointer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
+    a, b = inst.operands
+    is_new = isinstance(a, Call) and is_allocation(a)
+    if is_new and isinstance(b, ConstantNull) and inst.predicate in ("eq", "ne"):
+        return ast.Constant(inst.predicate == "ne")  # `np.empty` raises MemoryError by itsheet
+    raise sheet.unsupported("a comparison of addresses", inst)
+
+
+def _float_comparison(sheet: Sheet, inst: FCmp) -> ast.expr:
+    a, b = (text_of(sheet, v) for v in inst.operands)
+    predicate = inst.predicate
+    if predicate in ("true", "false"):
+        return ast.Constant(predicate == "true")
+    if predicate in ("ord", "uno"):
+        tests = [trees.call("np.isnan", x) for x in (a, b) if not isinstance(x, ast.Constant)]
+        if len(tests) == 2 and trees.shown(a) == trees.shown(b):
+            tests = tests[:1]
+        test = tests[0] if len(tests) == 1 else trees.disjunction(*tests)
+        return test if predicate == "uno" else ast.UnaryOp(ast.Not(), test)
+    if predicate in ("oeq", "une"):
+        return trees.compare(a, ast.Eq() if predicate == "oeq" else ast.NotEq(), b)
+    if predicate in ("one", "ueq"):
+        differ = trees.disjunction(trees.compare(a, ast.Lt(), b), trees.compare(a, ast.Gt(), b))
+        return differ if predicate == "one" else ast.UnaryOp(ast.Not(), differ)
+    if predicate[0] == "o":
+        return trees.compare(a, _COMPARISONS[predicate[1:]](), b)
+    return ast.UnaryOp(ast.Not(), trees.compare(a, _COMPARISONS[_OPPOSITE[predicate[1:]]](), b))
+
+
+def _select(sheet: Sheet, test: Value, a: Value, b: Value) -> ast.expr:
+    condition = text_of(sheet, test)
+    if a.type is types.I1:
+        if isinstance(b, ConstantInt) and not b.value:
+            return trees.both_or_either("and", condition, text_of(sheet, a))
+        if isinstance(a, ConstantInt) and a.value:
+            return trees.both_or_either("or", condition, text_of(sheet, b))
+    if isinstance(a.type, PointerType):
+        raise sheet.unsupported("a choice between two arrays", test)
+    return ast.IfExp(condition, text_of(sheet, a), text_of(sheet, b))
+
+
+def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
+    source = inst.operands[0]
+    match inst.opcode:
+        case "sitofp" | "uitofp":
+            return trees.call("float" if inst.type is types.DOUBLE else "np.float32", text_of(sheet, source))
+        case "fpext":
+            return trees.call("np.float64", text_of(sheet, source))
+        case "fptrunc":
+            return trees.call("np.float32", text_of(sheet, source))
+        case "fptosi" | "fptoui":
+            return trees.call("int", text_of(sheet, source))
+        case "zext" | "sext" if source.type is types.I1:
+            text = trees.call("int", text_of(sheet, source))
+            return ast.UnaryOp(ast.USub(), text) if inst.opcode == "sext" else text
+        case "zext" | "sext":
+            return text_of(sheet, source)
+        case "trunc" if inst.type is types.I1:
+            return trees.call("bool", text_of(sheet, source))
+        case "trunc":
+            return text_of(sheet, source)
+        case _:
+            raise sheet.unsupported(f"the conversion {inst.opcode}", inst)
+
+
+def _call(sheet: Sheet, call: Call) -> ast.expr:
+    callee = resolve(call, sheet.captured.forward.unit.registry)
+    arguments = [text_of(sheet, a) for a in call.arguments if a.type is not types.I1]
+    if isinstance(callee, Elementwise):
+        function = python_function(callee.name)
+        if callee.name in ("fma", "fmuladd"):
+            a, b, c = arguments
+            return trees.binary(trees.binary(a, ast.Mult(), b), ast.Add(), c)
+        if function is not None:
+            return trees.call(function, *arguments)
+        return trees.call(callee.name, *arguments)
+    stem = callee_name(call).rpartition(".")[0]
+    if stem in _INTEGER_FUNCTIONS:
+        return trees.call(_INTEGER_FUNCTIONS[stem], *arguments)
+    raise sheet.unsupported(f"the call of {callee_name(call) or 'a function value'}", call)
+
+
+def element_text(sheet: Sheet, element: Element) -> ast.expr:
+    """An element as Python."""
+    if element.array.is_result:
+        offset = element.indices[0].number
+        if offset is None:
+            raise sheet.unsupported(
+                f"an element of {element.array.name} at an index that is computed", element.array.origin
+            )
+        return trees.name(slot_name(sheet, element.array, offset))
+    base = array_text(sheet, element.array)
+    if element.part is not None:
+        base = ast.Attribute(base, element.part, ast.Load())
+    if element.is_flat:
+        if element.array.layout == "F":
+            base = ast.Attribute(base, "T", ast.Load())
+        flat = ast.Attribute(base, "flat", ast.Load())
+        return trees.subscript(flat, [sum_text(sheet, element.indices[0])])
+    return trees.subscript(
+        base, [index_text(sheet, element.array, i, index) for i, index in enumerate(element.indices)]
+    )
+
+
+def slot_name(sheet: Sheet, array: Array, offset: int) -> str:
+    """The variable for a number in a stack slot or in the place of the result."""
+    known = array.slots.get(offset)
+    if known is None and array.slots:
+        raise sheet.unsupported("a result of this form", array.origin)
+    return known or (array.name if offset == 0 else f"{array.name}_{offset // 8}")
+
+
+def array_text(sheet: Sheet, array: Array) -> ast.expr:
+    """The name of an array; in the reverse sweep, of the one that this iteration had."""
+    if sheet.is_reverse and sheet.forward is not None and array.origin in sheet.forward.tape:
+        return sheet.forward.tape[array.origin]()
+    return trees.name(array.name)
+
+
+def index_text(sheet: Sheet, array: Array, dimension: int, index: Polynomial) -> ast.expr:
+    """An index; Python counts negative ones from the end as Numba does."""
+    if len(index.terms) == 1:
+        ((monomial, factor),) = index.terms.items()
+        if factor == 1 and len(monomial) == 1 and monomial[0] not in sheet.texts:
+            from_end = _counted_from_end(sheet, monomial[0], array, dimension)
+            if from_end is not None:
+                return sum_text(sheet, from_end)
+    return sum_text(sheet, index)
+
+
+def _counted_from_end(sheet: Sheet, value: Value, array: Array, dimension: int) -> Polynomial | None:
+    match value:
+        case Select(operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), wrapped, plain]):
+            index = polynomial_of(sheet, plain)
+            if not array.shape or not polynomial_of(sheet, tested).equals(index):
+                return None
+            return index if polynomial_of(sheet, wrapped).equals(index + array.shape[dimension]) else None
+        case _:
+            return None
+
+
+def _float_value(constant: ConstantFloat) -> float:
+    """The shortest number that is the constant in its precision."""
+    return float(str(np.float32(constant.value))) if constant.type is types.FLOAT else constant.value
+
+
+_OPERATORS: dict[str, type[ast.operator]] = {"fadd": ast.Add, "fsub": ast.Sub, "fmul": ast.Mult, "fdiv": ast.Div}
+_COMPARISONS: dict[str, type[ast.cmpop]] = {
+    "eq": ast.Eq, "ne": ast.NotEq, "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE,
+}  # fmt: skip
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+_INTEGER_FUNCTIONS = {
+    "llvm.smax": "max", "llvm.smin": "min", "llvm.umax": "max", "llvm.umin": "min", "llvm.abs": "abs",
+}  # fmt: skip

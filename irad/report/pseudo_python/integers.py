@@ -1,0 +1,263 @@
+"""Integers of a sweep as polynomials in values that have a text of their own.
+
+An index that LLVM took apart is put together again; what is known of its sign tells ranges and indices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.instructions import (
+    Binary,
+    Call,
+    Cast,
+    ExtractValue,
+    Freeze,
+    ICmp,
+    Instruction,
+    Phi,
+    Select,
+)
+from irad.ir.loops import Loop
+from irad.ir.trip_count import affine_variables
+from irad.ir.types import IntType, PointerType
+from irad.ir.values import ConstantInt, Value
+from irad.report.pseudo_python.arrays import known_sizes
+from irad.report.pseudo_python.loop_forms import LoopForm, LoopVariable
+from irad.report.pseudo_python.memory import callee_name
+from irad.report.pseudo_python.polynomial import Polynomial
+from irad.report.pseudo_python.sheet import Sheet
+
+
+@dataclass(eq=False, slots=True)
+class LoopCount(Value):
+    """The number of the iteration of a loop whose index moves by other steps than one."""
+
+    form: LoopForm | None = None
+
+
+def find_affine(sheet: Sheet) -> None:
+    """Notes what integers are that a loop moves by a constant step, and the sizes that types tell."""
+    params = sheet.captured.forward.function.params[2:]
+    arrays = {start: place.array for start, place in sheet.memory.starts.items()}
+    sheet.affine.update(known_sizes(sheet.memory.arguments, params, arrays))
+    if sheet.is_reverse:
+        for loop, number in sheet.reads.numbers.items():
+            sheet.affine[number] = iteration_number(sheet, loop)
+        return
+    for form in sheet.forms.values():
+        if form.is_for:
+            _add_affine(sheet, form)
+
+
+def _add_affine(sheet: Sheet, form: LoopForm) -> None:
+    assert form.count is not None
+    number = iteration_number(sheet, form.loop)
+    for phi, variable in affine_variables(form.twin).items():
+        if form.is_index and phi is form.count.variable:
+            sheet.affine[phi] = Polynomial.of(form.variable)
+        elif isinstance(phi.type, PointerType):
+            sheet.affine[phi] = number * _step(sheet, variable.step)
+        elif not (form.is_index and abs(form.count.step) != 1):
+            sheet.affine[phi] = polynomial_of(sheet, variable.start) + number * _step(sheet, variable.step)
+
+
+def iteration_number(sheet: Sheet, loop: Loop) -> Polynomial:
+    """The number of an iteration in terms of the loop's variable."""
+    form = sheet.forms[loop]
+    variable = Polynomial.of(form.variable)
+    if form.count is None or not form.is_index:
+        return variable
+    if abs(form.count.step) != 1:
+        return Polynomial.of(LoopCount(types.I64, None, form))
+    return (variable - polynomial_of(sheet, form.count.start)).scaled(form.count.step)
+
+
+def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
+    """An integer as a polynomial in values that have a text of their own."""
+    value = sheet.same.get(value, value)
+    if value in sheet.affine and not isinstance(value.type, PointerType):
+        return sheet.affine[value]
+    if value in sheet.texts:
+        return Polynomial.of(value)
+    match value:
+        case ConstantInt(value=number):
+            return Polynomial.constant(number)
+        case Binary(opcode="add" | "sub" | "mul" | "shl" | "or", operands=[a, b]):
+            return _arithmetic(sheet, value, a, b)
+        case Cast(opcode="sext" | "zext", operands=[source]) if _is_wide(source):
+            return polynomial_of(sheet, source)
+        case ExtractValue(indices=(0,), operands=[Call() as call]) if is_checked_arithmetic(call):
+            return _checked(sheet, call)
+        case Freeze(operands=[source]) if value not in sheet.reads.saved and value not in sheet.reads.affine:
+            return polynomial_of(sheet, source)
+        case Freeze() if value in sheet.reads.affine:
+            return _affine_read(sheet, value)
+        case Freeze():
+            saved = sheet.reads.saved.get(value)
+            if saved is None or not _is_one_number(sheet, saved):
+                return Polynomial.of(value)
+            saved = sheet.same.get(saved, saved)
+            if sheet.forward is not None and isinstance(saved, Instruction):
+                return polynomial_of(sheet.forward, saved)
+            return sheet.affine.get(saved, Polynomial.of(saved))
+        case _:
+            return Polynomial.of(value)
+
+
+def _is_one_number(sheet: Sheet, saved: Value) -> bool:
+    """Whether a saved value is one number in all of the reverse sweep."""
+    if not isinstance(saved, Instruction) or saved.block is None:
+        return True
+    return saved.block not in sheet.captured.loops.innermost
+
+
+def is_fixed(sheet: Sheet, value: Value) -> bool:
+    """Whether a value of the forward sweep can be named in the reverse sweep: it is never assigned again."""
+    if isinstance(value, Instruction):
+        return value in sheet.stable
+    extreme = sheet.extremes.get(value)
+    return extreme is None or all(is_fixed(sheet, each) for each in extreme)
+
+
+def _arithmetic(sheet: Sheet, value: Binary, a: Value, b: Value) -> Polynomial:
+    match value.opcode:
+        case "add":
+            return polynomial_of(sheet, a) + polynomial_of(sheet, b)
+        case "or" if "disjoint" in value.flags:
+            return polynomial_of(sheet, a) + polynomial_of(sheet, b)
+        case "sub":
+            return polynomial_of(sheet, a) - polynomial_of(sheet, b)
+        case "mul":
+            return polynomial_of(sheet, a) * polynomial_of(sheet, b)
+        case "shl" if isinstance(b, ConstantInt):
+            return polynomial_of(sheet, a).scaled(1 << b.value)
+        case _:
+            return Polynomial.of(value)
+
+
+def _checked(sheet: Sheet, call: Call) -> Polynomial:
+    """Arithmetic that tells whether it overflows; that of Python does not."""
+    a, b = (polynomial_of(sheet, v) for v in call.arguments)
+    operation = callee_name(call)[6:9]
+    return a * b if operation == "mul" else a + b if operation == "add" else a - b
+
+
+def _affine_read(sheet: Sheet, placeholder: Value) -> Polynomial:
+    read = sheet.reads.affine[placeholder]
+    form = sheet.forms[read.loop]
+    if form.is_index and form.count is not None and form.count.variable is read.value:
+        return Polynomial.of(form.variable)
+    return polynomial_of(sheet, read.start) + iteration_number(sheet, read.loop) * _step(sheet, read.step)
+
+
+def _step(sheet: Sheet, step: Value | int) -> Polynomial:
+    return Polynomial.constant(step) if isinstance(step, int) else polynomial_of(sheet, step)
+
+
+def is_nonnegative(sheet: Sheet, sum_: Polynomial) -> bool:
+    """Whether a polynomial is certainly not negative."""
+    return all(c >= 0 and all(_is_natural(sheet, v) for v in m) for m, c in sum_.terms.items())
+
+
+def _is_natural(sheet: Sheet, value: Value) -> bool:
+    if value in sheet.nonnegative:
+        return True
+    match value:
+        case LoopVariable():
+            form = next(f for f in sheet.forms.values() if f.variable is value)
+            if form.count is None or not form.is_index:
+                return True
+            return form.count.step > 0 and is_nonnegative(sheet, polynomial_of(sheet, form.count.start))
+        case Call() if callee_name(value).startswith("llvm.smax"):
+            return any(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in value.arguments)
+        case Cast(opcode="zext"):
+            return True
+        case Select(operands=[ICmp(predicate="slt", operands=[_, ConstantInt(value=0)]), _, _]):
+            return True  # a negative index that the length was added to
+        case Phi() | Select():
+            before = set(sheet.nonnegative)
+            sheet.nonnegative.add(value)  # it is, if the others are when it is
+            ways = value.operands[isinstance(value, Select) :]
+            if all(is_nonnegative(sheet, polynomial_of(sheet, way)) for way in ways):
+                return True
+            sheet.nonnegative &= before
+            return False
+        case _:
+            return False
+
+
+def plain_bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
+    """Start, stop and step of the range of a loop that is run."""
+    count = form.count
+    assert count is not None
+    step = count.step
+    start, stop = polynomial_of(sheet, count.start), polynomial_of(sheet, count.bound)
+    if count.predicate in ("sle", "sge"):
+        stop = stop + Polynomial.constant(1 if step > 0 else -1)
+    if not count.compares_next:
+        stop = stop + Polynomial.constant(step)
+    return start, stop, step
+
+
+def least(sheet: Sheet, sum_: Polynomial) -> Polynomial:
+    """A polynomial that is at most as large: loop variables take the value at the end where the sum is smallest."""
+    for form in reversed(sheet.forms.values()):  # inner loops first: their bounds may be outer variables
+        variable = (form.variable,)
+        factor = sum_.terms.get(variable)
+        if factor is None or not form.is_for or not form.is_index:
+            continue
+        start, stop, step = plain_bounds(sheet, form)
+        last = stop - Polynomial.constant(1 if step > 0 else -1)
+        low, high = (start, last) if step > 0 else (last, start)
+        end = low if factor > 0 else high
+        sum_ = sum_ - Polynomial.of(form.variable).scaled(factor) + end.scaled(factor)
+    return sum_
+
+
+def is_index(sheet: Sheet, index: Polynomial, length: Polynomial) -> bool:
+    """Whether a part of an offset may be taken for an index: it is not negative."""
+    from_end = (length - index).number
+    if from_end is not None and from_end > 0:
+        return True  # n - 1, written as -1
+    return is_nonnegative(sheet, index) or is_nonnegative(sheet, least(sheet, index))
+
+
+def decided(sheet: Sheet, inst: ICmp) -> bool | None:
+    """The truth of a comparison that is the same for all arguments."""
+    a, b = inst.operands
+    if not isinstance(a.type, IntType) or a.type is types.I1:
+        return None
+    difference = polynomial_of(sheet, a) - polynomial_of(sheet, b)
+    number = difference.number
+    if number is not None and inst.predicate[0] != "u":
+        return {
+            "eq": number == 0, "ne": number != 0, "slt": number < 0,
+            "sle": number <= 0, "sgt": number > 0, "sge": number >= 0,
+        }[inst.predicate]  # fmt: skip
+    if inst.predicate in ("slt", "sge") and is_nonnegative(sheet, difference):
+        return inst.predicate == "sge"
+    if inst.predicate in ("sgt", "sle") and is_nonnegative(sheet, difference.scaled(-1)):
+        return inst.predicate == "sle"
+    return _is_beyond_memory(sheet, inst)
+
+
+def _is_beyond_memory(sheet: Sheet, inst: ICmp) -> bool | None:
+    """`x.size > 2**60 - 1` of an array that exists: no."""
+    a, b = inst.operands
+    is_size = len(polynomial_of(sheet, a).terms) == 1 and is_nonnegative(sheet, polynomial_of(sheet, a))
+    if is_size and isinstance(b, ConstantInt) and b.value >= 2**59 and inst.predicate in ("ugt", "sgt"):
+        values = polynomial_of(sheet, a).values
+        return False if values and values <= sheet.nonnegative else None
+    return None
+
+
+def is_checked_arithmetic(call: Call) -> bool:
+    """Whether a call is integer arithmetic that returns whether it overflows as well."""
+    name = callee_name(call)
+    return name.startswith(("llvm.smul.with", "llvm.sadd.with", "llvm.ssub.with"))
+
+
+def _is_wide(source: Value) -> bool:
+    return isinstance(source.type, IntType) and source.type.bits >= 32
