@@ -34,7 +34,7 @@ class Array:
         is_complex: items are two floats.
         is_local: nobody but this function has it.
         shape: lengths, where they are known.
-        dtype: of new arrays.
+        dtype: as numpy names it.
         layout: as Numba names it: C, F, or A for any strides.
         slots: of a result, the variables for the numbers in it, by byte offset.
     """
@@ -94,6 +94,7 @@ def array_of_leaf(leaf: Leaf, params: Sequence[Parameter], name: str) -> Array:
         is_complex=leaf.type.dtype in COMPLEX,
         shape=tuple(shape),
         layout=leaf.type.layout,
+        dtype=f"np.{'bool_' if leaf.type.dtype == types.boolean else leaf.type.dtype}",
     )
 
 
@@ -125,6 +126,22 @@ def _number_texts(leaf: Leaf, params: Sequence[Parameter], text: str) -> dict[Va
     if leaf.type in COMPLEX:
         return {params[leaf.index]: f"{text}.real", params[leaf.index + 1]: f"{text}.imag"}
     return {params[leaf.index]: text} if width == 1 else {}
+
+
+def unsigned_parameters(arguments: Sequence[Argument], params: Sequence[Parameter]) -> dict[Value, int]:
+    """Parameters of integer types without sign, and how many bits these have."""
+    leaves = [leaf for argument in arguments for leaf in argument.leaves]
+    return {
+        params[leaf.index]: leaf.type.bitwidth
+        for leaf in leaves
+        if isinstance(leaf.type, types.Integer) and not leaf.type.signed
+    }
+
+
+def truth_parameters(arguments: Sequence[Argument], params: Sequence[Parameter]) -> set[Value]:
+    """Parameters that are True or False."""
+    leaves = [leaf for argument in arguments for leaf in argument.leaves]
+    return {params[leaf.index] for leaf in leaves if isinstance(leaf.type, types.Boolean)}
 
 
 def same_values(arguments: Sequence[Argument], params: Sequence[Parameter]) -> dict[Value, Value]:

@@ -32,14 +32,18 @@ from irad.report.pseudo_python.arrays import Array, Element
 from irad.report.pseudo_python.functions import python_function
 from irad.report.pseudo_python.integers import (
     LoopCount,
+    counted_from_end,
     decided,
     is_checked_arithmetic,
     is_nonnegative,
+    is_sum,
+    may_wrap,
     polynomial_of,
+    sum_of,
 )
 from irad.report.pseudo_python.loop_forms import LoopVariable
 from irad.report.pseudo_python.memory import callee_name, is_allocation
-from irad.report.pseudo_python.pointers import element_of
+from irad.report.pseudo_python.pointers import element_of, is_truth, is_unsigned
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.reads import STRONG
 from irad.report.pseudo_python.sheet import Sheet
@@ -72,8 +76,37 @@ def text_of(sheet: Sheet, value: Value) -> ast.expr:
     """A value as Python."""
     value = sheet.same.get(value, value)
     if isinstance(value.type, IntType) and value.type.bits > 1:
-        return sum_text(sheet, polynomial_of(sheet, value))
+        return total_text(sheet, polynomial_of(sheet, value))
     return leaf_text(sheet, value)
+
+
+def total_text(sheet: Sheet, total: Polynomial) -> ast.expr:
+    """A polynomial as Python; where it may leave 64 bits, the exact form says that it wraps around."""
+    text = sum_text(sheet, total)
+    return trees.call(trees.AS_INT64, text) if may_wrap(sheet, total) else text
+
+
+def unsigned_text(sheet: Sheet, value: Value) -> ast.expr:
+    """The number that the bits of an integer are without sign."""
+    known = sheet.unsigned.get(sheet.reads.saved.get(value, value))
+    if known is not None:
+        return known()
+    if isinstance(value, Load) and value not in sheet.texts and is_unsigned(sheet, value):
+        return trees.call("int", _loaded(sheet, value))
+    text = text_of(sheet, value)
+    if is_nonnegative(sheet, polynomial_of(sheet, value)):
+        return text
+    return trees.call("unsigned", text, *_width(value))
+
+
+def _width(value: Value) -> list[ast.expr]:
+    assert isinstance(value.type, IntType)
+    return [] if value.type.bits == 64 else [trees.number(value.type.bits)]
+
+
+def _wrapped(text: ast.expr, value: Value) -> ast.expr:
+    """The number with sign that the lowest bits are, as many as the type of a value has."""
+    return trees.call("wrapped", text, *_width(value))
 
 
 def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
@@ -143,8 +176,8 @@ def operation(sheet: Sheet, inst: Instruction) -> ast.expr:
             return _select(sheet, test, a, b)
         case Cast():
             return _cast(sheet, inst)
-        case Load(operands=[pointer]):
-            return element_text(sheet, element_of(sheet, pointer, inst.type))
+        case Load():
+            return _load(sheet, inst)
         case Call():
             return _call(sheet, inst)
         case Freeze(operands=[a]):
@@ -153,6 +186,21 @@ def operation(sheet: Sheet, inst: Instruction) -> ast.expr:
             return ast.Constant(False)
         case _:
             raise sheet.unsupported(f"the operation {type(inst).__name__}", inst)
+
+
+def _loaded(sheet: Sheet, load: Load) -> ast.expr:
+    return element_text(sheet, element_of(sheet, load.operands[0], load.type))
+
+
+def _load(sheet: Sheet, load: Load) -> ast.expr:
+    text = _loaded(sheet, load)
+    if not isinstance(load.type, IntType) or load.type is types.I1:
+        return text
+    if is_unsigned(sheet, load):
+        return _wrapped(text, load)
+    return (
+        text if load.type.bits == 64 or is_truth(sheet, load) else trees.call("int", text)
+    )  # those of numpy would stay narrow
 
 
 def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
@@ -166,6 +214,8 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
         return trees.binary(left, operator(), right)
     if inst.type is types.I1:
         return _logic(sheet, inst, left, right)
+    if is_sum(inst):
+        return total_text(sheet, sum_of(sheet, inst))
     match inst.opcode:
         case "frem":
             return trees.call("np.fmod", left, right)
@@ -175,18 +225,26 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
                 return trees.binary(left, ast.FloorDiv() if "div" in inst.opcode else ast.Mod(), right)
             if inst.opcode[0] == "s":
                 return trees.call("truncated_quotient" if "div" in inst.opcode else "truncated_rest", left, right)
+            a, b = (unsigned_text(sheet, v) for v in inst.operands)
+            made = trees.binary(a, ast.FloorDiv() if "div" in inst.opcode else ast.Mod(), b)
+            return made if _is_positive(inst.operands[1], 2) else _wrapped(made, inst)
         case "and" | "or" | "xor":
             bits = {"and": ast.BitAnd, "or": ast.BitOr, "xor": ast.BitXor}[inst.opcode]
             return trees.binary(left, bits(), right)
         case "ashr" | "lshr" if inst.opcode == "ashr" or is_nonnegative(sheet, polynomial_of(sheet, inst.operands[0])):
             return trees.binary(left, ast.RShift(), right)
+        case "lshr":
+            made: ast.expr = trees.binary(unsigned_text(sheet, inst.operands[0]), ast.RShift(), right)
+            return made if _is_positive(inst.operands[1]) else _wrapped(made, inst)
+        case "add" | "sub" | "mul" | "shl":
+            return _wrapped(trees.binary(left, _INTEGER_OPERATORS[inst.opcode](), right), inst)
         case _:
             pass
     raise sheet.unsupported(f"the operation {inst.opcode}", inst)
 
 
 def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
-    """An operand; Python turns integers to floats by itsheet where the other operand is a float."""
+    """An operand; Python turns integers to floats by itself where the other operand is a float."""
     if (
         isinstance(value, Cast)
         and value.opcode in ("sitofp", "uitofp")
@@ -194,7 +252,7 @@ def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
         and value not in sheet.texts
         and not all(isinstance(v, Cast) for v in inst.operands)
     ):
-        return text_of(sheet, value.operands[0])
+        return (text_of if value.opcode == "sitofp" else unsigned_text)(sheet, value.operands[0])
     return text_of(sheet, value)
 
 
@@ -217,6 +275,8 @@ def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     if a.type is types.I1 and isinstance(b, ConstantInt) and inst.predicate in ("eq", "ne"):
         text = text_of(sheet, a)
         return text if (inst.predicate == "eq") == bool(b.value) else trees.negated(text)
+    if isinstance(b, ConstantInt) and b.value == 0 and inst.predicate in ("eq", "ne") and is_truth(sheet, a):
+        return trees.negated(text_of(sheet, a)) if inst.predicate == "eq" else text_of(sheet, a)
     left, right = polynomial_of(sheet, a), polynomial_of(sheet, b)
     known = decided(sheet, inst)
     if known is not None:
@@ -225,17 +285,17 @@ def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     if predicate[0] == "u" and not (
         "samesign" in inst.flags or (is_nonnegative(sheet, left) and is_nonnegative(sheet, right))
     ):
-        x, y = trees.call("unsigned", text_of(sheet, a)), trees.call("unsigned", text_of(sheet, b))
+        x, y = (unsigned_text(sheet, v) for v in (a, b))
         return trees.integer_compare(x, _COMPARISONS[predicate[1:]](), y)
     word = predicate if predicate in ("eq", "ne") else predicate[1:]
-    return trees.integer_compare(sum_text(sheet, left), _COMPARISONS[word](), sum_text(sheet, right))
+    return trees.integer_compare(total_text(sheet, left), _COMPARISONS[word](), total_text(sheet, right))
 
 
 def _pointer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     a, b = inst.operands
     is_new = isinstance(a, Call) and is_allocation(a)
     if is_new and isinstance(b, ConstantNull) and inst.predicate in ("eq", "ne"):
-        return ast.Constant(inst.predicate == "ne")  # `np.empty` raises MemoryError by itsheet
+        return ast.Constant(inst.predicate == "ne")  # `np.empty` raises MemoryError by itself
     raise sheet.unsupported("a comparison of addresses", inst)
 
 
@@ -276,7 +336,8 @@ def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
     source = inst.operands[0]
     match inst.opcode:
         case "sitofp" | "uitofp":
-            return trees.call("float" if inst.type is types.DOUBLE else "np.float32", text_of(sheet, source))
+            number = (text_of if inst.opcode == "sitofp" else unsigned_text)(sheet, source)
+            return trees.call("float" if inst.type is types.DOUBLE else "np.float32", number)
         case "fpext":
             return trees.call("np.float64", text_of(sheet, source))
         case "fptrunc":
@@ -286,12 +347,17 @@ def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
         case "zext" | "sext" if source.type is types.I1:
             text = trees.call("int", text_of(sheet, source))
             return ast.UnaryOp(ast.USub(), text) if inst.opcode == "sext" else text
-        case "zext" | "sext":
+        case "zext":
+            return unsigned_text(sheet, source)
+        case "sext":
+            return text_of(sheet, source)
+        case "trunc" if inst.type is types.I1 and is_truth(sheet, source):
             return text_of(sheet, source)
         case "trunc" if inst.type is types.I1:
-            return trees.call("bool", text_of(sheet, source))
+            return trees.call("bool", trees.binary(text_of(sheet, source), ast.BitAnd(), trees.number(1)))
         case "trunc":
-            return text_of(sheet, source)
+            text = text_of(sheet, source)
+            return text if "nsw" in inst.flags else _wrapped(text, inst)
         case _:
             raise sheet.unsupported(f"the conversion {inst.opcode}", inst)
 
@@ -300,17 +366,17 @@ def _call(sheet: Sheet, call: Call) -> ast.expr:
     callee = resolve(call, sheet.captured.forward.unit.registry)
     arguments = [text_of(sheet, a) for a in call.arguments if a.type is not types.I1]
     if isinstance(callee, Elementwise):
-        function = python_function(callee.name)
         if callee.name in ("fma", "fmuladd"):
             a, b, c = arguments
             return trees.binary(trees.binary(a, ast.Mult(), b), ast.Add(), c)
-        if function is not None:
-            return trees.call(function, *arguments)
-        return trees.call(callee.name, *arguments)
+        return trees.call(python_function(callee.name) or callee.name, *arguments)
     stem = callee_name(call).rpartition(".")[0]
-    if stem in _INTEGER_FUNCTIONS:
-        return trees.call(_INTEGER_FUNCTIONS[stem], *arguments)
-    raise sheet.unsupported(f"the call of {callee_name(call) or 'a function value'}", call)
+    function = _INTEGER_FUNCTIONS.get(stem)
+    if function is None:
+        raise sheet.unsupported(f"the call of {callee_name(call) or 'a function value'}", call)
+    if stem.startswith("llvm.u") and not all(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in call.arguments):
+        return _wrapped(trees.call(function, *[unsigned_text(sheet, a) for a in call.arguments]), call)
+    return trees.call(function, *arguments)
 
 
 def element_text(sheet: Sheet, element: Element) -> ast.expr:
@@ -352,22 +418,26 @@ def array_text(sheet: Sheet, array: Array) -> ast.expr:
 
 def index_text(sheet: Sheet, array: Array, dimension: int, index: Polynomial) -> ast.expr:
     """An index; Python counts negative ones from the end as Numba does."""
-    if len(index.terms) == 1:
-        ((monomial, factor),) = index.terms.items()
-        if factor == 1 and len(monomial) == 1 and monomial[0] not in sheet.texts:
-            from_end = _counted_from_end(sheet, monomial[0], array, dimension)
-            if from_end is not None:
-                return sum_text(sheet, from_end)
+    if not array.shape:
+        return sum_text(sheet, index)
+    length = array.shape[dimension]
+    for value in index.values - set(sheet.texts):
+        found = counted_from_end(sheet, value)
+        if found is not None and index.equals(Polynomial.of(value)) and found[1].equals(length):
+            return sum_text(sheet, found[0])
+        added = _length_if_negative(sheet, value)
+        if added is not None and added[1].equals(length) and index.equals(added[0] + Polynomial.of(value)):
+            return sum_text(sheet, added[0])
     return sum_text(sheet, index)
 
 
-def _counted_from_end(sheet: Sheet, value: Value, array: Array, dimension: int) -> Polynomial | None:
+def _length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
+    """The index and the length of what is the length if an index is negative, else 0."""
     match value:
-        case Select(operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), wrapped, plain]):
-            index = polynomial_of(sheet, plain)
-            if not array.shape or not polynomial_of(sheet, tested).equals(index):
-                return None
-            return index if polynomial_of(sheet, wrapped).equals(index + array.shape[dimension]) else None
+        case Select(
+            operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), length, ConstantInt(value=0)]
+        ):
+            return polynomial_of(sheet, tested), polynomial_of(sheet, length)
         case _:
             return None
 
@@ -378,6 +448,15 @@ def _float_value(constant: ConstantFloat) -> float:
 
 
 _OPERATORS: dict[str, type[ast.operator]] = {"fadd": ast.Add, "fsub": ast.Sub, "fmul": ast.Mult, "fdiv": ast.Div}
+
+
+def _is_positive(value: Value, least: int = 1) -> bool:
+    return isinstance(value, ConstantInt) and value.value >= least
+
+
+_INTEGER_OPERATORS: dict[str, type[ast.operator]] = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "shl": ast.LShift,
+}  # fmt: skip
 _COMPARISONS: dict[str, type[ast.cmpop]] = {
     "eq": ast.Eq, "ne": ast.NotEq, "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE,
 }  # fmt: skip

@@ -18,9 +18,18 @@ def divided(cotangent: Any, divisor: Any) -> Any:
     return cotangent / divisor if cotangent != 0.0 else cotangent * 0.0
 
 
-def unsigned(number: int) -> int:
-    """The number that the same 64 bits are without a sign."""
-    return int(number) % (1 << 64)
+def unsigned(number: int, bits: int = 64) -> int:
+    """The number that the same bits are without a sign."""
+    return int(number) % (1 << bits)
+
+
+def wrapped(number: int, bits: int = 64) -> int:
+    """The number with a sign that the lowest bits are."""
+    return (int(number) + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+
+
+as_int64 = wrapped
+"""The same, where only the exact form says it."""
 
 
 def truncated_quotient(a: int, b: int) -> int:
@@ -34,7 +43,10 @@ def truncated_rest(a: int, b: int) -> int:
     return int(a) - truncated_quotient(a, b) * int(b)
 
 
-HELPERS: Final = {each.__name__: each for each in (times, divided, unsigned, truncated_quotient, truncated_rest)}
+HELPERS: Final = {
+    "as_int64": as_int64,
+    **{each.__name__: each for each in (times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
+}
 """What the source calls besides numpy, `scipy.special` and functions of Python."""
 
 BUILTINS: Final = ("abs", "bool", "float", "int", "len", "max", "min", "range", "reversed")

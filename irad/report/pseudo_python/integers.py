@@ -84,10 +84,16 @@ def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
     match value:
         case ConstantInt(value=number):
             return Polynomial.constant(number)
-        case Binary(opcode="add" | "sub" | "mul" | "shl" | "or", operands=[a, b]):
-            return _arithmetic(sheet, value, a, b)
-        case Cast(opcode="sext" | "zext", operands=[source]) if _is_wide(source):
+        case Binary() if is_sum(value):
+            return sum_of(sheet, value)
+        case Cast(opcode="sext", operands=[source]) if source.type is not types.I1:
             return polynomial_of(sheet, source)
+        case Cast(opcode="zext", operands=[source]) if source.type is not types.I1 and (
+            "nneg" in value.flags or is_nonnegative(sheet, polynomial_of(sheet, source))
+        ):
+            return polynomial_of(sheet, source)
+        case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smax"):
+            return _largest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
         case ExtractValue(indices=(0,), operands=[Call() as call]) if is_checked_arithmetic(call):
             return _checked(sheet, call)
         case Freeze(operands=[source]) if value not in sheet.reads.saved and value not in sheet.reads.affine:
@@ -121,20 +127,63 @@ def is_fixed(sheet: Sheet, value: Value) -> bool:
     return extreme is None or all(is_fixed(sheet, each) for each in extreme)
 
 
-def _arithmetic(sheet: Sheet, value: Binary, a: Value, b: Value) -> Polynomial:
+def is_sum(inst: Binary) -> bool:
+    """Whether an operation of integers is one of polynomials; narrow ones wrap around unless LLVM says otherwise."""
+    if not isinstance(inst.type, IntType) or inst.type is types.I1:
+        return False
+    is_exact = inst.type.bits >= 64 or "nsw" in inst.flags
+    match inst.opcode:
+        case "add" | "sub" | "mul":
+            return is_exact
+        case "or":
+            return "disjoint" in inst.flags
+        case "shl":
+            return is_exact and isinstance(inst.operands[1], ConstantInt)
+        case "xor":
+            return isinstance(inst.operands[1], ConstantInt) and inst.operands[1].value == -1
+        case _:
+            return False
+
+
+def sum_of(sheet: Sheet, value: Binary) -> Polynomial:
+    """The polynomial that a sum is, in those of its operands."""
+    a, b = value.operands
     match value.opcode:
         case "add":
             return polynomial_of(sheet, a) + polynomial_of(sheet, b)
-        case "or" if "disjoint" in value.flags:
+        case "or":
             return polynomial_of(sheet, a) + polynomial_of(sheet, b)
+        case "xor":
+            return polynomial_of(sheet, a).scaled(-1) - Polynomial.constant(1)
         case "sub":
             return polynomial_of(sheet, a) - polynomial_of(sheet, b)
         case "mul":
             return polynomial_of(sheet, a) * polynomial_of(sheet, b)
-        case "shl" if isinstance(b, ConstantInt):
-            return polynomial_of(sheet, a).scaled(1 << b.value)
         case _:
-            return Polynomial.of(value)
+            assert isinstance(b, ConstantInt)
+            return polynomial_of(sheet, a).scaled(1 << b.value)
+
+
+def _largest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polynomial:
+    """The larger of two, where it is known which that is."""
+    if is_nonnegative(sheet, a - b):
+        return a
+    return b if is_nonnegative(sheet, b - a) else Polynomial.of(value)
+
+
+def may_wrap(sheet: Sheet, total: Polynomial) -> bool:
+    """Whether a sum may leave 64 bits when the program runs.
+
+    Those of sizes and loop variables and one number besides do not; products of numbers that the program computes may.
+    """
+    loose = [(m, c) for m, c in total.terms.items() if not all(_is_bounded(sheet, v) for v in m)]
+    if len(loose) > 1 or any(abs(c) >= 1 << 32 for m, c in total.terms.items() if m):
+        return True
+    return any(abs(c) != 1 or len(m) > 1 for m, c in loose) or abs(total.terms.get((), 0)) >= 1 << 62
+
+
+def _is_bounded(sheet: Sheet, value: Value) -> bool:
+    return isinstance(value, LoopVariable | LoopCount) or value in sheet.sizes
 
 
 def _checked(sheet: Sheet, call: Call) -> Polynomial:
@@ -174,8 +223,8 @@ def _is_natural(sheet: Sheet, value: Value) -> bool:
             return any(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in value.arguments)
         case Cast(opcode="zext"):
             return True
-        case Select(operands=[ICmp(predicate="slt", operands=[_, ConstantInt(value=0)]), _, _]):
-            return True  # a negative index that the length was added to
+        case Select() if counted_from_end(sheet, value) is not None:
+            return True
         case Phi() | Select():
             before = set(sheet.nonnegative)
             sheet.nonnegative.add(value)  # it is, if the others are when it is
@@ -259,5 +308,14 @@ def is_checked_arithmetic(call: Call) -> bool:
     return name.startswith(("llvm.smul.with", "llvm.sadd.with", "llvm.ssub.with"))
 
 
-def _is_wide(source: Value) -> bool:
-    return isinstance(source.type, IntType) and source.type.bits >= 32
+def counted_from_end(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
+    """An index that the length is added to if it is negative: the index and the length."""
+    match value:
+        case Select(operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), wrapped, plain]):
+            index = polynomial_of(sheet, plain)
+            length = polynomial_of(sheet, wrapped) - index
+            if polynomial_of(sheet, tested).equals(index) and length.terms and is_nonnegative(sheet, length):
+                return index, length
+        case _:
+            pass
+    return None

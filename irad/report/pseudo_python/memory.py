@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from irad.errors import UnsupportedError
 from irad.frontend import abi
 from irad.ir import types
-from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi
+from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function
 from irad.ir.values import ConstantInt, Value
 from irad.passes.request import MemoryType
@@ -89,11 +89,10 @@ class Memory:
     def _add_allocation(self, primal: Call, copy: Value) -> None:
         unit = self.captured.forward.unit
         layout = unit.memory_types.common_layout(unit.points_to.behind(primal, (HEADER_DATA,)))
-        itemsize, is_complex = _items(layout)
+        itemsize, dtype = _numbers_in(layout, primal)
         has_header = callee_name(primal).startswith("NRT_MemInfo")
         size = Polynomial.constant(itemsize)
-        array = Array("t", copy, itemsize, (size,), is_local=True, is_complex=is_complex)
-        array.dtype = _dtype(layout)
+        array = Array("t", copy, itemsize, (size,), is_local=True, dtype=dtype)
         self.starts[copy] = Place(array, Polynomial.constant(0), has_header)
         start = self.captured.forward.shadows.get(primal)
         shadow = None
@@ -143,18 +142,40 @@ def is_allocation(call: Call) -> bool:
     return callee_name(call).startswith(ALLOCATES)
 
 
-def _items(layout: MemoryType | None) -> tuple[int, bool]:
-    """Bytes of an item, and whether it is complex, of memory with one kind of number."""
-    if layout is None or not layout.fields:
-        return 8, False
-    return {"double": 8, "float": 4, "i64": 8, "i32": 4, "i8": 1, "i1": 1}.get(layout.fields[0][1], 8), False
+_NUMBERS = {
+    "double": (8, "np.float64"), "float": (4, "np.float32"), "i64": (8, "np.int64"), "i32": (4, "np.int32"),
+    "i16": (2, "np.int16"), "i8": (1, "np.int8"), "i1": (1, "np.int8"),
+}  # fmt: skip
 
 
-def _dtype(layout: MemoryType | None) -> str:
-    text = layout.fields[0][1] if layout is not None and layout.fields else "double"
-    return {"double": "np.float64", "float": "np.float32", "i64": "np.int64", "i32": "np.int32", "i8": "np.int8"}.get(
-        text, "np.float64"
-    )
+def _numbers_in(layout: MemoryType | None, allocation: Value) -> tuple[int, str]:
+    """Size and type of the numbers in new memory: those that the analysis of types found, or that are stored there."""
+    text = layout.fields[0][1] if layout is not None and layout.fields else _accessed(allocation)
+    return _NUMBERS.get(text or "", _NUMBERS["double"])
+
+
+def _accessed(allocation: Value) -> str | None:
+    """The type of the first number that is loaded from memory or stored there."""
+    assert isinstance(allocation, Instruction)
+    pending: list[Instruction] = [allocation]
+    seen = {allocation}
+    while pending:
+        pointer = pending.pop(0)
+        for user in pointer.users:
+            match user:
+                case Load(type=types.PointerType()) | GetElementPtr() | Phi() | Freeze() | Select():
+                    if user not in seen:
+                        seen.add(user)
+                        pending.append(user)
+                case Load():
+                    return str(user.type)
+                case Store(operands=[value, place]) if place is pointer and not isinstance(
+                    value.type, types.PointerType
+                ):
+                    return str(value.type)
+                case _:
+                    pass
+    return None
 
 
 def _unsupported(what: str, value: Value) -> UnsupportedError:

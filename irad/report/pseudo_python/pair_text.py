@@ -23,7 +23,7 @@ from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.callees import resolve
 from irad.passes.request import ParameterKind
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.arrays import parameter_texts, same_values
+from irad.report.pseudo_python.arrays import parameter_texts, same_values, truth_parameters, unsigned_parameters
 from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.cleanup import clean_up
 from irad.report.pseudo_python.integers import find_affine
@@ -119,9 +119,15 @@ class _Writer:
             forward=forward,
         )  # fmt: skip
         find_affine(sheet)
+        sheet.truths |= truth_parameters(self.arguments, params)
+        unsigned = unsigned_parameters(self.arguments, params)
         for value, text in parameter_texts(self.arguments, params).items():
             sheet.texts[value] = _parsed(text)
+            if value in unsigned:
+                sheet.unsigned[value] = _parsed(text)
+                sheet.texts[value] = _parsed(f"wrapped({text}, {unsigned[value]})")
             if any(text.endswith(end) for end in (".size", "]", ".itemsize")) and isinstance(value.type, IntType):
+                sheet.sizes.add(value)
                 sheet.nonnegative.add(value)
         return sheet
 

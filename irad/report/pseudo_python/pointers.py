@@ -67,6 +67,20 @@ def _moved(sheet: Sheet, pointer: Value) -> tuple[Value, Polynomial] | None:
     return None
 
 
+def is_unsigned(sheet: Sheet, value: Value) -> bool:
+    """Whether Python has a value as a number without sign: parameters and elements of such types."""
+    if isinstance(value, Load):
+        return place_of(sheet, value.operands[0]).array.dtype.startswith("np.uint")
+    return sheet.reads.saved.get(value, value) in sheet.unsigned
+
+
+def is_truth(sheet: Sheet, value: Value) -> bool:
+    """Whether Python has a value as True or False: parameters and elements of that type."""
+    if isinstance(value, Load):
+        return place_of(sheet, value.operands[0]).array.dtype == "np.bool_"
+    return sheet.reads.saved.get(value, value) in sheet.truths
+
+
 def flat_index(sheet: Sheet, pointer: Value) -> Polynomial:
     """Where a pointer leads in the elements of its array, counted in the order of memory."""
     place = place_of(sheet, pointer)

@@ -35,6 +35,9 @@ class Sheet:
         derivable: those that are computed from parameters and loop variables alone.
         tape: texts of what is saved in loops, by value or start of an array.
         affine: integers that are polynomials in loop variables, and sizes that types tell.
+        sizes, nonnegative: parameters that are sizes of arrays; these, and what is known not to be negative besides.
+        truths: parameters that are True or False.
+        unsigned: parameters of integer types without sign: their text; that in ``texts`` has a sign.
         used: called for each value whose text is taken from ``texts``; liveness listens.
     """
 
@@ -56,7 +59,10 @@ class Sheet:
     affine: dict[Value, Polynomial] = field(default_factory=dict)
     tape: dict[Value, Callable[[], ast.expr]] = field(default_factory=dict)
     extremes: dict[Value, set[Value]] = field(default_factory=dict)
+    sizes: set[Value] = field(default_factory=set)
     nonnegative: set[Value] = field(default_factory=set)
+    truths: set[Value] = field(default_factory=set)
+    unsigned: dict[Value, Callable[[], ast.expr]] = field(default_factory=dict)
 
     def unsupported(self, what: str, value: Value) -> UnsupportedError:
         """The refusal of what has no Python form."""

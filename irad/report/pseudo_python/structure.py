@@ -156,7 +156,7 @@ class Structurer:
             (onwards,) = [t for t in dict.fromkeys(last.targets) if t is not range_.exit]
             rest, exits = self.edge(block, onwards)
             out = self.emitter.edge(block, range_.exit)
-            if _read(out) & _assigned(rest):  # the end of the last iteration is run before the loop is left
+            if trees.names_in(out) & _assigned(rest):  # the end of the last iteration is run before the loop is left
                 self.handed_out.add(block)
                 rest = out + rest
             return rest, exits
@@ -257,11 +257,6 @@ class Structurer:
                 made = [*made, ast.If(self.is_at(target), [jump], [])]
             del exits[target]
         return made, exits
-
-
-def _read(body: list[ast.stmt]) -> set[str]:
-    nodes = (n for s in body for n in ast.walk(s))
-    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _assigned(body: list[ast.stmt]) -> set[str]:

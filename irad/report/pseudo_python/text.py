@@ -125,8 +125,9 @@ def _written(
     given = [arguments[p] for p in positions]
     docstring = f"Value, and gradient by {', '.join(a.name for a in given)}."
     body: list[ast.stmt] = [ast.Expr(ast.Constant(docstring))]
+    used = trees.names_in([*made.forward, *made.reverse])
     for argument in arguments:
-        body += _unpacked(argument, with_shadow=argument in given)
+        body += _unpacked(argument, used if argument not in given else None)
     for tape in made.tape:
         body.append(trees.assign(trees.name(tape), ast.Dict([], [])))
     body += made.forward
@@ -141,8 +142,8 @@ def _written(
     return ast.FunctionDef(name, signature, body, [], None)
 
 
-def _unpacked(argument: Argument, *, with_shadow: bool) -> list[ast.stmt]:
-    """Arrays out of tuples, and memory for cotangents."""
+def _unpacked(argument: Argument, used: set[str] | None) -> list[ast.stmt]:
+    """Arrays out of tuples, and memory for cotangents; without ``used`` for all, else for those that are used."""
     made: list[ast.stmt] = []
     for leaf in argument.leaves:
         if not leaf.is_array:
@@ -151,7 +152,7 @@ def _unpacked(argument: Argument, *, with_shadow: bool) -> list[ast.stmt]:
         if leaf.path:
             place = ast.parse(argument.name + "".join(f"[{i}]" for i in leaf.path), mode="eval").body
             made.append(trees.assign(trees.name(text), place))
-        if with_shadow and leaf.kind is abi.LeafKind.ARRAY:
+        if leaf.kind is abi.LeafKind.ARRAY and (used is None or f"{text}_bar" in used):
             made.append(trees.assign(trees.name(f"{text}_bar"), trees.call("np.zeros_like", trees.name(text))))
     return made
 

@@ -25,7 +25,7 @@ def tidy(forward: list[ast.stmt], reverse: list[ast.stmt], kept: set[str]) -> tu
     """Both sweeps, which share their variables; ``kept`` are those that the caller reads."""
     forward, reverse = _block(forward), _block(reverse)
     while True:
-        read = _read_names([*forward, *reverse]) | kept
+        read = trees.names_in([*forward, *reverse]) | kept
         dropper = _DropUnread(read)
         forward, reverse = dropper.body(forward), dropper.body(reverse)
         if not dropper.dropped:
@@ -53,15 +53,6 @@ def _without_repeated_comments(body: list[ast.stmt]) -> list[ast.stmt]:
         return made
 
     return cleaned(body)
-
-
-def _read_names(body: list[ast.stmt]) -> set[str]:
-    found: set[str] = set()
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                found.add(node.id)
-    return found
 
 
 class _DropUnread(ast.NodeTransformer):

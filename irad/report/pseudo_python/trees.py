@@ -64,7 +64,7 @@ def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
     return ast.BinOp(left, operator, right)
 
 
-TIMES, DIVIDED = "times", "divided"
+TIMES, DIVIDED, AS_INT64 = "times", "divided", "as_int64"
 
 
 def strong_product(is_product: bool, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -73,7 +73,7 @@ def strong_product(is_product: bool, left: ast.expr, right: ast.expr) -> ast.exp
 
 
 def with_plain_products(function: ast.FunctionDef) -> ast.FunctionDef:
-    """A copy with `*` and `/` for strong products."""
+    """A copy with `*` and `/` for strong products, and integers that do not wrap around."""
     made = _PlainProducts().visit(copy.deepcopy(function))
     assert isinstance(made, ast.FunctionDef)
     return made
@@ -85,6 +85,8 @@ class _PlainProducts(ast.NodeTransformer):
         operators: dict[str, ast.operator] = {TIMES: ast.Mult(), DIVIDED: ast.Div()}
         if isinstance(node.func, ast.Name) and node.func.id in operators:
             return binary(node.args[0], operators[node.func.id], node.args[1])
+        if isinstance(node.func, ast.Name) and node.func.id == AS_INT64:
+            return node.args[0]
         return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
@@ -161,6 +163,12 @@ def assign(place: ast.expr, value: ast.expr) -> ast.stmt:
 def shown(node: ast.AST) -> str:
     """The text of a node, to compare it with others."""
     return ast.unparse(ast.fix_missing_locations(node))
+
+
+def names_in(body: Sequence[ast.stmt]) -> set[str]:
+    """The variables that are read."""
+    nodes = (node for statement in body for node in ast.walk(statement))
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
 
 
 def comment(text: str) -> ast.stmt:

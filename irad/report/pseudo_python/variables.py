@@ -34,7 +34,7 @@ from irad.ir.types import I1, FloatType, IntType, PointerType
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
 from irad.passes.callees import effects_of, resolve
 from irad.report.pseudo_python.arrays import Array
-from irad.report.pseudo_python.integers import LoopCount, polynomial_of
+from irad.report.pseudo_python.integers import LoopCount, is_sum, polynomial_of
 from irad.report.pseudo_python.loop_forms import LoopVariable
 from irad.report.pseudo_python.memory import is_allocation
 from irad.report.pseudo_python.pointers import place_of
@@ -88,11 +88,16 @@ class Choice:
         uses = sum(inst.users.values())
         if isinstance(inst.type, IntType):
             if isinstance(inst, Binary | Cast | ExtractValue) and inst.type is not I1:
-                return True
+                return uses <= 1 or not isinstance(inst, Binary) or is_sum(inst) or self._is_short(inst)
             if isinstance(inst, ICmp) and self.is_stable(inst):
                 return True
             return uses <= 1 and self._is_near(inst)
         return uses <= 1 and self._is_near(inst) and self._same_line(inst)
+
+    def _is_short(self, inst: Binary) -> bool:
+        """Whether an operation of integers is one of numbers that have names."""
+        values = {value for operand in inst.operands for value in polynomial_of(self.sheet, operand).values}
+        return all(isinstance(v, Phi | Load | Parameter | LoopVariable) for v in values)
 
     def _is_pure(self, call: CallSite) -> bool:
         effects = effects_of(resolve(call, self.sheet.captured.forward.unit.registry))
