@@ -34,6 +34,7 @@ from irad.report.pseudo_python.integers import (
     LoopCount,
     counted_from_end,
     decided,
+    first_index,
     is_checked_arithmetic,
     is_nonnegative,
     is_sum,
@@ -127,9 +128,9 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
             return trees.name(str(name))
         case LoopCount(form=form):
             assert form is not None
-            assert form.count is not None
-            distance = Polynomial.of(form.variable) - polynomial_of(sheet, form.count.start)
-            return trees.binary(sum_text(sheet, distance), ast.FloorDiv(), trees.number(form.count.step))
+            assert form.index is not None
+            distance = Polynomial.of(form.variable) - first_index(sheet, form)
+            return trees.binary(sum_text(sheet, distance), ast.FloorDiv(), trees.number(form.index.step))
         case ConstantInt(value=number) if value.type is types.I1:
             return ast.Constant(bool(number))
         case ConstantInt(value=number):
@@ -234,8 +235,8 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
         case "ashr" | "lshr" if inst.opcode == "ashr" or is_nonnegative(sheet, polynomial_of(sheet, inst.operands[0])):
             return trees.binary(left, ast.RShift(), right)
         case "lshr":
-            made: ast.expr = trees.binary(unsigned_text(sheet, inst.operands[0]), ast.RShift(), right)
-            return made if _is_positive(inst.operands[1]) else _wrapped(made, inst)
+            shifted = trees.binary(unsigned_text(sheet, inst.operands[0]), ast.RShift(), right)
+            return shifted if _is_positive(inst.operands[1]) else _wrapped(shifted, inst)
         case "add" | "sub" | "mul" | "shl":
             return _wrapped(trees.binary(left, _INTEGER_OPERATORS[inst.opcode](), right), inst)
         case _:
@@ -356,8 +357,7 @@ def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
         case "trunc" if inst.type is types.I1:
             return trees.call("bool", trees.binary(text_of(sheet, source), ast.BitAnd(), trees.number(1)))
         case "trunc":
-            text = text_of(sheet, source)
-            return text if "nsw" in inst.flags else _wrapped(text, inst)
+            return text_of(sheet, source) if "nsw" in inst.flags else _wrapped(text_of(sheet, source), inst)
         case _:
             raise sheet.unsupported(f"the conversion {inst.opcode}", inst)
 

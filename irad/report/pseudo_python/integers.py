@@ -55,11 +55,11 @@ def _add_affine(sheet: Sheet, form: LoopForm) -> None:
     assert form.count is not None
     number = iteration_number(sheet, form.loop)
     for phi, variable in affine_variables(form.twin).items():
-        if form.is_index and phi is form.count.variable:
+        if form.index is not None and phi is form.index.phi:
             sheet.affine[phi] = Polynomial.of(form.variable)
         elif isinstance(phi.type, PointerType):
             sheet.affine[phi] = number * _step(sheet, variable.step)
-        elif not (form.is_index and abs(form.count.step) != 1):
+        elif form.index is None or abs(form.index.step) == 1:
             sheet.affine[phi] = polynomial_of(sheet, variable.start) + number * _step(sheet, variable.step)
 
 
@@ -67,11 +67,17 @@ def iteration_number(sheet: Sheet, loop: Loop) -> Polynomial:
     """The number of an iteration in terms of the loop's variable."""
     form = sheet.forms[loop]
     variable = Polynomial.of(form.variable)
-    if form.count is None or not form.is_index:
+    if form.index is None:
         return variable
-    if abs(form.count.step) != 1:
+    if abs(form.index.step) != 1:
         return Polynomial.of(LoopCount(types.I64, None, form))
-    return (variable - polynomial_of(sheet, form.count.start)).scaled(form.count.step)
+    return (variable - first_index(sheet, form)).scaled(form.index.step)
+
+
+def first_index(sheet: Sheet, form: LoopForm) -> Polynomial:
+    """Where the index of a loop begins, in the words of the forward sweep."""
+    assert form.index is not None
+    return polynomial_of(sheet.forward or sheet, form.index.start)
 
 
 def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
@@ -196,7 +202,7 @@ def _checked(sheet: Sheet, call: Call) -> Polynomial:
 def _affine_read(sheet: Sheet, placeholder: Value) -> Polynomial:
     read = sheet.reads.affine[placeholder]
     form = sheet.forms[read.loop]
-    if form.is_index and form.count is not None and form.count.variable is read.value:
+    if form.index is not None and form.index.phi is read.value:
         return Polynomial.of(form.variable)
     return polynomial_of(sheet, read.start) + iteration_number(sheet, read.loop) * _step(sheet, read.step)
 
@@ -216,9 +222,9 @@ def _is_natural(sheet: Sheet, value: Value) -> bool:
     match value:
         case LoopVariable():
             form = next(f for f in sheet.forms.values() if f.variable is value)
-            if form.count is None or not form.is_index:
+            if form.index is None:
                 return True
-            return form.count.step > 0 and is_nonnegative(sheet, polynomial_of(sheet, form.count.start))
+            return form.index.step > 0 and is_nonnegative(sheet, first_index(sheet, form))
         case Call() if callee_name(value).startswith("llvm.smax"):
             return any(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in value.arguments)
         case Cast(opcode="zext"):
@@ -238,16 +244,19 @@ def _is_natural(sheet: Sheet, value: Value) -> bool:
 
 
 def plain_bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
-    """Start, stop and step of the range of a loop that is run."""
+    """Start, stop and step of the range of a loop that is run: of its index, or of what its end compares."""
     count = form.count
     assert count is not None
     step = count.step
     start, stop = polynomial_of(sheet, count.start), polynomial_of(sheet, count.bound)
-    if count.predicate in ("sle", "sge"):
+    if count.predicate.endswith("e") and count.predicate != "ne":
         stop = stop + Polynomial.constant(1 if step > 0 else -1)
     if not count.compares_next:
         stop = stop + Polynomial.constant(step)
-    return start, stop, step
+    if form.index is None or form.index.phi is count.variable:
+        return start, stop, step
+    first = polynomial_of(sheet, form.index.start)  # both move by one
+    return first, first + (stop - start).scaled(step * form.index.step), form.index.step
 
 
 def least(sheet: Sheet, sum_: Polynomial) -> Polynomial:
@@ -255,7 +264,7 @@ def least(sheet: Sheet, sum_: Polynomial) -> Polynomial:
     for form in reversed(sheet.forms.values()):  # inner loops first: their bounds may be outer variables
         variable = (form.variable,)
         factor = sum_.terms.get(variable)
-        if factor is None or not form.is_for or not form.is_index:
+        if factor is None or form.index is None:
             continue
         start, stop, step = plain_bounds(sheet, form)
         last = stop - Polynomial.constant(1 if step > 0 else -1)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irad.ir.instructions import CondBr, Phi
+from irad.ir.instructions import Binary, CondBr, ICmp, Instruction, Phi
 from irad.ir.loops import Loop
 from irad.ir.module import Block
 from irad.ir.trip_count import TripCount, affine_variables, trip_count
-from irad.ir.types import I64
+from irad.ir.types import I64, IntType
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.report.pseudo_python.capture import CapturedPair
 
@@ -25,6 +25,15 @@ class LoopVariable(Value):
     """The variable of a `for` loop: the index itself, or the number of the iteration."""
 
 
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The variable of a `for` that runs through other numbers than 0, 1, 2, …: a phi, its first value, its step."""
+
+    phi: Phi
+    start: Value
+    step: int
+
+
 @dataclass(eq=False, slots=True)
 class LoopForm:
     """A loop.
@@ -32,16 +41,16 @@ class LoopForm:
     Attributes:
         loop: of the primal.
         twin: of the forward sweep.
-        variable: what counts: `count.variable` where ``is_index``, else the number of the iteration.
+        variable: what counts: the value of ``index``, or without one the number of the iteration.
         count: of the exit at the latch; None for a `while`.
-        is_index: the variable is the user's index, which begins at a number, a parameter or an outer index.
+        index: the user's index, which begins at a number, a parameter or near an outer index.
     """
 
     loop: Loop
     twin: Loop
     variable: LoopVariable
     count: TripCount | None
-    is_index: bool
+    index: Index | None
 
     @property
     def is_for(self) -> bool:
@@ -55,9 +64,9 @@ def find_loop_forms(captured: CapturedPair) -> dict[Loop, LoopForm]:
     forms: dict[Loop, LoopForm] = {}
     for loop, twin in loops.twins.items():  # outer loops first
         count = _count(captured, twin)
-        outer = {f.count.variable for f in forms.values() if f.count is not None and f.is_index}
-        is_index = count is not None and _is_simple(count.start, outer)
-        forms[loop] = LoopForm(loop, twin, LoopVariable(I64, "i"), count, is_index)
+        outer = {form.index.phi for form in forms.values() if form.index is not None}
+        index = _index(twin, count, outer) if count is not None else None
+        forms[loop] = LoopForm(loop, twin, LoopVariable(I64, "i"), count, index)
     return forms
 
 
@@ -66,20 +75,55 @@ def _count(captured: CapturedPair, twin: Loop) -> TripCount | None:
     if latch is None or twin.preheader is None or not isinstance(latch.terminator, CondBr):
         return None
     found = trip_count(twin, cfg, captured.loops.dominators, latch)
-    if found is None or found.predicate == "eq" or found.predicate.startswith("u"):
+    if found is None or found.predicate == "eq":
         return None
-    step = found.step
-    return found if found.predicate == "ne" or (found.predicate[1] == "l") == (step > 0) else None
+    if found.predicate[0] == "u" and not _counts_down(twin, found):
+        return None
+    return found if found.predicate == "ne" or (found.predicate[1] == "l") == (found.step > 0) else None
+
+
+def _counts_down(twin: Loop, count: TripCount) -> bool:
+    """Whether a comparison without signs is one with signs in each program that ends: the rest goes down to a number.
+
+    Begun at a negative number the loop would run through half of all numbers.
+    """
+    bound = count.bound
+    return count.step < 0 and isinstance(bound, ConstantInt) and bound.value >= 0 and len(twin.exits) == 1
+
+
+def _index(twin: Loop, count: TripCount, outer: set[Phi]) -> Index | None:
+    """The variable that the user counts with: the compared one, if anything else uses it, or another like it."""
+    compared = Index(count.variable, count.start, count.step)
+    others = [
+        Index(phi, variable.start, variable.step)
+        for phi, variable in affine_variables(twin).items()
+        if isinstance(variable.step, int) and abs(variable.step) == 1 and abs(count.step) == 1
+    ]
+    for index in (compared, *others):
+        if isinstance(index.phi.type, IntType) and _is_simple(index.start, outer) and _is_used(twin, index.phi):
+            return index
+    return compared if count.step == 1 and _is_simple(count.start, outer) else None
+
+
+def _is_used(twin: Loop, phi: Phi) -> bool:
+    """Whether anything but the end of the loop depends on a variable."""
+    assert twin.latch is not None
+    advance = phi.value_from(twin.latch)
+    users = {*phi.users, *(advance.users if isinstance(advance, Instruction) else ())} - {phi, advance}
+    return any(not (isinstance(user, ICmp) and user is twin.latch.terminator.operands[0]) for user in users)
 
 
 def _is_simple(start: Value, outer: set[Phi]) -> bool:
     """Whether both sweeps can name the first index."""
-    return isinstance(start, ConstantInt | Parameter) or start in outer
-
-
-def affine_in(form: LoopForm) -> dict[Phi, object]:
-    """The affine variables of the forward sweep's loop."""
-    return dict(affine_variables(form.twin))
+    match start:
+        case ConstantInt() | Parameter():
+            return True
+        case Phi():
+            return start in outer
+        case Binary(opcode="add" | "sub", operands=[a, ConstantInt()]):
+            return _is_simple(a, outer)
+        case _:
+            return False
 
 
 def exit_of(form: LoopForm) -> Block:

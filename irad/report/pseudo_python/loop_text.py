@@ -13,7 +13,7 @@ from irad.ir.types import I1, I64
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.expressions import sum_text
-from irad.report.pseudo_python.integers import is_fixed, is_nonnegative, plain_bounds, polynomial_of
+from irad.report.pseudo_python.integers import first_index, is_fixed, is_nonnegative, plain_bounds, polynomial_of
 from irad.report.pseudo_python.loop_forms import LoopForm, exit_of
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.sheet import Sheet
@@ -36,7 +36,7 @@ def _forward_range(sheet: Sheet, twin: Loop) -> Range | None:
 
 def _iterator(sheet: Sheet, form: LoopForm) -> ast.expr:
     start, stop, step = bounds(sheet, form)
-    if form.is_index:
+    if form.index is not None:
         return _range(sheet, start, stop, step)
     if abs(step) == 1:
         return trees.call("range", sum_text(sheet, (stop - start).scaled(step)))
@@ -156,10 +156,9 @@ def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
     first = _first_number(sheet, loop, number)
     count = polynomial_of(sheet, first) + Polynomial.constant(1)
     iterator: ast.expr = trees.call("range", sum_text(sheet, count))
-    if form.count is not None and form.is_index:
-        start = polynomial_of(sheet, form.count.start)
-        stop = start + count.scaled(form.count.step)
-        iterator = _range(sheet, start, stop, form.count.step)
+    if form.index is not None:
+        start, step = first_index(sheet, form), form.index.step
+        iterator = _range(sheet, start, start + count.scaled(step), step)
     return Range(str(form.variable.name), trees.call("reversed", iterator), last, exit_)
 
 

@@ -173,13 +173,13 @@ class _Writer:
             used[loop] = form.variable.name = name
 
     def _loop_name(self, form: LoopForm) -> str | None:
-        for inst in (form.count.variable if form.count else None, *_latch(form), *form.twin.header.instructions):
+        for inst in (form.index.phi if form.index else None, *_latch(form), *form.twin.header.instructions):
             if inst is None:
                 continue
             place = self.place_of(inst)
             if place is not None:
                 found = names_in(place.file).loops.get(place.line)
-                if found is not None and form.is_index:
+                if found is not None and form.index is not None:
                     return found
         return None if form.is_for else "step"
 

@@ -4,8 +4,8 @@ Input   a reducible graph, its dominator tree and loops; an `Emitter` for what i
 Output  Python statements.
 Method  Ramsey 2022, "Beyond Relooper": the dominator tree gives the nesting. A block with one way into it is written
         where it is reached; one with several follows the statement that they leave. Blocks behind a loop, which loop
-        exits dominate, are moved behind it. Python has no way to jump over a block that follows: there a variable says
-        where to go on (`go_to`).
+        exits dominate, are moved behind it. Python has no way to jump over a block that follows: it is moved to the
+        places that go on there (`jumps`), or a variable says where to go on (`go_to`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from irad.ir.instructions import Br, CondBr, Ret, Switch, Unreachable
 from irad.ir.loops import Loop, LoopNest
 from irad.ir.module import Block
 from irad.report.pseudo_python import trees
-
-LABEL = "go_to"
+from irad.report.pseudo_python.jumps import LABEL, Goto, goto, moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +61,6 @@ class Emitter(Protocol):
     def range_of(self, loop: Loop) -> Range | None:
         """The range that a loop runs through; None for a `while`."""
         ...
-
-
-class Goto(ast.Pass):
-    """Stands where control goes on to ``block``; becomes an assignment where that has to be known."""
-
-    block: Block
 
 
 @dataclass(eq=False, slots=True)
@@ -136,6 +129,9 @@ class Structurer:
         more, ends = self.tree(block)
         if len(exits) == 1:
             return body + more, ends
+        shorter = moved(body, block, more)
+        if shorter is not None:
+            return shorter, {**{b: None for b in exits if b is not block}, **ends}
         self.labelled.update(exits)
         guard = ast.If(self.is_at(block), more, [])
         return [*body, guard], {**{b: None for b in exits if b is not block}, **ends}
@@ -210,7 +206,7 @@ class Structurer:
         if target in self.inline and source is self.dominators.immediate[target]:
             more, exits = self.tree(target)
             return body + more, exits
-        body.append(_goto(target))
+        body.append(goto(target))
         if loop is not None and not loop.contains(target):
             self.left_for.setdefault(loop, {})[target] = None
             return [*body, ast.Break()], {}
@@ -229,7 +225,7 @@ class Structurer:
             made = [ast.While(ast.Constant(True), inner, [])]
         else:
             out = [] if range_.last in self.handed_out else self.emitter.edge(range_.last, range_.exit)
-            after = [*out, _goto(range_.exit)]
+            after = [*out, goto(range_.exit)]
             head = trees.target(range_.variable)
             made = [ast.For(head, range_.iterator, inner, after if exits else [])]
             made += [] if exits else after
@@ -262,12 +258,6 @@ class Structurer:
 def _assigned(body: list[ast.stmt]) -> set[str]:
     nodes = (n for s in body for n in ast.walk(s))
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
-def _goto(block: Block) -> Goto:
-    made = Goto()
-    made.block = block
-    return made
 
 
 class _Resolve(ast.NodeTransformer):
