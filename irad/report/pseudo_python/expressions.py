@@ -32,6 +32,7 @@ from irad.report.pseudo_python.arrays import Array, Element
 from irad.report.pseudo_python.functions import python_function
 from irad.report.pseudo_python.integers import (
     LoopCount,
+    compared,
     counted_from_end,
     decided,
     first_index,
@@ -289,6 +290,7 @@ def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
         x, y = (unsigned_text(sheet, v) for v in (a, b))
         return trees.integer_compare(x, _COMPARISONS[predicate[1:]](), y)
     word = predicate if predicate in ("eq", "ne") else predicate[1:]
+    left, word, right = compared(sheet, left, word, right)
     return trees.integer_compare(total_text(sheet, left), _COMPARISONS[word](), total_text(sheet, right))
 
 

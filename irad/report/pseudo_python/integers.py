@@ -282,6 +282,25 @@ def is_index(sheet: Sheet, index: Polynomial, length: Polynomial) -> bool:
     return is_nonnegative(sheet, index) or is_nonnegative(sheet, least(sheet, index))
 
 
+def compared(sheet: Sheet, left: Polynomial, word: str, right: Polynomial) -> tuple[Polynomial, str, Polynomial]:
+    """A comparison as people write it: without differences, and with the smaller number: n >= 1 is n > 0."""
+    if may_wrap(sheet, left) or may_wrap(sheet, right):
+        return left, word, right
+    difference = left - right
+    other = {"gt": ("ge", -1), "ge": ("gt", 1), "lt": ("le", 1), "le": ("lt", -1)}.get(word)
+    number = difference.terms.get((), 0)
+    if other is not None and abs(number + other[1]) < abs(number):
+        word, difference = other[0], difference + Polynomial.constant(other[1])
+    more = Polynomial({m: c for m, c in difference.terms.items() if c > 0})
+    less = Polynomial({m: -c for m, c in difference.terms.items() if c < 0})
+    if not more.values:
+        more, less = less, more
+        word = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}.get(word, word)
+    if word == "le" and not less.terms and is_nonnegative(sheet, more):
+        word = "eq"
+    return more, word, less
+
+
 def decided(sheet: Sheet, inst: ICmp) -> bool | None:
     """The truth of a comparison that is the same for all arguments."""
     a, b = inst.operands

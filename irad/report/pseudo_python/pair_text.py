@@ -29,7 +29,7 @@ from irad.report.pseudo_python.cleanup import clean_up
 from irad.report.pseudo_python.integers import find_affine
 from irad.report.pseudo_python.loop_forms import LoopForm, find_loop_forms
 from irad.report.pseudo_python.memory import Memory, is_allocation
-from irad.report.pseudo_python.names import Namer, SourceNames, source_name
+from irad.report.pseudo_python.names import Namer, SourceLoop, SourceNames, source_name
 from irad.report.pseudo_python.pointers import place_of
 from irad.report.pseudo_python.raises import Raised, split_raises
 from irad.report.pseudo_python.reads import Reads
@@ -82,6 +82,7 @@ class _Writer:
     same: dict[Value, Value] = field(default_factory=dict)
     place_of: Callable[[Instruction], SourceLocation | None] = field(init=False)
     memory: Memory = field(init=False)
+    known: set[str] = field(default_factory=set)
 
     def run(self) -> PairText:
         captured = self.captured
@@ -90,6 +91,10 @@ class _Writer:
         captured.loops.cfg = control_flow(function)
         captured.loops.dominators = dominators(captured.loops.cfg)
         self.place_of = debug_places(DebugInfo(captured.forward.program.module), _NUMBA)
+        for inst in function.instructions():
+            place = self.place_of(inst)
+            if place is not None:
+                self.known |= names_in(place.file).known_at(place.line)
         self.forms = find_loop_forms(captured)
         self._count_iterations()
         reads = clean_up(captured)
@@ -156,6 +161,7 @@ class _Writer:
         return made
 
     def _name_loops(self) -> None:
+        sources = self._source_loops()
         used: dict[Loop, str] = {}
         for loop, form in self.forms.items():
             around = set()
@@ -163,8 +169,9 @@ class _Writer:
             while outer is not None:
                 around.add(used[outer])
                 outer = outer.parent
-            wanted = self._loop_name(form)
-            candidates = [wanted] if wanted else []
+            source = sources[loop]
+            wanted = (source.variable if source is not None else None) if form.is_for else "step"
+            candidates = [wanted] if wanted and wanted.strip("_") else []
             candidates += [n for n in ("i", "j", "k", "l", "m") if n not in self.namer.taken or n in used.values()]
             name = next((n for n in candidates if n not in around), None)
             if name is None or (name in self.namer.taken and name not in used.values()):
@@ -172,16 +179,32 @@ class _Writer:
             self.namer.taken.add(name)
             used[loop] = form.variable.name = name
 
-    def _loop_name(self, form: LoopForm) -> str | None:
-        for inst in (form.index.phi if form.index else None, *_latch(form), *form.twin.header.instructions):
-            if inst is None:
-                continue
+    def _source_loops(self) -> dict[Loop, SourceLoop | None]:
+        """The `for` of the source that each loop is: one around those of the loops in it."""
+        found: dict[Loop, SourceLoop | None] = {}
+        for loop, form in reversed(self.forms.items()):  # inner loops first
+            inner = {f for other, f in found.items() if f is not None and loop.contains(other.header)}
+            hint = self._hint(form)
+            if hint is not None and (hint in inner or not all(hint.contains(f.first) for f in inner)):
+                file_loops = names_in(self._file(form)).loops.values()
+                wider = [f for f in file_loops if f not in inner and all(f.contains(i.first) for i in (*inner, hint))]
+                hint = min(wider, key=lambda f: f.last - f.first, default=None)
+            found[loop] = hint
+        return found
+
+    def _hint(self, form: LoopForm) -> SourceLoop | None:
+        """The `for` whose head an instruction of the loop belongs to."""
+        first = [form.index.phi] if form.index is not None else []
+        for inst in (*first, *_latch(form), *form.twin.header.instructions):
             place = self.place_of(inst)
-            if place is not None:
-                found = names_in(place.file).loops.get(place.line)
-                if found is not None and form.index is not None:
-                    return found
-        return None if form.is_for else "step"
+            found = names_in(place.file).loops.get(place.line) if place is not None else None
+            if found is not None:
+                return found
+        return None
+
+    def _file(self, form: LoopForm) -> str:
+        places = map(self.place_of, [*_latch(form), *form.twin.header.instructions])
+        return next((place.file for place in places if place is not None), "")
 
     # ------------------------------------------------------------------------------------------------ choices
 
@@ -284,8 +307,17 @@ class _Writer:
             if id(members) in handed_out:
                 for each in members:
                     self.names[each] = handed_out[id(members)]
+        self._name_recomputed(sheet, classes)
         self._name_classes(classes, lambda v: self._reverse_name(sheet, v))
         return text
+
+    def _name_recomputed(self, sheet: Sheet, classes: dict[Value, list[Value]]) -> None:
+        """What is computed again has the name that it has in the forward sweep, if that has one value only."""
+        assert sheet.forward is not None
+        for members in classes.values():
+            again = sheet.reads.recomputed.get(members[0])
+            if len(members) == 1 and again in sheet.forward.stable and again in self.names:
+                self.names[members[0]] = self.names[again]
 
     def _sweep_text(self, sheet: Sheet, variables: set[Value], raised: dict[Block, Raised | None]) -> SweepText:
         skipped = set() if sheet.is_reverse else self._allocation_code()
@@ -319,7 +351,7 @@ class _Writer:
 
     def _may_share(self, a: Value, b: Value) -> bool:
         """Variables of different names in the source stay apart."""
-        mine, theirs = source_name(a.name), source_name(b.name)
+        mine, theirs = source_name(a.name, self.known), source_name(b.name, self.known)
         return mine is None or theirs is None or mine == theirs
 
     # ------------------------------------------------------------------------------------------------ names
@@ -344,7 +376,7 @@ class _Writer:
 
     def _forward_name(self, value: Value) -> str | None:
         """The source's name of a value, or behind ~ a word for what it is."""
-        found = source_name(value.name)
+        found = source_name(value.name, self.known)
         if found is not None:
             return found
         if value in self.keys.values():
@@ -422,7 +454,7 @@ class _Writer:
 
     def _bar(self, primal: Value) -> str:
         if isinstance(primal, Parameter):
-            return f"{source_name(primal.name) or 'value'}_bar"
+            return f"{source_name(primal.name, self.known) or 'value'}_bar"
         copy = self.captured.forward.values.get(primal, primal)
         known = self.names.get(copy)
         if known:
@@ -479,4 +511,4 @@ def _parsed(text: str) -> Callable[[], ast.expr]:
 @cache
 def names_in(file: str) -> SourceNames:
     """What the lines of a file assign."""
-    return SourceNames.of(linecache.getlines(file), 1)
+    return SourceNames.of("".join(linecache.getlines(file)))

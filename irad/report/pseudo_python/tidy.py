@@ -82,10 +82,28 @@ def _block(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Statements, tidied; nothing follows one that jumps."""
     made: list[ast.stmt] = []
     for statement in body:
+        if made and _is_done(statement, made[-1]):
+            continue
         made += _tidied_if(statement) if isinstance(statement, ast.If) else [_inner(statement)]
         if _jumps(made):
             break
     return _without_stale_comments(made)
+
+
+def _is_done(statement: ast.stmt, before: ast.stmt) -> bool:
+    """Whether an assignment says what is so already: the one before does, or the last one of each iteration before."""
+    if isinstance(before, ast.For) and not before.orelse and not _has_break(before.body):
+        before = before.body[-1]
+    if not isinstance(statement, ast.Assign) or trees.shown(statement) != trees.shown(before):
+        return False
+    return bool(_stored(statement)) and not _stored(statement) & trees.names_in([statement])
+
+
+def _has_break(body: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(s, ast.Break | ast.Continue) or (isinstance(s, ast.If) and _has_break([*s.body, *s.orelse]))
+        for s in body
+    )
 
 
 def _inner(statement: ast.stmt) -> ast.stmt:
@@ -141,10 +159,7 @@ def _tidied_if(statement: ast.If) -> list[ast.stmt]:
     body, orelse = _block(statement.body), _block(statement.orelse)
     if isinstance(test, ast.Constant):
         return body if test.value else orelse
-    before: list[ast.stmt] = []
-    while body and orelse and _same(body[0], orelse[0]) and not _touches(body[0], test):
-        before.append(body.pop(0))
-        orelse.pop(0)
+    before = _hoisted(body, orelse, test)
     body, orelse = _without_stale_comments(body), _without_stale_comments(orelse)
     after: list[ast.stmt] = []
     while body and orelse and _same(body[-1], orelse[-1]):
@@ -168,6 +183,45 @@ def _tidied_if(statement: ast.If) -> list[ast.stmt]:
     return [*before, ast.If(test, body, orelse), *after]
 
 
+def _hoisted(body: list[ast.stmt], orelse: list[ast.stmt], test: ast.expr) -> list[ast.stmt]:
+    """Takes assignments away that both arms begin with, in whatever order."""
+    before: list[ast.stmt] = []
+    while True:
+        found = [
+            (i, j)
+            for i, statement in enumerate(_first_assignments(body))
+            for j, other in enumerate(_first_assignments(orelse))
+            if _same(statement, other)
+            and not _touches(statement, test)
+            and not _depends(statement, [*body[:i], *orelse[:j]])
+        ]
+        if not found:
+            return before
+        i, j = found[0]
+        before.append(body.pop(i))
+        orelse.pop(j)
+
+
+def _first_assignments(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The assignments to variables, and comments, that a body begins with."""
+    others = (i for i, s in enumerate(body) if not (is_comment(s) or isinstance(s, ast.Assign) and _stored(s)))
+    return list(body[: next(others, len(body))])
+
+
+def _stored(statement: ast.stmt) -> set[str]:
+    """The variables that a statement assigns."""
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _depends(statement: ast.stmt, earlier: Sequence[ast.stmt]) -> bool:
+    """Whether a statement may not be done before others."""
+    reads, stores = trees.names_in([statement]), _stored(statement)
+    return any(
+        not is_comment(other) and (_stored(other) & (reads | stores) or trees.names_in([other]) & stores)
+        for other in earlier
+    )
+
+
 def _jumps(body: Sequence[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], ast.Raise | ast.Break | ast.Continue)
 
@@ -177,7 +231,7 @@ def _same(a: ast.stmt, b: ast.stmt) -> bool:
 
 
 def _touches(statement: ast.stmt, test: ast.expr) -> bool:
-    stored = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = _stored(statement)
     if not stored:
         return True  # an element of an array
     return any(isinstance(n, ast.Name) and n.id in stored for n in ast.walk(test))

@@ -60,7 +60,11 @@ def subscript(base: ast.expr, indices: Sequence[ast.expr]) -> ast.Subscript:
 
 
 def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
-    """An arithmetic operation."""
+    """An arithmetic operation; the sum with a negated product is a difference."""
+    if isinstance(operator, ast.Add) and isinstance(right, ast.BinOp) and isinstance(right.op, ast.Mult | ast.Div):
+        factor = right.left
+        if isinstance(factor, ast.UnaryOp) and isinstance(factor.op, ast.USub):
+            return ast.BinOp(left, ast.Sub(), ast.BinOp(factor.operand, right.op, right.right))
     return ast.BinOp(left, operator, right)
 
 
@@ -88,6 +92,10 @@ class _PlainProducts(ast.NodeTransformer):
         if isinstance(node.func, ast.Name) and node.func.id == AS_INT64:
             return node.args[0]
         return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        return binary(node.left, node.op, node.right)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
         self.generic_visit(node)
