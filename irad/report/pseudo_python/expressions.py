@@ -29,12 +29,11 @@ from irad.ir.values import ConstantFloat, ConstantInt, ConstantNull, Poison, Und
 from irad.passes.callees import resolve
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Array, Element
+from irad.report.pseudo_python.facts import compared, decided
 from irad.report.pseudo_python.functions import python_function
 from irad.report.pseudo_python.integers import (
     LoopCount,
-    compared,
     counted_from_end,
-    decided,
     first_index,
     is_checked_arithmetic,
     is_nonnegative,

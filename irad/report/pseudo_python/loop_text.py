@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
-from irad.ir.dominance import DominatorTree
-from irad.ir.instructions import Binary, CondBr, ICmp, Instruction, Phi, Select
+from irad.ir.instructions import CondBr, ICmp, Instruction, Phi
 from irad.ir.loops import Loop
 from irad.ir.module import Block
-from irad.ir.types import I1, I64
+from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.expressions import sum_text
-from irad.report.pseudo_python.integers import first_index, is_fixed, is_nonnegative, plain_bounds, polynomial_of
+from irad.report.pseudo_python.facts import is_run
+from irad.report.pseudo_python.integers import first_index, is_fixed, plain_bounds, polynomial_of
 from irad.report.pseudo_python.loop_forms import LoopForm, exit_of
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.sheet import Sheet
@@ -46,7 +45,7 @@ def _iterator(sheet: Sheet, form: LoopForm) -> ast.expr:
 def bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
     """Start, stop and step of the range of a loop of the forward sweep, empty only if the loop is not run."""
     start, stop, step = plain_bounds(sheet, form)
-    if not _is_run(sheet, form, (stop - start) if step > 0 else (start - stop)):
+    if not is_run(sheet, form):
         first = start + Polynomial.constant(1 if step > 0 else -1)
         stop = Polynomial.of(Extreme(sheet, stop, first, "max" if step > 0 else "min").value)
     return start, stop, step
@@ -68,76 +67,6 @@ def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.
     elif not start.terms:
         arguments = arguments[1:]
     return trees.call("range", *arguments)
-
-
-def _is_run(sheet: Sheet, form: LoopForm, distance: Polynomial) -> bool:
-    """Whether the distance from start to stop is positive when the loop is reached."""
-    lacking = distance - Polynomial.constant(1)
-    if is_nonnegative(sheet, lacking):
-        return True
-    assert form.twin.preheader is not None
-    for known, least in facts(sheet, sheet.dominators, form.twin.preheader):
-        if is_nonnegative(sheet, lacking - known + Polynomial.constant(least)):
-            return True
-    return False
-
-
-def facts(sheet: Sheet, tree: DominatorTree, block: Block) -> Iterator[tuple[Polynomial, int]]:
-    """What branches in front of a block say: polynomials, and what they are at least."""
-    current: Block | None = block
-    while current is not None:
-        parent = tree.immediate.get(current)
-        if parent is not None and isinstance(parent.terminator, CondBr):
-            yes, no = parent.terminator.targets
-            if yes is not no and current in (yes, no) and len(sheet.cfg.predecessors[current]) == 1:
-                yield from _said(sheet, parent.terminator.operands[0], current is yes)
-        current = parent
-
-
-def _said(sheet: Sheet, condition: Value, truth: bool) -> Iterator[tuple[Polynomial, int]]:
-    match condition:
-        case Binary(opcode="and" | "or" as opcode, operands=parts) if truth == (opcode == "and"):
-            for part in parts:
-                yield from _said(sheet, part, truth)
-        case Binary(opcode="xor", operands=[inner, ConstantInt()]):
-            yield from _said(sheet, inner, not truth)
-        case Select(operands=[a, b, ConstantInt(value=0)]) if truth:
-            yield from _said(sheet, a, True)
-            yield from _said(sheet, b, True)
-        case ICmp(operands=[a, b]) if a.type is not I1 and not str(a.type).startswith("ptr"):
-            yield from _compared(sheet, condition, truth)
-        case _:
-            pass
-
-
-def _compared(sheet: Sheet, test: ICmp, truth: bool) -> Iterator[tuple[Polynomial, int]]:
-    a, b = (polynomial_of(sheet, v) for v in test.operands)
-    predicate = test.predicate if truth else _NEGATED[test.predicate]
-    both = is_nonnegative(sheet, a) and is_nonnegative(sheet, b)
-    if predicate[0] == "u" and not both and "samesign" not in test.flags:
-        return
-    match predicate if predicate in ("eq", "ne") else predicate[1:]:
-        case "gt":
-            yield a - b, 1
-        case "ge":
-            yield a - b, 0
-        case "lt":
-            yield b - a, 1
-        case "le":
-            yield b - a, 0
-        case "eq":
-            yield a - b, 0
-            yield b - a, 0
-        case "ne":
-            for difference in (a - b, b - a):
-                if is_nonnegative(sheet, difference):
-                    yield difference, 1
-
-
-_NEGATED = {
-    "eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "sgt": "sle", "sle": "sgt",
-    "ult": "uge", "uge": "ult", "ugt": "ule", "ule": "ugt",
-}  # fmt: skip
 
 
 def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:

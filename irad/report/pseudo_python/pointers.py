@@ -7,7 +7,8 @@ from irad.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
 from irad.ir.trip_count import affine_variables
 from irad.ir.values import Value
 from irad.report.pseudo_python.arrays import Element, element_at, flat_element
-from irad.report.pseudo_python.integers import is_index, iteration_number, polynomial_of
+from irad.report.pseudo_python.facts import is_index
+from irad.report.pseudo_python.integers import iteration_number, polynomial_of
 from irad.report.pseudo_python.memory import HEADER_DATA, Place, byte_offset
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.sheet import Sheet

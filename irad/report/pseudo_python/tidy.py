@@ -204,7 +204,7 @@ def _hoisted(body: list[ast.stmt], orelse: list[ast.stmt], test: ast.expr) -> li
 
 def _first_assignments(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The assignments to variables, and comments, that a body begins with."""
-    others = (i for i, s in enumerate(body) if not (is_comment(s) or isinstance(s, ast.Assign) and _stored(s)))
+    others = (i for i, s in enumerate(body) if not (is_comment(s) or (isinstance(s, ast.Assign) and _stored(s))))
     return list(body[: next(others, len(body))])
 
 

@@ -89,6 +89,8 @@ class Choice:
         if isinstance(inst.type, IntType):
             if isinstance(inst, Binary | Cast | ExtractValue) and inst.type is not I1:
                 return uses <= 1 or not isinstance(inst, Binary) or is_sum(inst) or self._is_short(inst)
+            if isinstance(inst, CallSite) and inst not in polynomial_of(self.sheet, inst).values:
+                return True
             if isinstance(inst, ICmp) and self.is_stable(inst):
                 return True
             return uses <= 1 and self._is_near(inst)
