@@ -62,7 +62,10 @@ def find_loop_forms(captured: CapturedPair) -> dict[Loop, LoopForm]:
     """The form of each loop."""
     loops = captured.loops
     forms: dict[Loop, LoopForm] = {}
+    blocks = set(captured.forward.function.blocks)
     for loop, twin in loops.twins.items():  # outer loops first
+        if twin.header not in blocks:
+            continue  # it put an exception together
         count = _count(captured, twin)
         outer = {form.index.phi for form in forms.values() if form.index is not None}
         index = _index(twin, count, outer) if count is not None else None

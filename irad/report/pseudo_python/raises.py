@@ -2,6 +2,8 @@
 
 Input   the augmented primal; changed: a block that raises gets a copy for each way into it and ends there.
 Output  for each such block the exception; None where a callee has raised, which Python passes on by itself.
+Method  an exception with computed arguments is put together in new memory, by code that may be long. A block that leads
+        to one such exception only is cut off there, and what is computed is shown as `...`.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ from typing import Any
 from irad.errors import UnsupportedError
 from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.clone import clone_instruction
-from irad.ir.instructions import Phi, Ret, Store, Unreachable, replace_uses
+from irad.ir.instructions import Call, GetElementPtr, Phi, Ret, Store, Unreachable, replace_uses
 from irad.ir.module import Block, Function
+from irad.ir.trip_count import constant_offset
 from irad.ir.types import VOID
 from irad.ir.values import ConstantAggregate, ConstantInt, ConstantString, GlobalVariable, Value
 
@@ -33,9 +36,11 @@ def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
     Raises:
         UnsupportedError: the arguments of an exception are computed.
     """
-    good = _reaching_success(function)
-    found: dict[Block, Raised | None] = {}
+    good = reaching_success(function)
+    found: dict[Block, Raised | None] = dict(_cut_computed(function, slot, good))
     for block in [b for b in function.blocks if b not in good]:
+        if block in found:
+            continue
         sources = [b for b in function.blocks if block in b.successors]
         for source in sources[1:]:
             copy = _copy_for(function, block, source)
@@ -46,7 +51,7 @@ def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
         for phi in block.phis() if sources else ():
             replace_uses(phi, phi.value_from(sources[0]))
             phi.erase()
-    for block in [b for b in function.blocks if b not in good]:
+    for block in [b for b in function.blocks if b not in good and b not in found]:
         stores = [i for i in block.instructions if isinstance(i, Store) and i.operands[1] is slot]
         if stores:
             found[block] = _exception(stores[-1].operands[0])
@@ -63,7 +68,7 @@ def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
     return {block: raised for block, raised in found.items() if block in function.blocks}
 
 
-def _reaching_success(function: Function) -> set[Block]:
+def reaching_success(function: Function) -> set[Block]:
     """The blocks from which the function may return status 0."""
     pending: list[Block] = []
     good: set[Block] = set()
@@ -108,16 +113,85 @@ def _drop(phi: Phi, source: Block) -> None:
     phi.blocks = [b for _, b in pairs]
 
 
-def _exception(value: Value) -> Raised:
+def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Block, Raised]:
+    """Ends the blocks behind which one exception with computed arguments is put together."""
+    cut: dict[Block, Raised] = {}
+    for block in [b for b in function.blocks if b not in good]:
+        if not any(block in source.successors for source in good):
+            continue
+        stored = _stored_behind(block, slot)
+        computed = [raised for raised in map(_computed, stored) if raised is not None]
+        constant = [_exception(v) for v in stored if isinstance(v, GlobalVariable)]
+        kinds = {raised.kind for raised in (*computed, *constant)} - {MemoryError}
+        if len(computed) == 1 and kinds == {computed[0].kind}:
+            cut[block] = computed[0]
+    for block in cut:
+        for target in dict.fromkeys(block.successors):
+            for phi in target.phis():
+                _drop(phi, block)
+        block.terminator.erase()
+        block.append(Unreachable(VOID))
+    remove_unreachable_blocks(function)
+    for block in cut:
+        for inst in reversed(block.instructions[:-1]):
+            if not inst.users:
+                inst.erase()
+    return cut
+
+
+def _stored_behind(block: Block, slot: Value) -> list[Value]:
+    """What may be stored as the exception from a block on."""
+    pending, seen = [block], {block}
+    stored: dict[Value, None] = {}
+    while pending:
+        current = pending.pop()
+        for inst in current.instructions:
+            if isinstance(inst, Store) and inst.operands[1] is slot:
+                value = inst.operands[0]
+                stored.update(dict.fromkeys(value.operands if isinstance(value, Phi) else [value]))
+        for target in current.successors:
+            if target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return list(stored)
+
+
+def _computed(value: Value) -> Raised | None:
+    """An exception in new memory: Numba stores there what it pickled, and the computed arguments."""
+    if not isinstance(value, Call):
+        return None
+    fields: dict[int, Value] = {}
+    for user in value.users:
+        if isinstance(user, Store) and user.operands[1] is value:
+            fields[0] = user.operands[0]
+        offset = constant_offset(user) if isinstance(user, GetElementPtr) else None
+        for store in user.users if offset is not None else ():
+            if isinstance(store, Store) and store.operands[1] is user:
+                fields[offset or 0] = store.operands[0]
+    raised = _unpickled(fields.get(0), fields.get(8))
+    return Raised(raised.kind, (*map(_shown, raised.arguments),)) if raised is not None else None
+
+
+def _shown(argument: Any) -> Any:
+    """A constant argument, and `...` for a computed one, for which Numba pickles what stands for no value."""
+    return argument if argument is None or isinstance(argument, str | bytes | int | float) else ...
+
+
+def _unpickled(data: Value | None, size: Value | None) -> Raised | None:
     """What Numba pickled: class, arguments, place."""
+    text = data.initializer if isinstance(data, GlobalVariable) else None
+    if not isinstance(text, ConstantString) or not isinstance(size, ConstantInt):
+        return None
+    kind, arguments, *_ = pickle.loads(text.data[: size.value])  # written by the compiler, in this process
+    return Raised(kind, tuple(arguments or ()))
+
+
+def _exception(value: Value) -> Raised:
+    """An exception with constant arguments."""
     buffer = value.initializer if isinstance(value, GlobalVariable) else None
-    if isinstance(buffer, ConstantAggregate):
-        data, size = buffer.elements[:2]
-        if isinstance(data, GlobalVariable) and isinstance(size, ConstantInt):
-            text = data.initializer
-            if isinstance(text, ConstantString):
-                kind, arguments, *_ = pickle.loads(text.data[: size.value])  # written by the compiler, in this process
-                return Raised(kind, tuple(arguments or ()))
+    raised = _unpickled(*buffer.elements[:2]) if isinstance(buffer, ConstantAggregate) else None
+    if raised is not None:
+        return raised
     raise UnsupportedError(
         "an exception whose arguments are computed when it is raised cannot be written as Python",
         "raise it with constant arguments, or look at the adjoint as LLVM IR",

@@ -23,7 +23,7 @@ Ways = dict[Block, tuple[list[Loop], Block]]
 def give_single_entries(sweep: Sweep) -> None:
     """Makes heads where they are needed."""
     ways = _ways(sweep)
-    for loop in innermost_first(sweep.forward.unit.loops.loops):
+    for loop in innermost_first(_reversed_loops(sweep)):
         assert loop.latch is not None
         regular = sweep.places[loop.latch].block
         if any(loop in entered and target is not regular for entered, target in ways.values()):
@@ -39,10 +39,15 @@ def give_single_entries(sweep: Sweep) -> None:
             edge.terminator.targets = [entry]
 
 
+def _reversed_loops(sweep: Sweep) -> list[Loop]:
+    """The loops of the primal that have an adjoint; those that put an exception together have none."""
+    return [loop for loop in sweep.forward.unit.loops.loops if loop.latch in sweep.places]
+
+
 def _ways(sweep: Sweep) -> Ways:
     """The edges that enter reversed loops: the loops, and where each leads."""
     found: Ways = {}
-    for loop in sweep.forward.unit.loops.loops:
+    for loop in _reversed_loops(sweep):
         for place, _ in sweep.loops[loop].entries:
             last = place.block.terminator
             assert isinstance(last, Br)

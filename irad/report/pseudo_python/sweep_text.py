@@ -131,7 +131,7 @@ class SweepText:
         if raised is None:
             return [ast.Raise(trees.call("RuntimeError", ast.Constant("a callee has raised")))]
         arguments: list[ast.expr] = [ast.Constant(a) for a in raised.arguments]
-        return [ast.Raise(trees.call(raised.kind.__name__, *arguments))]
+        return [ast.Raise(ast.Call(trees.name(raised.kind.__name__), arguments, []))]
 
     def range_of(self, loop: Loop) -> Range | None:
         """The range of a `for`."""

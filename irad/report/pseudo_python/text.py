@@ -24,6 +24,7 @@ from irad.report.pseudo_python.capture import Capture, capture
 from irad.report.pseudo_python.helpers import BUILTINS, HELPERS, namespace
 from irad.report.pseudo_python.names import Namer
 from irad.report.pseudo_python.pair_text import PairText, pair_text
+from irad.report.pseudo_python.raises import reaching_success
 from irad.ruleset.interface import CallRule
 from irad.ruleset.python_names import python_name
 
@@ -174,7 +175,7 @@ def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
 def _check_calls(captured: Capture) -> None:
     """Calls that stay calls and take part in the derivative have no form in Python yet."""
     unit = captured.pairs[0].forward.unit
-    for inst in unit.function.instructions():
+    for inst in (inst for block in reaching_success(unit.function) for inst in block.instructions):
         if not isinstance(inst, CallSite):
             continue
         callee = resolve(inst, unit.registry)
