@@ -246,9 +246,43 @@ def _borrow(array: Array, found: dict[int, Polynomial], order: Sequence[int]) ->
             found[outer] = found[outer] - Polynomial.constant(1)
 
 
-def result_parts(return_type: Any) -> dict[int, str]:
-    """Byte offset of each number in the returned value → name of the variable that holds it."""
-    if isinstance(return_type, types.Array) or return_type == types.none:
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a function returns.
+
+    Attributes:
+        variables: byte offset of each number in it, of an array those of its shape → the variable that holds it.
+        data: byte offset of the pointer to the elements of an array.
+        dimensions: of the array.
+    """
+
+    variables: dict[int, str]
+    data: int | None = None
+    dimensions: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The variables that are returned."""
+        return ["result"] if self.data is not None else list(self.variables.values())
+
+    @property
+    def shape(self) -> list[str]:
+        """The variables that hold the shape of an array."""
+        return list(self.variables.values()) if self.data is not None else []
+
+
+def result_of(return_type: Any) -> Result:
+    """What a returned value is made of."""
+    if isinstance(return_type, types.Array):
+        offsets = [offset for offset, _ in abi.memory_of_return(return_type).fields]
+        shape = offsets[abi.SHAPE : abi.SHAPE + return_type.ndim] if return_type.ndim > 1 else []
+        variables = {offset: f"result_shape_{i}" for i, offset in enumerate(shape)}
+        return Result(variables, offsets[abi.DATA], return_type.ndim)
+    return Result(_result_parts(return_type))
+
+
+def _result_parts(return_type: Any) -> dict[int, str]:
+    if return_type == types.none:
         return {}
     numbers = [offset for offset, _ in abi.memory_of_return(return_type).fields]
     return {offset: "result" if len(numbers) == 1 else f"result_{i}" for i, offset in enumerate(numbers)}

@@ -163,7 +163,7 @@ def _is_natural(sheet: Sheet, sum_: Polynomial) -> bool:
     return is_nonnegative(sheet, sum_) or is_nonnegative(sheet, least(sheet, sum_))
 
 
-_MOST_ITEMS = 1 << 59  # no memory has as many
+_MOST_ITEMS = 1 << 56  # no address space has as many
 
 
 def _is_beyond_memory(sheet: Sheet, inst: ICmp) -> bool | None:
@@ -171,10 +171,17 @@ def _is_beyond_memory(sheet: Sheet, inst: ICmp) -> bool | None:
     a, b = inst.operands
     size = polynomial_of(sheet, a)
     number = size.terms.get((), 0)
-    is_size = [c for m, c in size.terms.items() if m] == [1] and size.values <= sheet.sizes
-    if not is_size or not isinstance(b, ConstantInt) or inst.predicate[0] == "e" or inst.predicate == "ne":
+    factors = [c for m, c in size.terms.items() if m]
+    is_size = len(factors) == 1 and 0 < factors[0] < 16 and all(len(m) <= 1 for m in size.terms)
+    if (
+        not is_size
+        or not size.values <= sheet.sizes
+        or not isinstance(b, ConstantInt)
+        or inst.predicate[0] == "e"
+        or inst.predicate == "ne"
+    ):
         return None
-    low, high, bound = number, number + _MOST_ITEMS, b.value
+    low, high, bound = number, number + factors[0] * _MOST_ITEMS, b.value
     if inst.predicate[0] == "u":
         low, high, bound = low % (1 << 64), high % (1 << 64), bound % (1 << 64)
     if low > high or low <= bound <= high:

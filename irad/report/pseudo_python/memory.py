@@ -16,7 +16,7 @@ from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instructio
 from irad.ir.module import Function
 from irad.ir.values import ConstantInt, Value
 from irad.passes.request import MemoryType
-from irad.report.pseudo_python.arrays import Array, array_of_leaf
+from irad.report.pseudo_python.arrays import Array, Result, array_of_leaf
 from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.polynomial import Polynomial
 
@@ -39,21 +39,21 @@ class Memory:
 
     Attributes:
         arguments: of the function, with their leaves.
-        results: the variables for the numbers in the returned value, by byte offset.
+        result: what the function returns.
         starts: where known arrays begin, by value of the forward sweep.
         allocations: by the call of the forward sweep that makes them: the array, and its shadow if it has one.
     """
 
     captured: CapturedPair
     arguments: tuple[abi.Argument, ...]
-    results: dict[int, str]
+    result: Result
     starts: dict[Value, Place] = field(default_factory=dict)
     allocations: dict[Value, tuple[Array, Array | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         forward = self.captured.forward
         params = forward.function.params[2:]
-        self._add_slot(params[0], "result", forward.shadows.get(forward.unit.function.params[0]), self.results)
+        self._add_slot(params[0], "result", forward.shadows.get(forward.unit.function.params[0]), self.result.variables)
         for argument in self.arguments:
             for leaf in argument.leaves:
                 if leaf.is_array:

@@ -23,7 +23,7 @@ from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.callees import resolve
 from irad.passes.request import ParameterKind
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.arrays import parameter_texts, same_values, truth_parameters, unsigned_parameters
+from irad.report.pseudo_python.arrays import Result, parameter_texts, same_values, truth_parameters, unsigned_parameters
 from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.cleanup import clean_up
 from irad.report.pseudo_python.integers import find_affine
@@ -50,6 +50,7 @@ class PairText:
     Attributes:
         forward, reverse: their statements.
         tape: the names of what is saved in loops, in the order of the forward sweep.
+        is_flat: the array that is returned has one dimension in Python, and takes its shape at the end.
         outs: the variables in which the reverse sweep leaves the cotangents of parameters, by parameter index.
     """
 
@@ -57,23 +58,24 @@ class PairText:
     reverse: list[ast.stmt] = field(default_factory=list)
     tape: list[str] = field(default_factory=list)
     outs: dict[int, str] = field(default_factory=dict)
+    is_flat: bool = False
 
 
 def pair_text(
     captured: CapturedPair,
     arguments: tuple[abi.Argument, ...],
-    results: dict[int, str],
+    result: Result,
     namer: Namer,
 ) -> PairText:
-    """Writes both sweeps; ``results`` are the variables for the numbers in the returned value, by byte offset."""
-    return _Writer(captured, arguments, results, namer).run()
+    """Writes both sweeps; ``result`` is what the function returns."""
+    return _Writer(captured, arguments, result, namer).run()
 
 
 @dataclass(eq=False, slots=True)
 class _Writer:
     captured: CapturedPair
     arguments: tuple[abi.Argument, ...]
-    results: dict[int, str]
+    result: Result
     namer: Namer
     names: dict[Value, str] = field(default_factory=dict)
     tape_names: dict[Value, str] = field(default_factory=dict)
@@ -98,7 +100,7 @@ class _Writer:
         self.forms = find_loop_forms(captured)
         self._count_iterations()
         reads = clean_up(captured)
-        self.memory = Memory(captured, self.arguments, self.results)
+        self.memory = Memory(captured, self.arguments, self.result)
         forward = self._sheet(Reads(), None)
         reverse = self._sheet(reads, forward)
         self._name_loops()
@@ -107,7 +109,9 @@ class _Writer:
         first = self._choose(forward, raised, made)
         second = self._choose_reverse(reverse)
         forward_body, reverse_body = self._statements(first), self._statements(second)
-        made.forward, made.reverse = tidy(forward_body, reverse_body, {*self.results.values(), *made.outs.values()})
+        made.is_flat = first.is_flat
+        kept = {*self.result.names, *(self.result.shape if made.is_flat else ()), *made.outs.values()}
+        made.forward, made.reverse = tidy(forward_body, reverse_body, kept)
         return made
 
     # ------------------------------------------------------------------------------------------------ sheets

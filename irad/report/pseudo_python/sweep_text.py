@@ -27,7 +27,7 @@ from irad.report.pseudo_python.bulk_text import bulk_statements
 from irad.report.pseudo_python.expressions import element_text, operation, sum_text, text_of
 from irad.report.pseudo_python.integers import is_checked_arithmetic, polynomial_of
 from irad.report.pseudo_python.loop_text import range_text
-from irad.report.pseudo_python.memory import is_allocation
+from irad.report.pseudo_python.memory import Place, is_allocation
 from irad.report.pseudo_python.pointers import element_of, flat_index, place_of
 from irad.report.pseudo_python.raises import Raised
 from irad.report.pseudo_python.sheet import Sheet
@@ -46,6 +46,7 @@ class SweepText:
         raised: exceptions, by block.
         skipped: instructions that stand for nothing in Python.
         place_of: the user's line of an instruction.
+        is_flat: the array that is returned is one without its shape.
     """
 
     sheet: Sheet
@@ -59,6 +60,7 @@ class SweepText:
     ranges: dict[Loop, Range | None] = field(default_factory=dict)
     ignored: set[Value] = field(default_factory=set)
     last_line: tuple[str, int] | None = None
+    is_flat: bool = False
 
     # ------------------------------------------------------------------------------------------------ Emitter
 
@@ -151,6 +153,8 @@ class SweepText:
         if pointer in self.ignored:
             return []
         place = place_of(self.sheet, pointer)
+        if place.array.name in ("result", "result_bar") and self.sheet.memory.result.data is not None:
+            return self._array_result(place, value)
         if place.is_header or isinstance(value.type, PointerType):
             if place.array.is_result or place.is_header:
                 return []
@@ -159,6 +163,24 @@ class SweepText:
         if element.array.name.endswith("_bar") and element.array.name.startswith("result") and _is_zero(value):
             return []  # the cotangent of the result is taken once
         return [trees.assign(element_text(self.sheet, element), text_of(self.sheet, value))]
+
+    def _array_result(self, place: Place, value: Value) -> list[ast.stmt]:
+        """A part of the array that is returned, or its cotangent, which is added to that of the array it is."""
+        result, offset = self.sheet.memory.result, place.offset.number
+        if not place.array.is_shadow and offset in result.variables:
+            return [trees.assign(trees.name(result.variables[offset]), text_of(self.sheet, value))]
+        if offset != result.data or not isinstance(value.type, PointerType) or self.sheet.is_reverse:
+            return []
+        returned = place_of(self.sheet, value)
+        if returned.is_header or returned.offset.terms:
+            raise self.sheet.unsupported("a part of an array that is returned", value)
+        text = trees.name(returned.array.name)
+        is_flat = result.dimensions > len(returned.array.strides)
+        if not place.array.is_shadow:
+            self.is_flat |= is_flat
+            return [trees.assign(trees.name("result"), text)]
+        given = trees.call("result_bar.ravel") if is_flat else trees.name("result_bar")
+        return [trees.assign(text, trees.binary(text, ast.Add(), given))]
 
     def _allocation(self, call: Call) -> list[ast.stmt]:
         array, shadow = self.sheet.memory.allocations[call]

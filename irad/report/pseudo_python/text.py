@@ -19,7 +19,7 @@ from irad.ir.module import Function
 from irad.options import Options
 from irad.passes.callees import Pointer, resolve
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.arrays import result_parts
+from irad.report.pseudo_python.arrays import Result, result_of
 from irad.report.pseudo_python.capture import Capture, capture
 from irad.report.pseudo_python.helpers import BUILTINS, HELPERS, namespace
 from irad.report.pseudo_python.names import Namer
@@ -101,16 +101,17 @@ def _function(
     captured = capture(dispatcher, argument_types, task)
     _check_result(captured)
     _check_arguments(captured, positions)
-    results = result_parts(captured.return_type)
-    namer = Namer({"np", "special", *HELPERS, *BUILTINS, *results.values(), *(f"{r}_bar" for r in results.values())})
+    result = result_of(captured.return_type)
+    bars = [f"{name}_bar" for name in result.names]
+    namer = Namer({"np", "special", *HELPERS, *BUILTINS, *result.names, *result.shape, *bars})
     arguments = tuple(_named(argument, namer) for argument in captured.arguments)
     try:
         _check_calls(captured)
-        made = pair_text(captured.pairs[0], arguments, results, namer)
+        made = pair_text(captured.pairs[0], arguments, result, namer)
     except IradError as error:
         locate(error, captured.module)
         raise
-    return _written(f"{dispatcher.py_func.__name__}_gradient", arguments, list(results.values()), positions, made)
+    return _written(f"{dispatcher.py_func.__name__}_gradient", arguments, result, positions, made)
 
 
 def _named(argument: Argument, namer: Namer) -> Argument:
@@ -120,9 +121,9 @@ def _named(argument: Argument, namer: Namer) -> Argument:
 
 
 def _written(
-    name: str, arguments: tuple[Argument, ...], results: list[str], positions: tuple[int, ...], made: PairText
+    name: str, arguments: tuple[Argument, ...], result: Result, positions: tuple[int, ...], made: PairText
 ) -> ast.FunctionDef:
-    bars = [f"{r}_bar" for r in results]
+    bars = [f"{name}_bar" for name in result.names]
     given = [arguments[p] for p in positions]
     docstring = f"Value, and gradient by {', '.join(a.name for a in given)}."
     body: list[ast.stmt] = [ast.Expr(ast.Constant(docstring))]
@@ -134,11 +135,13 @@ def _written(
     body += made.forward
     body.append(trees.comment("reverse sweep"))
     body += made.reverse
-    value = _tuple([trees.name(r) for r in results])
+    value = _tuple([trees.name(name) for name in result.names])
+    if made.is_flat:
+        value = trees.call("result.reshape", *map(trees.name, result.shape))
     gradients = _tuple([_gradient(argument, argument.type, ()) for argument in given])
     body.append(ast.Return(ast.Tuple([value, gradients], ast.Load())))
     parameters = [ast.arg(a.name) for a in arguments] + [ast.arg(b) for b in bars]
-    defaults: list[ast.expr] = [ast.Constant(1.0)] if len(bars) == 1 else []
+    defaults: list[ast.expr] = [ast.Constant(1.0)] if len(bars) == 1 and result.data is None else []
     signature = ast.arguments([], parameters, None, [], [], None, defaults)
     return ast.FunctionDef(name, signature, body, [], None)
 
@@ -194,7 +197,10 @@ def _check_calls(captured: Capture) -> None:
 
 
 def _check_result(captured: Capture) -> None:
-    """What is returned has to be numbers."""
+    """What is returned has to be numbers, or an array of floats."""
+    returned = captured.return_type
+    if isinstance(returned, types.Array) and isinstance(returned.dtype, types.Float) and returned.layout == "C":
+        return
     pending = [captured.return_type]
     while pending:
         returned = pending.pop()
@@ -203,8 +209,8 @@ def _check_result(captured: Capture) -> None:
         elif not isinstance(returned, types.Float | types.Integer | types.Boolean):
             raise UnsupportedError(
                 f"a function that returns {captured.return_type} cannot be written as Python with its adjoint",
-                "return numbers, the sum of an array for instance, or look at the adjoint as LLVM IR",
-                "the adjoint begins with the cotangent of the value, one number",
+                "return numbers or an array of floats, or look at the adjoint as LLVM IR",
+                "the adjoint begins with the cotangent of the value, numbers or one array",
             )
 
 
