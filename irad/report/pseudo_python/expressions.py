@@ -147,10 +147,28 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
             return saved_text(sheet, value)
         case Freeze(operands=[source]):
             return text_of(sheet, source)
+        case Instruction(block=block) if sheet.forward is not None and block in sheet.forward.cfg.position:
+            if not _is_derivable(sheet.forward, value):
+                raise sheet.unsupported("a value that the reverse sweep cannot name", value)
+            return operation(sheet.forward, value)
         case Instruction():
             return operation(sheet, value)
         case _:
             raise sheet.unsupported(f"the value {value.name or type(value).__name__}", value)
+
+
+def _is_derivable(forward: Sheet, value: Value) -> bool:
+    """Whether a value of the forward sweep is computed from what the reverse sweep can name."""
+    value = forward.same.get(value, value)
+    if value in forward.affine or not isinstance(value, Instruction):
+        return True
+    if value in forward.texts:
+        return value in forward.stable or value in forward.derivable
+    match value:
+        case Binary() | ICmp() | Select() | Cast() | Freeze() | Unary() | FCmp():
+            return all(_is_derivable(forward, operand) for operand in value.operands)
+        case _:
+            return False
 
 
 def saved_text(sheet: Sheet, placeholder: Value) -> ast.expr:

@@ -339,13 +339,16 @@ def _names(tree: ast.expr) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
+_ARRAY_EXPRESSION = "__numba_array_expr"  # Numba's functions for them know no line
+
+
 def debug_places(debug: DebugInfo, numba_folder: str) -> Callable[[Instruction], SourceLocation | None]:
     """The user's line of an instruction: the innermost that is not in Numba."""
 
     def found(inst: Instruction) -> SourceLocation | None:
-        for place in debug.inline_chain(inst):
-            if numba_folder not in place.file and place.line:
-                return place
+        for frame in debug.frames(inst):
+            if numba_folder not in frame.place.file and frame.place.line and _ARRAY_EXPRESSION not in frame.symbol:
+                return frame.place
         return None
 
     return found
