@@ -34,12 +34,13 @@ def bulk_statements(sheet: Sheet, call: CallSite) -> list[ast.stmt] | None:
 
 def _fill(sheet: Sheet, call: CallSite, arguments: list[Value]) -> list[ast.stmt] | None:
     pointer, byte, size = arguments[:3]
-    if not isinstance(byte, ConstantInt) or byte.value:
-        raise sheet.unsupported("memory that is filled with bytes other than zero", call)
     place = place_of(sheet, pointer)
+    if not isinstance(byte, ConstantInt) or (byte.value and place.array.itemsize != 1):
+        raise sheet.unsupported("memory that is filled with bytes other than zero", call)
     if place.array.is_result:
         return [] if place.array.is_shadow else None
-    return [trees.assign(_slice(sheet, pointer, size), trees.number(0.0))]
+    number = trees.number(byte.value if place.array.itemsize == 1 else 0.0)
+    return [trees.assign(_slice(sheet, pointer, size), number)]
 
 
 def _added(into: ast.expr, amount: ast.expr) -> ast.stmt:

@@ -36,6 +36,7 @@ from irad.report.pseudo_python.integers import (
     counted_from_end,
     first_index,
     is_checked_arithmetic,
+    is_natural,
     is_nonnegative,
     is_sum,
     may_wrap,
@@ -239,7 +240,7 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
         case "frem":
             return trees.call("np.fmod", left, right)
         case "sdiv" | "udiv" | "srem" | "urem":
-            natural = all(is_nonnegative(sheet, polynomial_of(sheet, v)) for v in inst.operands)
+            natural = all(is_natural(sheet, polynomial_of(sheet, v)) for v in inst.operands)
             if natural:
                 return trees.binary(left, ast.FloorDiv() if "div" in inst.opcode else ast.Mod(), right)
             if inst.opcode[0] == "s":

@@ -154,6 +154,18 @@ def decided(sheet: Sheet, inst: ICmp) -> bool | None:
     return _is_beyond_memory(sheet, inst)
 
 
+def find_choices(sheet: Sheet) -> None:
+    """Notes which of two values a choice always takes."""
+    for inst in sheet.function.instructions():
+        match inst:
+            case Select(operands=[ICmp() as test, yes, no]):
+                known = decided(sheet, test)
+                if known is not None:
+                    sheet.same[inst] = yes if known else no
+            case _:
+                pass
+
+
 def _are_natural(sheet: Sheet, *values: Value) -> bool:
     return all(is_nonnegative(sheet, polynomial_of(sheet, value)) for value in values)
 

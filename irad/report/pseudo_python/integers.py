@@ -216,6 +216,11 @@ def is_nonnegative(sheet: Sheet, sum_: Polynomial) -> bool:
     return all(c >= 0 and all(_is_natural(sheet, v) for v in m) for m, c in sum_.terms.items())
 
 
+def is_natural(sheet: Sheet, sum_: Polynomial) -> bool:
+    """Whether a sum is not negative in 64 bits either."""
+    return is_nonnegative(sheet, sum_) and not may_wrap(sheet, sum_)
+
+
 def _is_natural(sheet: Sheet, value: Value) -> bool:
     if value in sheet.nonnegative:
         return True
@@ -235,7 +240,7 @@ def _is_natural(sheet: Sheet, value: Value) -> bool:
             before = set(sheet.nonnegative)
             sheet.nonnegative.add(value)  # it is, if the others are when it is
             ways = value.operands[isinstance(value, Select) :]
-            if all(is_nonnegative(sheet, polynomial_of(sheet, way)) for way in ways):
+            if all(is_natural(sheet, polynomial_of(sheet, way)) for way in ways):
                 return True
             sheet.nonnegative &= before
             return False

@@ -26,6 +26,7 @@ from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Result, parameter_texts, same_values, truth_parameters, unsigned_parameters
 from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.cleanup import clean_up
+from irad.report.pseudo_python.facts import find_choices
 from irad.report.pseudo_python.integers import find_affine
 from irad.report.pseudo_python.loop_forms import LoopForm, find_loop_forms
 from irad.report.pseudo_python.memory import Memory, is_allocation
@@ -51,6 +52,7 @@ class PairText:
         forward, reverse: their statements.
         tape: the names of what is saved in loops, in the order of the forward sweep.
         is_flat: the array that is returned has one dimension in Python, and takes its shape at the end.
+        exceptions: those that are raised, by name.
         outs: the variables in which the reverse sweep leaves the cotangents of parameters, by parameter index.
     """
 
@@ -59,6 +61,7 @@ class PairText:
     tape: list[str] = field(default_factory=list)
     outs: dict[int, str] = field(default_factory=dict)
     is_flat: bool = False
+    exceptions: dict[str, type[BaseException]] = field(default_factory=dict)
 
 
 def pair_text(
@@ -105,6 +108,8 @@ class _Writer:
         reverse = self._sheet(reads, forward)
         self._name_loops()
         made = PairText()
+        made.exceptions = {each.kind.__name__: each.kind for each in raised.values() if each is not None}
+        self.namer.taken |= made.exceptions.keys()
         made.outs = self._outs()
         first = self._choose(forward, raised, made)
         second = self._choose_reverse(reverse)
@@ -138,6 +143,7 @@ class _Writer:
             if any(text.endswith(end) for end in (".size", "]", ".itemsize")) and isinstance(value.type, IntType):
                 sheet.sizes.add(value)
                 sheet.nonnegative.add(value)
+        find_choices(sheet)
         return sheet
 
     def _count_iterations(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from irad.driver import locate
@@ -37,16 +37,18 @@ class PythonText:
         name: of the function in it.
         source: what people read.
         exact: the same with products that keep a zero cotangent zero (see docs/contracts.md) spelled out as calls of
-            `times` and `divided`.
+            `times` and `divided`, and integers that wrap around.
+        exceptions: those that it raises, by name.
     """
 
     name: str
     source: str
     exact: str
+    exceptions: dict[str, type[BaseException]] = field(default_factory=dict)
 
     def namespace(self, *, exact: bool = True) -> dict[str, Any]:
         """The text, executed; the function stands there under its name."""
-        found = namespace()
+        found = {**namespace(), **self.exceptions}
         exec(compile(self.exact if exact else self.source, f"<{self.name}>", "exec"), found)
         return found
 
@@ -67,10 +69,10 @@ def adjoint_as_python(
     """
     options = options or Options()
     _check_parameters(dispatcher, argument_types)
-    exact = _function(dispatcher, argument_types, positions, options)
+    exact, exceptions = _function(dispatcher, argument_types, positions, options)
     source = trees.with_plain_products(exact)
     source.body[0] = ast.Expr(ast.Constant(f"{ast.get_docstring(exact)} {_PLAIN}"))
-    return PythonText(exact.name, trees.unparse([source]), trees.unparse([exact]))
+    return PythonText(exact.name, trees.unparse([source]), trees.unparse([exact]), exceptions)
 
 
 def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
@@ -95,8 +97,8 @@ _PLAIN = "A zero cotangent (…_bar) times anything is zero."
 
 def _function(
     dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
-) -> ast.FunctionDef:
-    """The exact form."""
+) -> tuple[ast.FunctionDef, dict[str, type[BaseException]]]:
+    """The exact form, and what it raises."""
     task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options)
     captured = capture(dispatcher, argument_types, task)
     _check_result(captured)
@@ -111,7 +113,8 @@ def _function(
     except IradError as error:
         locate(error, captured.module)
         raise
-    return _written(f"{dispatcher.py_func.__name__}_gradient", arguments, result, positions, made)
+    name = f"{dispatcher.py_func.__name__}_gradient"
+    return _written(name, arguments, result, positions, made), made.exceptions
 
 
 def _named(argument: Argument, namer: Namer) -> Argument:
