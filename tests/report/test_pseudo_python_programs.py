@@ -560,6 +560,16 @@ def swap_scalars(x):
     return a * 100 + b * 10 + c
 
 
+@PROGRAMS.at(VECTOR)
+@PROGRAMS.at(VECTOR[:1])
+@njit
+def before_the_last(x):
+    a, b = 1.0, 2.0
+    for i in range(x.size):
+        a, b = b, a * x[i] + b
+    return a
+
+
 @PROGRAMS.at(1.5, 2)
 @njit
 def tuple_state(x, n):

@@ -328,7 +328,7 @@ def _assigned_at_once(pairs: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:
                 pending.remove(pair)
                 break
         else:
-            places = ast.Tuple([p for p, _ in pending], ast.Store())
+            places = ast.Tuple([trees.stored(p) for p, _ in pending], ast.Store())
             values = ast.Tuple([v for _, v in pending], ast.Load())
             made.append(ast.Assign([places], values))
             return made

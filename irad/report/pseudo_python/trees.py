@@ -154,9 +154,7 @@ def negated(test: ast.expr) -> ast.expr:
 
 def assign(place: ast.expr, value: ast.expr) -> ast.stmt:
     """`place = value`; `place += …` where the value is a sum that begins with it."""
-    stored = ast.parse(f"{shown(place)} = 0").body[0]
-    assert isinstance(stored, ast.Assign)
-    (target_,) = stored.targets
+    target_ = stored(place)
     if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
         text = shown(place)
         if shown(value.left) == text:
@@ -165,7 +163,14 @@ def assign(place: ast.expr, value: ast.expr) -> ast.stmt:
         if isinstance(value.op, ast.Add | ast.Mult) and shown(value.right) == text:
             assert isinstance(target_, ast.Name | ast.Subscript | ast.Attribute)
             return ast.AugAssign(target_, value.op, value.left)
-    return ast.Assign(stored.targets, value)
+    return ast.Assign([target_], value)
+
+
+def stored(place: ast.expr) -> ast.expr:
+    """A place that is assigned."""
+    made = ast.parse(f"{shown(place)} = 0").body[0]
+    assert isinstance(made, ast.Assign)
+    return made.targets[0]
 
 
 def shown(node: ast.AST) -> str:
