@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import ast
 
-import numpy as np
-
 from irad.ir import types
 from irad.ir.instructions import (
     Binary,
@@ -25,7 +23,7 @@ from irad.ir.instructions import (
     Unary,
 )
 from irad.ir.types import FloatType, IntType, PointerType
-from irad.ir.values import ConstantFloat, ConstantInt, ConstantNull, Poison, Undef, Value
+from irad.ir.values import ConstantFloat, ConstantInt, Poison, Undef, Value
 from irad.passes.callees import resolve
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Array, Element
@@ -36,15 +34,30 @@ from irad.report.pseudo_python.integers import (
     counted_from_end,
     first_index,
     is_checked_arithmetic,
+    is_derivable,
     is_natural,
     is_nonnegative,
     is_sum,
+    length_if_negative,
     may_wrap,
     polynomial_of,
     sum_of,
 )
 from irad.report.pseudo_python.loop_forms import LoopVariable
-from irad.report.pseudo_python.memory import callee_name, is_allocation
+from irad.report.pseudo_python.memory import callee_name
+from irad.report.pseudo_python.operations import (
+    COMPARISONS,
+    INTEGER_FUNCTIONS,
+    INTEGER_OPERATORS,
+    OPERATORS,
+    float_comparison,
+    float_value,
+    is_positive,
+    logic,
+    pointer_comparison,
+    width,
+    wrapped,
+)
 from irad.report.pseudo_python.pointers import element_of, is_truth, is_unsigned
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.reads import STRONG
@@ -98,17 +111,7 @@ def unsigned_text(sheet: Sheet, value: Value) -> ast.expr:
     text = text_of(sheet, value)
     if is_nonnegative(sheet, polynomial_of(sheet, value)):
         return text
-    return trees.call("unsigned", text, *_width(value))
-
-
-def _width(value: Value) -> list[ast.expr]:
-    assert isinstance(value.type, IntType)
-    return [] if value.type.bits == 64 else [trees.number(value.type.bits)]
-
-
-def _wrapped(text: ast.expr, value: Value) -> ast.expr:
-    """The number with sign that the lowest bits are, as many as the type of a value has."""
-    return trees.call("wrapped", text, *_width(value))
+    return trees.call("unsigned", text, *width(value))
 
 
 def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
@@ -139,7 +142,7 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
         case ConstantFloat() if sheet.is_reverse and value.value == 0.0:
             return trees.number(0.0)  # an empty cotangent is -0.0
         case ConstantFloat():
-            return trees.number(_float_value(value))
+            return trees.number(float_value(value))
         case Undef() | Poison() if isinstance(value.type, FloatType):
             return trees.number(0.0)
         case Undef() | Poison():
@@ -149,27 +152,13 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
         case Freeze(operands=[source]):
             return text_of(sheet, source)
         case Instruction(block=block) if sheet.forward is not None and block in sheet.forward.cfg.position:
-            if not _is_derivable(sheet.forward, value):
+            if not is_derivable(sheet.forward, value):
                 raise sheet.unsupported("a value that the reverse sweep cannot name", value)
             return operation(sheet.forward, value)
         case Instruction():
             return operation(sheet, value)
         case _:
             raise sheet.unsupported(f"the value {value.name or type(value).__name__}", value)
-
-
-def _is_derivable(forward: Sheet, value: Value) -> bool:
-    """Whether a value of the forward sweep is computed from what the reverse sweep can name."""
-    value = forward.same.get(value, value)
-    if value in forward.affine or not isinstance(value, Instruction):
-        return True
-    if value in forward.texts:
-        return value in forward.stable or value in forward.derivable
-    match value:
-        case Binary() | ICmp() | Select() | Cast() | Freeze() | Unary() | FCmp():
-            return all(_is_derivable(forward, operand) for operand in value.operands)
-        case _:
-            return False
 
 
 def saved_text(sheet: Sheet, placeholder: Value) -> ast.expr:
@@ -191,7 +180,7 @@ def operation(sheet: Sheet, inst: Instruction) -> ast.expr:
         case ICmp():
             return _integer_comparison(sheet, inst)
         case FCmp():
-            return _float_comparison(sheet, inst)
+            return float_comparison(inst.predicate, *[text_of(sheet, v) for v in inst.operands])
         case Select(operands=[test, a, b]):
             return _select(sheet, test, a, b)
         case Cast():
@@ -217,7 +206,7 @@ def _load(sheet: Sheet, load: Load) -> ast.expr:
     if not isinstance(load.type, IntType) or load.type is types.I1:
         return text
     if is_unsigned(sheet, load):
-        return _wrapped(text, load)
+        return wrapped(text, load)
     return (
         text if load.type.bits == 64 or is_truth(sheet, load) else trees.call("int", text)
     )  # those of numpy would stay narrow
@@ -227,13 +216,13 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
     left, right = (_operand(sheet, inst, v) for v in inst.operands)
     if STRONG in inst.flags:
         return trees.strong_product(inst.opcode == "fmul", left, right)
-    operator = _OPERATORS.get(inst.opcode)
+    operator = OPERATORS.get(inst.opcode)
     if inst.opcode == "fadd" and isinstance(right, ast.UnaryOp) and isinstance(right.op, ast.USub):
         return trees.binary(left, ast.Sub(), right.operand)
     if operator is not None:
         return trees.binary(left, operator(), right)
     if inst.type is types.I1:
-        return _logic(sheet, inst, left, right)
+        return logic(sheet, inst, left, right)
     if is_sum(inst):
         return total_text(sheet, sum_of(sheet, inst))
     match inst.opcode:
@@ -247,7 +236,7 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
                 return trees.call("truncated_quotient" if "div" in inst.opcode else "truncated_rest", left, right)
             a, b = (unsigned_text(sheet, v) for v in inst.operands)
             made = trees.binary(a, ast.FloorDiv() if "div" in inst.opcode else ast.Mod(), b)
-            return made if _is_positive(inst.operands[1], 2) else _wrapped(made, inst)
+            return made if is_positive(inst.operands[1], 2) else wrapped(made, inst)
         case "and" | "or" | "xor":
             bits = {"and": ast.BitAnd, "or": ast.BitOr, "xor": ast.BitXor}[inst.opcode]
             return trees.binary(left, bits(), right)
@@ -255,9 +244,9 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
             return trees.binary(left, ast.RShift(), right)
         case "lshr":
             shifted = trees.binary(unsigned_text(sheet, inst.operands[0]), ast.RShift(), right)
-            return shifted if _is_positive(inst.operands[1]) else _wrapped(shifted, inst)
+            return shifted if is_positive(inst.operands[1]) else wrapped(shifted, inst)
         case "add" | "sub" | "mul" | "shl":
-            return _wrapped(trees.binary(left, _INTEGER_OPERATORS[inst.opcode](), right), inst)
+            return wrapped(trees.binary(left, INTEGER_OPERATORS[inst.opcode](), right), inst)
         case _:
             pass
     raise sheet.unsupported(f"the operation {inst.opcode}", inst)
@@ -276,22 +265,10 @@ def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
     return text_of(sheet, value)
 
 
-def _logic(sheet: Sheet, inst: Binary, left: ast.expr, right: ast.expr) -> ast.expr:
-    match inst.opcode:
-        case "and" | "or":
-            return trees.both_or_either(inst.opcode, left, right)
-        case "xor" if isinstance(right, ast.Constant):
-            return trees.negated(left) if right.value else left
-        case "xor":
-            return trees.compare(left, ast.NotEq(), right)
-        case _:
-            raise sheet.unsupported(f"the operation {inst.opcode} of truth values", inst)
-
-
 def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     a, b = inst.operands
     if isinstance(a.type, PointerType):
-        return _pointer_comparison(sheet, inst)
+        return pointer_comparison(sheet, inst)
     if a.type is types.I1 and isinstance(b, ConstantInt) and inst.predicate in ("eq", "ne"):
         text = text_of(sheet, a)
         return text if (inst.predicate == "eq") == bool(b.value) else trees.negated(text)
@@ -306,39 +283,10 @@ def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
         "samesign" in inst.flags or (is_nonnegative(sheet, left) and is_nonnegative(sheet, right))
     ):
         x, y = (unsigned_text(sheet, v) for v in (a, b))
-        return trees.integer_compare(x, _COMPARISONS[predicate[1:]](), y)
+        return trees.integer_compare(x, COMPARISONS[predicate[1:]](), y)
     word = predicate if predicate in ("eq", "ne") else predicate[1:]
     left, word, right = compared(sheet, left, word, right)
-    return trees.integer_compare(total_text(sheet, left), _COMPARISONS[word](), total_text(sheet, right))
-
-
-def _pointer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
-    a, b = inst.operands
-    is_new = isinstance(a, Call) and is_allocation(a)
-    if is_new and isinstance(b, ConstantNull) and inst.predicate in ("eq", "ne"):
-        return ast.Constant(inst.predicate == "ne")  # `np.empty` raises MemoryError by itself
-    raise sheet.unsupported("a comparison of addresses", inst)
-
-
-def _float_comparison(sheet: Sheet, inst: FCmp) -> ast.expr:
-    a, b = (text_of(sheet, v) for v in inst.operands)
-    predicate = inst.predicate
-    if predicate in ("true", "false"):
-        return ast.Constant(predicate == "true")
-    if predicate in ("ord", "uno"):
-        tests = [trees.call("np.isnan", x) for x in (a, b) if not isinstance(x, ast.Constant)]
-        if len(tests) == 2 and trees.shown(a) == trees.shown(b):
-            tests = tests[:1]
-        test = tests[0] if len(tests) == 1 else trees.disjunction(*tests)
-        return test if predicate == "uno" else ast.UnaryOp(ast.Not(), test)
-    if predicate in ("oeq", "une"):
-        return trees.compare(a, ast.Eq() if predicate == "oeq" else ast.NotEq(), b)
-    if predicate in ("one", "ueq"):
-        differ = trees.disjunction(trees.compare(a, ast.Lt(), b), trees.compare(a, ast.Gt(), b))
-        return differ if predicate == "one" else ast.UnaryOp(ast.Not(), differ)
-    if predicate[0] == "o":
-        return trees.compare(a, _COMPARISONS[predicate[1:]](), b)
-    return ast.UnaryOp(ast.Not(), trees.compare(a, _COMPARISONS[_OPPOSITE[predicate[1:]]](), b))
+    return trees.integer_compare(total_text(sheet, left), COMPARISONS[word](), total_text(sheet, right))
 
 
 def _select(sheet: Sheet, test: Value, a: Value, b: Value) -> ast.expr:
@@ -377,7 +325,7 @@ def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
         case "trunc" if inst.type is types.I1:
             return trees.call("bool", trees.binary(text_of(sheet, source), ast.BitAnd(), trees.number(1)))
         case "trunc":
-            return text_of(sheet, source) if "nsw" in inst.flags else _wrapped(text_of(sheet, source), inst)
+            return text_of(sheet, source) if "nsw" in inst.flags else wrapped(text_of(sheet, source), inst)
         case _:
             raise sheet.unsupported(f"the conversion {inst.opcode}", inst)
 
@@ -391,11 +339,11 @@ def _call(sheet: Sheet, call: Call) -> ast.expr:
             return trees.binary(trees.binary(a, ast.Mult(), b), ast.Add(), c)
         return trees.call(python_function(callee.name) or callee.name, *arguments)
     stem = callee_name(call).rpartition(".")[0]
-    function = _INTEGER_FUNCTIONS.get(stem)
+    function = INTEGER_FUNCTIONS.get(stem)
     if function is None:
         raise sheet.unsupported(f"the call of {callee_name(call) or 'a function value'}", call)
     if stem.startswith("llvm.u") and not all(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in call.arguments):
-        return _wrapped(trees.call(function, *[unsigned_text(sheet, a) for a in call.arguments]), call)
+        return wrapped(trees.call(function, *[unsigned_text(sheet, a) for a in call.arguments]), call)
     return trees.call(function, *arguments)
 
 
@@ -445,42 +393,7 @@ def index_text(sheet: Sheet, array: Array, dimension: int, index: Polynomial) ->
         found = counted_from_end(sheet, value)
         if found is not None and index.equals(Polynomial.of(value)) and found[1].equals(length):
             return sum_text(sheet, found[0])
-        added = _length_if_negative(sheet, value)
+        added = length_if_negative(sheet, value)
         if added is not None and added[1].equals(length) and index.equals(added[0] + Polynomial.of(value)):
             return sum_text(sheet, added[0])
     return sum_text(sheet, index)
-
-
-def _length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
-    """The index and the length of what is the length if an index is negative, else 0."""
-    match value:
-        case Select(
-            operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), length, ConstantInt(value=0)]
-        ):
-            return polynomial_of(sheet, tested), polynomial_of(sheet, length)
-        case _:
-            return None
-
-
-def _float_value(constant: ConstantFloat) -> float:
-    """The shortest number that is the constant in its precision."""
-    return float(str(np.float32(constant.value))) if constant.type is types.FLOAT else constant.value
-
-
-_OPERATORS: dict[str, type[ast.operator]] = {"fadd": ast.Add, "fsub": ast.Sub, "fmul": ast.Mult, "fdiv": ast.Div}
-
-
-def _is_positive(value: Value, least: int = 1) -> bool:
-    return isinstance(value, ConstantInt) and value.value >= least
-
-
-_INTEGER_OPERATORS: dict[str, type[ast.operator]] = {
-    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "shl": ast.LShift,
-}  # fmt: skip
-_COMPARISONS: dict[str, type[ast.cmpop]] = {
-    "eq": ast.Eq, "ne": ast.NotEq, "lt": ast.Lt, "le": ast.LtE, "gt": ast.Gt, "ge": ast.GtE,
-}  # fmt: skip
-_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-_INTEGER_FUNCTIONS = {
-    "llvm.smax": "max", "llvm.smin": "min", "llvm.umax": "max", "llvm.umin": "min", "llvm.abs": "abs",
-}  # fmt: skip

@@ -13,11 +13,13 @@ from irad.ir.instructions import (
     Call,
     Cast,
     ExtractValue,
+    FCmp,
     Freeze,
     ICmp,
     Instruction,
     Phi,
     Select,
+    Unary,
 )
 from irad.ir.loops import Loop
 from irad.ir.trip_count import affine_variables
@@ -281,3 +283,28 @@ def counted_from_end(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial
         case _:
             pass
     return None
+
+
+def is_derivable(forward: Sheet, value: Value) -> bool:
+    """Whether a value of the forward sweep is computed from what the reverse sweep can name."""
+    value = forward.same.get(value, value)
+    if value in forward.affine or not isinstance(value, Instruction):
+        return True
+    if value in forward.texts:
+        return value in forward.stable or value in forward.derivable
+    match value:
+        case Binary() | ICmp() | Select() | Cast() | Freeze() | Unary() | FCmp():
+            return all(is_derivable(forward, operand) for operand in value.operands)
+        case _:
+            return False
+
+
+def length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
+    """The index and the length of what is the length if an index is negative, else 0."""
+    match value:
+        case Select(
+            operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), length, ConstantInt(value=0)]
+        ):
+            return polynomial_of(sheet, tested), polynomial_of(sheet, length)
+        case _:
+            return None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import keyword
+import linecache
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 # What LLVM's passes and Numba's and irad's code generators call values; nobody's variables.
 _FOREIGN = frozenset(
@@ -152,6 +154,12 @@ def _names_in(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(
         [n.id for n in nodes if isinstance(n, ast.Name)] + [n.arg for n in nodes if isinstance(n, ast.arg)]
     )
+
+
+@cache
+def source_names(file: str) -> SourceNames:
+    """What the lines of a file assign."""
+    return SourceNames.of("".join(linecache.getlines(file)))
 
 
 def source_name(llvm_name: str | None, known: Collection[str]) -> str | None:

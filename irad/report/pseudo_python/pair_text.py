@@ -7,20 +7,18 @@ import linecache
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 
 from irad.errors import SourceLocation, UnsupportedError
 from irad.frontend import abi
 from irad.ir.cfg import control_flow
 from irad.ir.debug_info import DebugInfo
 from irad.ir.dominance import dominators
-from irad.ir.instructions import Binary, Call, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select, Store
+from irad.ir.instructions import Call, Instruction, Load, Phi, Store
 from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
 from irad.ir.trip_count import affine_variables
-from irad.ir.types import FloatType, IntType, PointerType
-from irad.ir.values import ConstantInt, Parameter, Value
-from irad.passes.callees import resolve
+from irad.ir.types import IntType, PointerType
+from irad.ir.values import ConstantInt, Value
 from irad.passes.request import ParameterKind
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Result, parameter_texts, same_values, truth_parameters, unsigned_parameters
@@ -29,8 +27,9 @@ from irad.report.pseudo_python.cleanup import clean_up
 from irad.report.pseudo_python.facts import find_choices
 from irad.report.pseudo_python.integers import find_affine
 from irad.report.pseudo_python.loop_forms import LoopForm, find_loop_forms
+from irad.report.pseudo_python.loop_names import name_loops
 from irad.report.pseudo_python.memory import Memory, is_allocation
-from irad.report.pseudo_python.names import Namer, SourceLoop, SourceNames, source_name
+from irad.report.pseudo_python.names import Namer, source_names
 from irad.report.pseudo_python.pointers import place_of
 from irad.report.pseudo_python.raises import Raised, split_raises
 from irad.report.pseudo_python.reads import Reads
@@ -38,8 +37,8 @@ from irad.report.pseudo_python.sheet import Sheet
 from irad.report.pseudo_python.structure import Structurer
 from irad.report.pseudo_python.sweep_text import SweepText, debug_places
 from irad.report.pseudo_python.tidy import tidy
+from irad.report.pseudo_python.value_names import ValueNames
 from irad.report.pseudo_python.variables import Choice, Interference, share_variables
-from irad.ruleset.interface import Elementwise
 
 _NUMBA = f"{os.sep}numba{os.sep}"
 
@@ -80,14 +79,12 @@ class _Writer:
     arguments: tuple[abi.Argument, ...]
     result: Result
     namer: Namer
-    names: dict[Value, str] = field(default_factory=dict)
-    tape_names: dict[Value, str] = field(default_factory=dict)
     forms: dict[Loop, LoopForm] = field(default_factory=dict)
     keys: dict[Loop, Value] = field(default_factory=dict)
     same: dict[Value, Value] = field(default_factory=dict)
     place_of: Callable[[Instruction], SourceLocation | None] = field(init=False)
     memory: Memory = field(init=False)
-    known: set[str] = field(default_factory=set)
+    naming: ValueNames = field(init=False)
 
     def run(self) -> PairText:
         captured = self.captured
@@ -96,17 +93,17 @@ class _Writer:
         captured.loops.cfg = control_flow(function)
         captured.loops.dominators = dominators(captured.loops.cfg)
         self.place_of = debug_places(DebugInfo(captured.forward.program.module), _NUMBA)
-        for inst in function.instructions():
-            place = self.place_of(inst)
-            if place is not None:
-                self.known |= names_in(place.file).known_at(place.line)
         self.forms = find_loop_forms(captured)
         self._count_iterations()
         reads = clean_up(captured)
         self.memory = Memory(captured, self.arguments, self.result)
+        places = filter(None, map(self.place_of, function.instructions()))
+        known: set[str] = set().union(*(source_names(place.file).known_at(place.line) for place in places))
+        counters = set(self.keys.values())
+        self.naming = ValueNames(captured, self.memory, self.namer, self.place_of, known, counters)
         forward = self._sheet(Reads(), None)
         reverse = self._sheet(reads, forward)
-        self._name_loops()
+        name_loops(self.forms, self.place_of, self.namer)
         made = PairText()
         made.exceptions = {each.kind.__name__: each.kind for each in raised.values() if each is not None}
         self.namer.taken |= made.exceptions.keys()
@@ -170,52 +167,6 @@ class _Writer:
                 return phi
         return made
 
-    def _name_loops(self) -> None:
-        sources = self._source_loops()
-        used: dict[Loop, str] = {}
-        for loop, form in self.forms.items():
-            around = set()
-            outer = loop.parent
-            while outer is not None:
-                around.add(used[outer])
-                outer = outer.parent
-            source = sources[loop]
-            wanted = (source.variable if source is not None else None) if form.is_for else "step"
-            candidates = [wanted] if wanted and wanted.strip("_") else []
-            candidates += [n for n in ("i", "j", "k", "l", "m") if n not in self.namer.taken or n in used.values()]
-            name = next((n for n in candidates if n not in around), None)
-            if name is None or (name in self.namer.taken and name not in used.values()):
-                name = self.namer.new(name or "i")
-            self.namer.taken.add(name)
-            used[loop] = form.variable.name = name
-
-    def _source_loops(self) -> dict[Loop, SourceLoop | None]:
-        """The `for` of the source that each loop is: one around those of the loops in it."""
-        found: dict[Loop, SourceLoop | None] = {}
-        for loop, form in reversed(self.forms.items()):  # inner loops first
-            inner = {f for other, f in found.items() if f is not None and loop.contains(other.header)}
-            hint = self._hint(form)
-            if hint is not None and (hint in inner or not all(hint.contains(f.first) for f in inner)):
-                file_loops = names_in(self._file(form)).loops.values()
-                wider = [f for f in file_loops if f not in inner and all(f.contains(i.first) for i in (*inner, hint))]
-                hint = min(wider, key=lambda f: f.last - f.first, default=None)
-            found[loop] = hint
-        return found
-
-    def _hint(self, form: LoopForm) -> SourceLoop | None:
-        """The `for` whose head an instruction of the loop belongs to."""
-        first = [form.index.phi] if form.index is not None else []
-        for inst in (*first, *_latch(form), *form.twin.header.instructions):
-            place = self.place_of(inst)
-            found = names_in(place.file).loops.get(place.line) if place is not None else None
-            if found is not None:
-                return found
-        return None
-
-    def _file(self, form: LoopForm) -> str:
-        places = map(self.place_of, [*_latch(form), *form.twin.header.instructions])
-        return next((place.file for place in places if place is not None), "")
-
     # ------------------------------------------------------------------------------------------------ choices
 
     def _choose(self, sheet: Sheet, raised: dict[Block, Raised | None], made: PairText) -> SweepText:
@@ -226,9 +177,9 @@ class _Writer:
             if isinstance(value, Instruction) and not choice.is_stable(value) and value not in sheet.affine:
                 forced[value] = None
         choice.forced = set(forced)
-        sheet.texts.update({v: self._reader(v) for v in forced if not isinstance(v.type, PointerType)})
+        sheet.texts.update({v: self.naming.reader(v) for v in forced if not isinstance(v.type, PointerType)})
         variables = choice.run()
-        sheet.texts.update({v: self._reader(v) for v in variables})
+        sheet.texts.update({v: self.naming.reader(v) for v in variables})
         sheet.derivable |= {v for v in variables if choice.is_stable(v)}
         for value in forced:
             if isinstance(value.type, PointerType):
@@ -238,7 +189,7 @@ class _Writer:
             if loop is not None and value not in self.keys.values():
                 sheet.tape[value] = self._tape_reader(value, loop)
         for array, shadow in self.memory.allocations.values():
-            array.name = self.namer.new(self._array_name(array.origin))
+            array.name = self.namer.new(self.naming.array_name(array.origin))
             if shadow is not None:
                 shadow.name = self.namer.new(f"{array.name}_bar")
         for value, reader in sheet.tape.items():
@@ -249,17 +200,17 @@ class _Writer:
         text.ignored = {captured.forward.function.params[3]}  # where exceptions go
         saved_once = {v for v in forced if v in variables and v not in sheet.tape}
         classes = self._share(text, {v for v in variables if v not in sheet.tape or isinstance(v, Phi)}, saved_once)
-        self._name_classes(classes, self._forward_name)
+        self.naming.name_classes(classes, self.naming.forward_name)
         for value in sheet.tape:
-            base = self._array_of(value) or self._forward_name(value) or "value"
+            base = self._array_of(value) or self.naming.forward_name(value) or "value"
             if isinstance(value.type, PointerType) and self._array_of(value) is None:
                 base = "index"
             name = self.namer.new(f"saved_{base.removeprefix('~')}")
-            self.tape_names[value] = name
+            self.naming.tape_names[value] = name
             if self._loop_of(value) is not None:
                 made.tape.append(name)
         for loop, counter in self.keys.items():
-            self.forms[loop].variable.name = self.names[counter]
+            self.forms[loop].variable.name = self.naming.names[counter]
         sheet.stable |= saved_once  # what is needed at the end is not assigned again
         sheet.stable |= {v for v in variables if self._loop_of(v) is None and len(classes.get(v, [v])) == 1}
         return text
@@ -294,7 +245,7 @@ class _Writer:
             current = current.parent
 
         def read() -> ast.expr:
-            name = self.tape_names.get(key, "saved")
+            name = self.naming.tape_names.get(key, "saved")
             indices: list[ast.expr] = [trees.name(str(self.forms[each].variable.name)) for each in loops]
             return trees.subscript(trees.name(name), indices) if indices else trees.name(name)
 
@@ -304,7 +255,7 @@ class _Writer:
         check_results(sheet)
         choice = Choice(sheet, self._line, set())
         variables = choice.run()
-        sheet.texts.update({v: self._reader(v) for v in variables})
+        sheet.texts.update({v: self.naming.reader(v) for v in variables})
         text = self._sweep_text(sheet, variables, {})
         text.outs = self._out_pointers()
         classes = self._share(text, variables, set())
@@ -316,18 +267,10 @@ class _Writer:
         for members in classes.values():
             if id(members) in handed_out:
                 for each in members:
-                    self.names[each] = handed_out[id(members)]
-        self._name_recomputed(sheet, classes)
-        self._name_classes(classes, lambda v: self._reverse_name(sheet, v))
+                    self.naming.names[each] = handed_out[id(members)]
+        self.naming.name_recomputed(sheet, classes)
+        self.naming.name_classes(classes, lambda v: self.naming.reverse_name(sheet, v))
         return text
-
-    def _name_recomputed(self, sheet: Sheet, classes: dict[Value, list[Value]]) -> None:
-        """What is computed again has the name that it has in the forward sweep, if that has one value only."""
-        assert sheet.forward is not None
-        for members in classes.values():
-            again = sheet.reads.recomputed.get(members[0])
-            if len(members) == 1 and again in sheet.forward.stable and again in self.names:
-                self.names[members[0]] = self.names[again]
 
     def _sweep_text(self, sheet: Sheet, variables: set[Value], raised: dict[Block, Raised | None]) -> SweepText:
         skipped = set() if sheet.is_reverse else self._allocation_code()
@@ -357,121 +300,11 @@ class _Writer:
         text.ranges.clear()  # names are not known yet
         carried = {block: values & variables for block, values in carried.items()}
         conflicts = Interference(text.sheet, sites, edges, at_end, carried).run() | apart
-        return share_variables(text.sheet, variables, conflicts, self._may_share)
-
-    def _may_share(self, a: Value, b: Value) -> bool:
-        """Variables of different names in the source stay apart."""
-        mine, theirs = source_name(a.name, self.known), source_name(b.name, self.known)
-        return mine is None or theirs is None or mine == theirs
-
-    # ------------------------------------------------------------------------------------------------ names
-
-    def _reader(self, value: Value) -> Callable[[], ast.expr]:
-        return lambda: trees.name(self.names.get(value) or "_")
+        return share_variables(text.sheet, variables, conflicts, self.naming.may_share)
 
     def _line(self, inst: Instruction) -> int | None:
         place = self.place_of(inst)
         return place.line if place is not None else None
-
-    def _name_classes(self, classes: dict[Value, list[Value]], name_of: Callable[[Value], str | None]) -> None:
-        done: set[int] = set()
-        for members in classes.values():
-            if id(members) in done or self.names.get(members[0]):
-                continue
-            done.add(id(members))
-            wanted = [n for n in map(name_of, members) if n is not None]
-            good = [n for n in wanted if not n.startswith("~")]
-            name = self.namer.new((good or [w[1:] for w in wanted] or ["value"])[0])
-            self.names.update(dict.fromkeys(members, name))
-
-    def _forward_name(self, value: Value) -> str | None:
-        """The source's name of a value, or behind ~ a word for what it is."""
-        found = source_name(value.name, self.known)
-        if found is not None:
-            return found
-        if value in self.keys.values():
-            return "step"
-        if isinstance(value, Instruction) and not isinstance(value, Phi):
-            place = self.place_of(value)
-            if place is not None and self._is_root(value, place):
-                assigned = names_in(place.file).assigned.get(place.line)
-                if assigned is not None:
-                    return assigned
-        word = self._word(value)
-        return f"~{word}" if word else None
-
-    def _is_root(self, value: Instruction, place: SourceLocation) -> bool:
-        """Whether a value is what the statement of its line assigns: nothing else there is computed from it."""
-        return isinstance(value.type, FloatType) and all(
-            isinstance(user, Phi) or self.place_of(user) != place for user in value.users
-        )
-
-    def _word(self, value: Value) -> str | None:
-        match value:
-            case Instruction(name="from" | "last" | "begin" as word):
-                return {"from": "branch", "last": "last_step", "begin": "begin"}[word]
-            case CallSite():
-                callee = resolve(value, self.captured.forward.unit.registry)
-                return callee.name if isinstance(callee, Elementwise) else "called"
-            case Load(operands=[pointer]):
-                array = self.memory.array_behind(pointer)
-                return f"{array.name}_i" if array is not None else "loaded"
-            case ICmp() | FCmp():
-                return "condition"
-            case Select():
-                return "chosen"
-            case Phi():
-                words = {
-                    w
-                    for v in value.operands
-                    if isinstance(v, Instruction) and not isinstance(v, Phi)
-                    for w in [self._word(v)]
-                }
-                return words.pop() if len(words) == 1 else None
-            case Binary(opcode="fadd" | "fsub"):
-                return "total"
-            case Binary(opcode="fmul"):
-                return "product"
-            case Binary(opcode="fdiv"):
-                return "quotient"
-            case _:
-                return None
-
-    def _array_name(self, origin: Value) -> str:
-        place = self.place_of(origin) if isinstance(origin, Instruction) else None
-        assigned = names_in(place.file).assigned.get(place.line) if place is not None else None
-        return assigned or "temporary"
-
-    def _reverse_name(self, sheet: Sheet, value: Value) -> str | None:
-        again = sheet.reads.recomputed.get(value)
-        if again is not None:
-            return self.names.get(again) or self._forward_name(again)
-        primal = sheet.reads.cotangents.get(value)
-        if primal is None and isinstance(value, Instruction):
-            primal = self._consumer(value)
-        if primal is not None:
-            return self._bar(primal)
-        word = self._word(value)
-        return f"~{word}" if word else None
-
-    def _consumer(self, value: Instruction) -> Value | None:
-        """The primal instruction whose adjoint a value goes into: it is the cotangent of that."""
-        origins = {id(user.origin): user.origin for user in value.users if user.origin is not None}
-        if len(origins) != 1 or value.origin is None:
-            return None
-        (origin,) = origins.values()
-        return origin if origin is not value.origin and isinstance(origin.type, FloatType) else None
-
-    def _bar(self, primal: Value) -> str:
-        if isinstance(primal, Parameter):
-            return f"{source_name(primal.name, self.known) or 'value'}_bar"
-        copy = self.captured.forward.values.get(primal, primal)
-        known = self.names.get(copy)
-        if known:
-            return f"{known}_bar"
-        tape = self.tape_names.get(copy)
-        name = tape.removeprefix("saved_") if tape else (self._forward_name(copy) or "value")
-        return f"~{name.removeprefix('~')}_bar" if name.startswith("~") else f"{name}_bar"
 
     # ------------------------------------------------------------------------------------------------ results
 
@@ -510,15 +343,5 @@ def _home(inst: Instruction) -> Block:
     return inst.block
 
 
-def _latch(form: LoopForm) -> list[Instruction]:
-    return list(form.twin.latch.instructions) if form.twin.latch is not None else []
-
-
 def _parsed(text: str) -> Callable[[], ast.expr]:
     return lambda: ast.parse(text, mode="eval").body
-
-
-@cache
-def names_in(file: str) -> SourceNames:
-    """What the lines of a file assign."""
-    return SourceNames.of("".join(linecache.getlines(file)))
