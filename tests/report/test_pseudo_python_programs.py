@@ -560,6 +560,19 @@ def swap_scalars(x):
     return a * 100 + b * 10 + c
 
 
+@PROGRAMS.at(VECTOR, 0)
+@PROGRAMS.at(VECTOR, 2)
+@njit
+def same_behind_the_loop(x, n):
+    y = x[1]
+    for i in range(n):
+        x[i] = x[i] * y
+        y = x[0] + 1.0
+    z = y
+    y = x[0] + 1.0
+    return y * z
+
+
 @PROGRAMS.at(VECTOR)
 @PROGRAMS.at(VECTOR[:1])
 @njit

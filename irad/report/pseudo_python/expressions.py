@@ -291,6 +291,8 @@ def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
 
 def _select(sheet: Sheet, test: Value, a: Value, b: Value) -> ast.expr:
     condition = text_of(sheet, test)
+    if isinstance(condition, ast.Constant):
+        return text_of(sheet, a if condition.value else b)
     if a.type is types.I1:
         if isinstance(b, ConstantInt) and not b.value:
             return trees.both_or_either("and", condition, text_of(sheet, a))

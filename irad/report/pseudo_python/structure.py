@@ -225,6 +225,7 @@ class Structurer:
             made = [ast.While(ast.Constant(True), inner, [])]
         else:
             out = [] if range_.last in self.handed_out else self.emitter.edge(range_.last, range_.exit)
+            out = out if exits else _not_done_before(out, inner)
             after = [*out, goto(range_.exit)]
             head = trees.target(range_.variable)
             made = [ast.For(head, range_.iterator, inner, after if exits else [])]
@@ -258,6 +259,15 @@ class Structurer:
 def _assigned(body: list[ast.stmt]) -> set[str]:
     nodes = (n for s in body for n in ast.walk(s))
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _not_done_before(out: list[ast.stmt], inner: list[ast.stmt]) -> list[ast.stmt]:
+    """The one assignment that a loop hands out, unless it is what each of its iterations ends with."""
+    ends = [s for s in inner if not isinstance(s, ast.Continue)]
+    if len(out) != 1 or not ends or trees.shown(out[0]) != trees.shown(ends[-1]):
+        return out
+    is_variable = bool(_assigned(out)) and not _assigned(out) & trees.names_in(out)
+    return [] if is_variable else out
 
 
 class _Resolve(ast.NodeTransformer):

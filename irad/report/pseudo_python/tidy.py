@@ -91,19 +91,10 @@ def _block(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _is_done(statement: ast.stmt, before: ast.stmt) -> bool:
-    """Whether an assignment says what is so already: the one before does, or the last one of each iteration before."""
-    if isinstance(before, ast.For) and not before.orelse and not _has_break(before.body):
-        before = before.body[-1]
+    """Whether an assignment says what the one before says already."""
     if not isinstance(statement, ast.Assign) or trees.shown(statement) != trees.shown(before):
         return False
     return bool(_stored(statement)) and not _stored(statement) & trees.names_in([statement])
-
-
-def _has_break(body: Sequence[ast.stmt]) -> bool:
-    return any(
-        isinstance(s, ast.Break | ast.Continue) or (isinstance(s, ast.If) and _has_break([*s.body, *s.orelse]))
-        for s in body
-    )
 
 
 def _inner(statement: ast.stmt) -> ast.stmt:
