@@ -58,7 +58,7 @@ from irad.report.pseudo_python.operations import (
     width,
     wrapped,
 )
-from irad.report.pseudo_python.pointers import element_of, is_truth, is_unsigned
+from irad.report.pseudo_python.pointers import element_of, is_truth, is_unsigned, slot_name
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.reads import STRONG
 from irad.report.pseudo_python.sheet import Sheet
@@ -369,14 +369,6 @@ def element_text(sheet: Sheet, element: Element) -> ast.expr:
     return trees.subscript(
         base, [index_text(sheet, element.array, i, index) for i, index in enumerate(element.indices)]
     )
-
-
-def slot_name(sheet: Sheet, array: Array, offset: int) -> str:
-    """The variable for a number in a stack slot or in the place of the result."""
-    known = array.slots.get(offset)
-    if known is None and array.slots:
-        raise sheet.unsupported("a result of this form", array.origin)
-    return known or (array.name if offset == 0 else f"{array.name}_{offset // 8}")
 
 
 def array_text(sheet: Sheet, array: Array) -> ast.expr:

@@ -6,7 +6,7 @@ from irad.ir import types
 from irad.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
 from irad.ir.trip_count import affine_variables
 from irad.ir.values import Value
-from irad.report.pseudo_python.arrays import Element, element_at, flat_element
+from irad.report.pseudo_python.arrays import Array, Element, element_at, flat_element
 from irad.report.pseudo_python.facts import is_index
 from irad.report.pseudo_python.integers import iteration_number, polynomial_of
 from irad.report.pseudo_python.memory import HEADER_DATA, Place, byte_offset
@@ -105,3 +105,11 @@ def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> Element:
     if not all(is_index(sheet, index, length) for index, length in pairs):
         return flat_element(array, place.offset, found.part)
     return found
+
+
+def slot_name(sheet: Sheet, array: Array, offset: int) -> str:
+    """The variable for a number in a stack slot or in the place of the result."""
+    known = array.slots.get(offset)
+    if known is None and array.slots:
+        raise sheet.unsupported("a result of this form", array.origin)
+    return known or (array.name if offset == 0 else f"{array.name}_{offset // 8}")
