@@ -10,6 +10,10 @@ derivatives take from an arena (tapes, frames, shadows of temporaries), partial 
 each call, all arrays and lists that Numba's runtime allocates, and the data of NumPy's arrays, hence also arguments
 and their shadows. What nobody has written is NaN. With ``IRAD_GUARD=before`` blocks begin at a guarded page instead,
 for accesses in front of them. The plugin must be loaded before anything is compiled.
+
+A block takes two mappings: what holds tens of thousands at once runs out of them, with a MemoryError, unless
+``sysctl vm.max_map_count=4000000`` was said before. Plain functions are guarded, too: OpenBLAS's least squares, which
+`np.linalg.lstsq` calls, reads beyond its arguments, so programs that call it end the process before irad takes part.
 """
 
 from __future__ import annotations
