@@ -38,6 +38,7 @@ from irad.ir.module import Function
 from irad.ir.types import (
     ArrayType,
     FloatType,
+    FunctionType,
     NamedStructType,
     StructType,
     Type,
@@ -215,7 +216,7 @@ def _is_constant_call(inst: Instruction, registry: Registry, really: Activity) -
     match resolve(inst, registry):
         case Inactive() | Unknown():
             return True
-        case Pointer():
+        case Pointer() | Function(function_type=FunctionType(variadic=True)):
             return not really.takes_part(inst)
         case _:
             return False

@@ -3,8 +3,9 @@
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
-        from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
-        is cast to an active float or stored where active floats are.
+        from a tainted one, or loaded from memory without numbers in which a tainted one was stored, or the result of a
+        function with a body that is given active numbers. It is lost when it is cast to an active float or stored where
+        active floats are, or passed to a function with a body that gives or writes active floats.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 from irad.ir import types
 from irad.ir.instructions import (
     Binary,
+    CallSite,
     Cast,
     ExtractValue,
     Freeze,
@@ -23,9 +25,12 @@ from irad.ir.instructions import (
     Select,
     Store,
 )
-from irad.ir.types import IntType
+from irad.ir.module import Function
+from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types
 from irad.ir.values import Value
 from irad.passes.activity import is_differentiable
+from irad.passes.callees import Pointer, effects_of, resolve
+from irad.passes.objects import reached_by
 from irad.passes.unit import Unit
 
 
@@ -57,6 +62,8 @@ def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: int
             return _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
+        case CallSite():
+            return _holds_integers(inst.type) and _has_body(unit, inst) and _takes_varied(unit, inst)
         case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
             return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
         case Select():
@@ -71,8 +78,32 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
             return source in tainted and inst in unit.activity.useful
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
+        case CallSite():
+            return any(a in tainted for a in inst.arguments) and _has_body(unit, inst) and _gives_useful(unit, inst)
         case _:
             return False
+
+
+def _holds_integers(type_: Type) -> bool:
+    """Whether values of a type may hold the bits of a number as an integer."""
+    if isinstance(type_, StructType | NamedStructType | ArrayType):
+        return any(_holds_integers(each) for each in element_types(type_))
+    return isinstance(type_, IntType) and type_.bits >= 32
+
+
+def _has_body(unit: Unit, call: CallSite) -> bool:
+    callee = resolve(call, unit.registry)
+    return isinstance(callee, Function | Pointer) and effects_of(callee) is None
+
+
+def _takes_varied(unit: Unit, call: CallSite) -> bool:
+    reached = reached_by(call, unit.points_to)
+    return any(a in unit.activity.varied for a in call.arguments) or bool(reached & unit.activity.varied_objects)
+
+
+def _gives_useful(unit: Unit, call: CallSite) -> bool:
+    written = reached_by(call, unit.points_to) & unit.activity.useful_objects
+    return call in unit.activity.useful or unit.memory_types.holds_floats(written)
 
 
 def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bool:

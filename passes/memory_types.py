@@ -15,7 +15,16 @@ from dataclasses import dataclass, field
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
 from irad.ir.module import Function
-from irad.ir.types import ArrayType, FloatType, NamedStructType, StructType, Type, VectorType
+from irad.ir.types import (
+    ArrayType,
+    FloatType,
+    NamedStructType,
+    PointerType,
+    StructType,
+    Type,
+    VectorType,
+    element_types,
+)
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, offset_modulo, position
 from irad.passes.callees import effects_of, resolve
@@ -300,12 +309,25 @@ class _Collector:
                     known.setdefault(place.exact + inner, set()).add(scalar)
 
     def find_records(self) -> None:
-        """Layouts of what is no array of one type of numbers, by its own accesses."""
+        """Layouts of what is no array of one type of numbers, as it is declared, or by its own accesses."""
+        for item in self.points_to.objects:
+            if self.layouts[item.index] is None:
+                self.layouts[item.index] = self.declared(item)
         for index, accesses in self.numbers.items():
             skewed = any(access.is_skewed() for access in accesses)
             if self.layouts[index] is None and (skewed or len(self.floats[index]) > 1):
                 self.layouts[index] = record_layout(accesses)
                 self.skewed |= skewed << index
+
+    def declared(self, item: MemoryObject) -> MemoryType | None:
+        """The layout of a local variable of structure type, if the accesses agree."""
+        variable = item.value
+        if not isinstance(variable, Alloca) or variable.operands:
+            return None
+        layout = record_of(variable.allocated_type) if isinstance(variable.allocated_type, NamedStructType) else None
+        if layout is None or not layout.floats():
+            return None
+        return layout if all(_agrees(layout, access) for access in self.numbers.get(item.index, ())) else None
 
     def spread(self) -> None:
         """Objects copied into each other hold the same."""
@@ -411,6 +433,33 @@ def _fixed_size(item: MemoryObject) -> int | None:
             return count * types.size_of(variable.allocated_type)
         case _:
             return None
+
+
+def _agrees(layout: MemoryType, access: FloatAccess) -> bool:
+    """Whether a number of that type may lie there."""
+    fields = (Position(offset, layout.stride) for offset, text in layout.fields if text == str(access.kind))
+    return any(access.place.may_be(field) for field in fields)
+
+
+def record_of(type_: Type) -> MemoryType | None:
+    """The scalars of a structure as a compiler declared it; None if it has pointers, unions, or an end that is open."""
+    if not _is_plain(type_):
+        return None
+    return MemoryType(types.size_of(type_), tuple((offset, str(kind)) for offset, kind in scalars(type_)))
+
+
+def _is_plain(type_: Type) -> bool:
+    match type_:
+        case NamedStructType(name=name) if name.startswith(("union.", "class.std::", "struct.std::")):
+            return False
+        case NamedStructType() | StructType():
+            return all(_is_plain(element) for element in element_types(type_))
+        case ArrayType(count=count, element=element):
+            return count > 0 and _is_plain(element)
+        case PointerType():
+            return False
+        case _:
+            return True
 
 
 def scalars(type_: Type) -> Iterator[tuple[int, Type]]:

@@ -6,7 +6,8 @@ the primal but not for its derivative: there, argument memory is read again late
 
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
-`noinline`, `alwaysinline`, calling conventions, line numbers. Phis and selects of aggregates are split, and
+`noinline`, `alwaysinline`, calling conventions, what a call through a pointer says of how arguments are passed, line
+numbers. Phis and selects of aggregates are split, and
 choices that are the same in all iterations of a loop are made independent of the iteration before.
 
 LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
@@ -27,6 +28,7 @@ from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
 _KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline")
+_PASSING = ("signext", "zeroext", "inreg", "byval(", "sret(", "align ")
 
 
 def prepare(module: Module) -> None:
@@ -58,11 +60,17 @@ def _prepare_instruction(inst: Instruction) -> None:
         inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind in _KEPT_METADATA}
     inst.debug_records = ()
     if isinstance(inst, CallSite):
+        is_direct = isinstance(inst.callee, Function)  # then the callee says it
         inst.attributes = ()
-        inst.result_attributes = ()
-        inst.argument_attributes = ()
+        inst.result_attributes = () if is_direct else _passing(inst.result_attributes)
+        inst.argument_attributes = () if is_direct else tuple(map(_passing, inst.argument_attributes))
         if isinstance(inst, Call):
             inst.tail = None
+
+
+def _passing(attributes: tuple[str, ...]) -> tuple[str, ...]:
+    """The attributes that decide in which registers, and how wide, a value is passed."""
+    return tuple(word for word in attributes if word.startswith(_PASSING))
 
 
 def _is_call(value: Value, prefix: str) -> bool:

@@ -330,6 +330,12 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
             "pass the array itself, and take its address where it is used",
             "nothing tells in the function that the integer is an address, and of which array",
         )
+    if isinstance(callee, Function | Pointer) and call.function_type.variadic and unit.activity.takes_part(call):
+        return UnsupportedError(
+            "a function with a variable number of arguments is given active ones, or makes one",
+            "pass them in an array",
+            "which arguments such a function reads is known only when it runs",
+        )
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):
         return UnsupportedError(
             "arrays are passed to a C function by value, which irad cannot follow yet",

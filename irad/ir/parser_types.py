@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, NoReturn
 
 from irad.errors import ParseError
@@ -231,3 +232,14 @@ class TypeReader:
         if not isinstance(body, StructType):
             self.fail("the body of a named type must be a struct", self.i - 1)
         return body
+
+
+def read_type(text: str, structs: Iterable[NamedStructType]) -> Type:
+    """The type that a text spells, as the attribute `byval(%S)` does.
+
+    Raises:
+        ParseError: it spells none.
+    """
+    reader = TypeReader(text, tokenize(text))
+    reader.types.update((str(struct), struct) for struct in structs)
+    return reader.type()

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
+from irad.frontend.raw.escapes import escapes
 from irad.frontend.raw.tbaa import Tbaa
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function, Module
@@ -58,6 +59,7 @@ def _is_integer(inst: Instruction, tbaa: Tbaa) -> bool:
 def check_units(pairs: tuple[GeneratedPair, ...]) -> None:
     """Raises what is wrong with the functions of a derivative."""
     errors = [error for pair in pairs if not pair.unit.everything for error in _errors(pair.unit)]
+    errors.extend(escapes(pairs))
     if errors:
         raise errors[0] if len(errors) == 1 else UnsupportedProgram(errors)
 

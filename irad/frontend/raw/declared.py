@@ -27,6 +27,7 @@ from irad.ir.values import (
     GlobalVariable,
     Value,
 )
+from irad.passes.activity import is_differentiable
 from irad.passes.memory_types import scalars
 from irad.ruleset.interface import Inactive, PairRule, Rule
 
@@ -144,6 +145,13 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
     result = primal.function_type.result
     if not isinstance(result, FloatType) and result is not types.VOID:
         raise SignatureError(f"{primal.name} returns {result}", "give derivatives of functions that return a number")
+    for number, param in enumerate(primal.params, 1):
+        by_value = any(word.startswith(("byval", "sret")) for word in param.attributes)
+        if by_value or (is_differentiable(param.type) and not isinstance(param.type, FloatType)):
+            raise SignatureError(
+                f"argument {number} of {primal.name}, of which a derivative is registered, is a structure by value",
+                "give derivatives of functions that take numbers and pointers",
+            )
     given = expanded(primal)
     taken = [*given, *([result] if isinstance(result, FloatType) else [])]
     got = [param.type for param in reverse.params]

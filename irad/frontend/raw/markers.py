@@ -21,7 +21,7 @@ from irad.errors import IradError, SignatureError, UnsupportedError, Unsupported
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite, Cast, Freeze, Load, Phi, Ret, Store
 from irad.ir.module import Function, Module
-from irad.ir.types import FloatType, PointerType
+from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import (
     ConstantExpression,
     GlobalAlias,
@@ -31,6 +31,7 @@ from irad.ir.values import (
     Value,
     const_int,
 )
+from irad.passes.activity import is_differentiable
 from irad.ruleset.registry import Registry
 
 _NAMES: Final = ("__irad_autodiff", "__enzyme_autodiff")
@@ -138,7 +139,7 @@ def _read(call: CallSite, kind: str, registry: Registry) -> AutodiffCall:
     if not values:
         raise SignatureError("a call for a derivative names no function", "pass the function as the first argument")
     primal = _function(values.pop(0)[1], registry)
-    arguments = tuple(_arguments(values, primal))
+    arguments = tuple(_arguments(values, primal, call))
     return AutodiffCall(call, primal, arguments, result)
 
 
@@ -176,8 +177,8 @@ def _trace(value: Value) -> Function | None:
         case Cast(opcode="bitcast", operands=[source]):
             return _trace(source)
         case Load(operands=[Alloca() as slot]):
-            stored = [u.operands[0] for u in slot.users if isinstance(u, Store) and u.operands[1] is slot]
-            return _trace(stored[0]) if len(stored) == 1 else None
+            stored = stored_in(slot)
+            return _trace(stored) if stored is not None else None
         case CallSite(callee=Function(is_declaration=False) as callee):
             returned = [b.terminator.operands[0] for b in callee.blocks if isinstance(b.terminator, Ret)]
             return _trace(returned[0]) if len(returned) == 1 else None
@@ -185,7 +186,23 @@ def _trace(value: Value) -> Function | None:
             return None
 
 
-def _arguments(values: list[tuple[int, Value]], primal: Function) -> Iterator[Argument]:
+def stored_in(slot: Alloca) -> Value | None:
+    """What a local variable always holds: the one value stored there, if nobody else can get at the variable."""
+    stored: list[Value] = []
+    for user in slot.users:
+        match user:
+            case Load() if user.type is slot.allocated_type:
+                pass
+            case Store(operands=[value, pointer]) if pointer is slot and value is not slot:
+                stored.append(value)
+            case CallSite(callee=Function(name=str(name))) if name.startswith(("llvm.lifetime.", "llvm.dbg.")):
+                pass
+            case _:
+                return None
+    return stored[0] if len(stored) == 1 else None
+
+
+def _arguments(values: list[tuple[int, Value]], primal: Function, call: CallSite) -> Iterator[Argument]:
     """Pairs the call's arguments with the parameters."""
     rest = list(values)
     for number, param in enumerate(primal.params):
@@ -199,15 +216,19 @@ def _arguments(values: list[tuple[int, Value]], primal: Function) -> Iterator[Ar
                 "pass every argument, and behind each pointer that is not enzyme_const its shadow",
             )
         position, value = rest.pop(0)
-        role = marker or _default(value)
-        _check(role, param, primal, number)
+        where = f"argument {number + 1} of {primal.name}"
+        role = marker or _default(value, param, where)
+        _check_passing(call.argument_attributes[position], param, where)
+        _check_types(value, param, where)
+        _check(role, param, where)
         shadow = None
         if role in (Role.DUP, Role.DUP_NO_NEED):
-            shadow = rest.pop(0)[1] if rest and marker_of(rest[0][1]) is None else None
-            if shadow is None or not isinstance(shadow.type, PointerType):
+            place, shadow = rest.pop(0) if rest and marker_of(rest[0][1]) is None else (position, None)
+            if shadow is None or not isinstance(shadow.type, PointerType) or _is_by_value(call, place):
+                kind = "structure by value" if is_by_value(param.attributes) else "pointer"
                 raise SignatureError(
-                    f"argument {number + 1} of {primal.name} is a pointer without its shadow",
-                    "(a) pass the shadow behind it, or (b) put enzyme_const before it",
+                    f"{where} is a {kind} without its shadow",
+                    "(a) pass the address of the shadow behind it, or (b) put enzyme_const before it",
                 )
         yield Argument(value, role, position, shadow)
     if rest:
@@ -226,32 +247,76 @@ def _role(text: str, before: Role | None) -> Role:
     return _ROLES[text]
 
 
-def _default(value: Value) -> Role:
+def _default(value: Value, param: Parameter, where: str) -> Role:
+    """How an argument without a marker takes part.
+
+    Raises:
+        SignatureError: it may hold numbers, and nothing says whether they have a derivative.
+    """
+    if is_by_value(param.attributes) or (is_differentiable(value.type) and not isinstance(value.type, FloatType)):
+        raise SignatureError(
+            f"{where} is a structure that is passed by value, and no marker says how it takes part",
+            "(a) take a pointer to it, and pass it with its shadow, or (b) put enzyme_const before it",
+        )
     if isinstance(value.type, PointerType):
         return Role.DUP
     return Role.OUT if isinstance(value.type, FloatType) else Role.CONST
 
 
-def _check(role: Role, param: Parameter, primal: Function, number: int) -> None:
-    where = f"argument {number + 1} of {primal.name}"
-    if any(word.startswith(("byval", "sret", "inalloca", "preallocated")) for word in param.attributes):
+def is_by_value(attributes: tuple[str, ...]) -> bool:
+    """Whether a structure is passed by value in memory where these attributes stand."""
+    return any(word.startswith("byval") for word in attributes)
+
+
+def _is_by_value(call: CallSite, position: int) -> bool:
+    return is_by_value(call.argument_attributes[position])
+
+
+def _check_passing(given: tuple[str, ...], param: Parameter, where: str) -> None:
+    if any(word.startswith(("sret", "inalloca", "preallocated")) for word in param.attributes):
         raise UnsupportedError(
-            f"{where} is a structure that is passed or returned by value in memory",
+            f"{where} is a structure that is returned by value in memory",
             "differentiate a function that takes a pointer to it",
         )
+    if is_by_value(given) and not is_by_value(param.attributes):
+        raise SignatureError(f"{where} is a pointer, the call passes a structure by value", "pass its address")
+
+
+def _check_types(value: Value, param: Parameter, where: str) -> None:
+    """Numbers become what the parameter is, integers narrower: more the promotions of C do not ask for."""
+    match value.type, param.type:
+        case (FloatType(), FloatType()):
+            return
+        case (IntType(bits=given), IntType(bits=taken)) if given >= taken:
+            return
+        case (given_type, taken_type) if given_type is taken_type:
+            return
+    raise SignatureError(
+        f"{where} is of type {param.type}, the call passes {value.type}",
+        "convert it where it is passed: a call with variable arguments does not",
+    )
+
+
+def _check(role: Role, param: Parameter, where: str) -> None:
     is_pointer, is_number = isinstance(param.type, PointerType), isinstance(param.type, FloatType)
     if role in (Role.DUP, Role.DUP_NO_NEED) and not is_pointer:
         raise SignatureError(f"{where} is no pointer and has no shadow", "mark it enzyme_out or enzyme_const")
     if role is Role.OUT and not is_number:
         remedy = "mark it enzyme_dup and pass its shadow behind it" if is_pointer else "mark it enzyme_const"
         raise SignatureError(f"{where} is no floating-point number: it has no derivative to return", remedy)
+    if role is Role.OUT and param.type not in (types.FLOAT, types.DOUBLE):
+        raise UnsupportedError(
+            f"{where} is of type {param.type}: irad has derivatives of single and double precision",
+            "(a) take it as float or double, or (b) mark it enzyme_const",
+        )
 
 
 def marker_of(value: Value) -> str | None:
     """The text of a marker without its prefix, or None if a value is none."""
     match value:
-        case Load(operands=[GlobalVariable(name=str(name))]):
-            return _marker_text(name)
+        case Load(operands=[GlobalVariable(name=str(name)) as variable]) if isinstance(value.type, IntType):
+            text = _marker_text(name)
+            return text if variable.initializer is None or text in _ROLES else None
         case Cast(operands=[source]) | Freeze(operands=[source]):
             return marker_of(source)
         case Phi(operands=[Value() as first, *others]) if all(each is first for each in others):

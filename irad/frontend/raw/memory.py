@@ -2,7 +2,7 @@
 
 Input   a module as its front end made it, a function, a parameter; the pointer that a call passes for it.
 Output  a `MemoryType`, or None where that is not certain: then the engine goes by each access it sees, and
-        `copies.check_copies` refuses copies of bytes that nobody explains.
+        `checks.check_units` refuses copies of bytes that nobody explains.
 Method  the pointer is followed through addresses, choices, local variables that hold it and calls of functions with a
         body. Loads, stores and their TBAA tags tell scalars, addresses the structures they step through, copies the
         local or global variable at their other end. If all of it is one type of number, the memory is an array of
@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from irad.frontend.raw.by_value import structure_of
+from irad.frontend.raw.markers import stored_in
 from irad.frontend.raw.tbaa import Tbaa
 from irad.ir import types
 from irad.ir.instructions import (
@@ -32,9 +34,9 @@ from irad.ir.instructions import (
     Store,
 )
 from irad.ir.module import Function, Module
-from irad.ir.types import ArrayType, NamedStructType, PointerType, StructType, Type
+from irad.ir.types import ArrayType, NamedStructType, StructType, Type
 from irad.ir.values import ConstantExpression, ConstantInt, GlobalVariable, Parameter, Value
-from irad.passes.memory_types import scalars
+from irad.passes.memory_types import record_of, scalars
 from irad.ruleset.memory_type import MemoryType
 
 _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove")
@@ -65,8 +67,8 @@ class _Evidence:
 
     def structure(self) -> MemoryType | None:
         """The one plain structure, of which the others are the beginning."""
-        layouts = sorted({layout for each in self.structures if (layout := _layout(each))}, key=lambda m: m.stride)
-        if len(layouts) == 0 or any(_layout(each) is None for each in self.structures):
+        layouts = sorted({layout for each in self.structures if (layout := record_of(each))}, key=lambda m: m.stride)
+        if len(layouts) == 0 or any(record_of(each) is None for each in self.structures):
             return None
         whole = layouts[-1]
         is_one = all(whole.fields[: len(part.fields)] == part.fields for part in layouts)
@@ -77,27 +79,6 @@ class _Evidence:
 _NUMBERS: Final = (types.DOUBLE, types.FLOAT)
 
 
-def _layout(type_: Type) -> MemoryType | None:
-    """The scalars of a structure; None if it has pointers, unions, or an end that is open."""
-    if not _is_plain(type_):
-        return None
-    return MemoryType(types.size_of(type_), tuple((offset, str(kind)) for offset, kind in scalars(type_)))
-
-
-def _is_plain(type_: Type) -> bool:
-    match type_:
-        case NamedStructType(name=name) if name.startswith(("union.", "class.std::", "struct.std::")):
-            return False
-        case NamedStructType() | StructType():
-            return all(_is_plain(element) for element in types.element_types(type_))
-        case ArrayType(count=count, element=element):
-            return count > 0 and _is_plain(element)
-        case PointerType():
-            return False
-        case _:
-            return True
-
-
 class Memory:
     """Asks what parameters of the functions of a module lead to.
 
@@ -106,11 +87,14 @@ class Memory:
     """
 
     def __init__(self, module: Module) -> None:
+        self._module = module
         self._tbaa = Tbaa(module)
-        self._known: dict[Parameter, MemoryType | None] = {}
 
     def of_argument(self, param: Parameter, passed: Value) -> MemoryType | None:
         """What a parameter leads to, when a call passes a pointer for it."""
+        structure = structure_of(param.attributes, self._module)
+        if structure is not None:
+            return record_of(structure)
         own = self._follow(param)
         if own.scalars or own.structures:
             return own.described()
@@ -131,10 +115,10 @@ def _root(pointer: Value) -> Value:
             case ConstantExpression(operands=(base, *_)):
                 pointer = base
             case Load(operands=[Alloca() as slot]):
-                stored = [u.operands[0] for u in slot.users if isinstance(u, Store) and u.operands[1] is slot]
-                if len(stored) != 1:
+                stored = stored_in(slot)
+                if stored is None:
                     return pointer
-                pointer = stored[0]
+                pointer = stored
             case _:
                 return pointer
 

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from irad.backend.optimise import scalarise
-from irad.errors import UnsupportedError
+from irad.errors import IradError, UnsupportedError
 from irad.frontend.raw.bit_moves import restore_types
+from irad.frontend.raw.by_value import pass_pointers
 from irad.frontend.raw.checks import mark_copies, mark_spelled
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.unwind import lower_unwinding
@@ -27,7 +28,6 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
-from irad.ir.types import FloatType
 from irad.ir.values import (
     ConstantAggregate,
     ConstantExpression,
@@ -42,8 +42,8 @@ from irad.passes.devirtualise import devirtualise, taken_functions
 
 ENTRY: Final = "irad.entry"
 CANDIDATES: Final = "irad.candidates"
-_REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak"})
-_GROUPED: Final = "#"
+_REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})
+_OBSTACLES: Final = ("optnone", "noinline")
 
 
 def load(text: str, primal: str, stay: Collection[str] = ()) -> str:
@@ -62,6 +62,7 @@ def load(text: str, primal: str, stay: Collection[str] = ()) -> str:
         _make_declaration(module.functions[name])
     _keep_reachable(module, module.functions[primal])
     _allow_optimising(module)
+    pass_pointers(module)
     _add_entry(module, module.functions[primal])
     return _normal_form(print_module(module))
 
@@ -160,7 +161,7 @@ def _references(value: Value) -> Iterator[Value]:
     """The globals that a value refers to, directly or in a constant."""
     match value:
         case Function():
-            _check_nested(value)
+            _check_calls(value)
             for inst in value.instructions():
                 yield from (each for each in inst.operands if _is_static(each))
             yield from (operand for _, operand in value.operands)
@@ -177,31 +178,46 @@ def _is_static(value: Value) -> bool:
     return isinstance(value, statics)
 
 
-def _check_nested(function: Function) -> None:
+def _check_calls(function: Function) -> None:
+    """Refuses what cannot be part of a function that is differentiated."""
     for inst in function.instructions():
-        if isinstance(inst, CallSite) and kind_of(inst) is not None:
-            error = UnsupportedError(
-                f"{function.name} is differentiated, and asks for a derivative itself",
-                "differentiate functions that ask for none: irad has no second derivatives",
-            )
+        error = _call_error(function, inst) if isinstance(inst, CallSite) else None
+        if error is not None:
             error.instruction = inst
             raise error
+
+
+def _call_error(function: Function, call: CallSite) -> IradError | None:
+    if kind_of(call) is not None:
+        return UnsupportedError(
+            f"{function.name} is differentiated, and asks for a derivative itself",
+            "differentiate functions that ask for none: irad has no second derivatives",
+        )
+    callee, module = call.callee, function.module
+    if isinstance(callee, Function) and module is not None and "returns_twice" in expanded(callee, module):
+        return UnsupportedError(
+            f"a call of {callee.name} may return more than once, which has no derivative in irad",
+            "(a) decide by a condition instead, or (b) call it outside of the function",
+            "the reverse sweep has to know where each part of the program may come from",
+        )
+    return None
 
 
 # ------------------------------------------------------------------------------------------------ -O0 and linkage
 
 
 def _allow_optimising(module: Module) -> None:
-    """Takes away what -O0 puts on every function; replaceable definitions become declarations."""
+    """Takes away what forbids to optimise and to inline; replaceable definitions become declarations.
+
+    Functions marked `noinline` are inlined too, as all are at -O0: irad knows most of what it sees in one piece.
+    """
     for function in module.defined_functions():
         if "optnone" in expanded(function, module):
             mark_spelled(function)
     for name, words in module.attribute_groups.items():
-        if "optnone" in words:
-            module.attribute_groups[name] = tuple(w for w in words if w not in ("optnone", "noinline"))
+        module.attribute_groups[name] = tuple(w for w in words if w not in _OBSTACLES)
     for function in module.functions.values():
-        if "optnone" in function.attributes:
-            function.attributes = tuple(w for w in function.attributes if w not in ("optnone", "noinline"))
+        function.attributes = tuple(w for w in function.attributes if w not in _OBSTACLES)
         if _REPLACEABLE & set(function.prefix):
             _make_declaration(function)
         function.prefix = tuple(w for w in function.prefix if w.startswith("dll"))
@@ -223,7 +239,8 @@ def expanded(function: Function, module: Module) -> frozenset[str]:
 
 def _add_entry(module: Module, primal: Function) -> None:
     result = primal.function_type.result
-    if not isinstance(result, FloatType | types.IntType | types.PointerType) and result is not types.VOID:
+    has_derivative = result in (types.FLOAT, types.DOUBLE)
+    if not has_derivative and not isinstance(result, types.IntType | types.PointerType) and result is not types.VOID:
         raise UnsupportedError(
             f"{primal.name} returns a value of type {result}, for which there is no one cotangent",
             "return one number, or write the results to memory that is passed with its shadow",
@@ -237,6 +254,6 @@ def _add_entry(module: Module, primal: Function) -> None:
     call = build.call(primal, entry.params[1:])
     if isinstance(call, CallSite):
         call.convention = primal.convention
-    if isinstance(result, FloatType):
+    if has_derivative:
         build.store(call, entry.params[0])
     build.ret(const_int(types.I32, 0))
