@@ -11,6 +11,7 @@ import pytest
 
 from irad.errors import UnsupportedError
 from irad.frontend.raw.bit_moves import restore_types
+from irad.frontend.raw.masked import expand_masked
 from irad.frontend.raw.memory import Memory
 from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
@@ -21,7 +22,7 @@ from irad.ir.printer import print_module
 from irad.ir.types import VectorType
 from irad.ir.verifier import verify
 from irad.ruleset.memory_type import MemoryType
-from tests.raw.toolchain import bitcode_of, differentiated, needs_clang, run
+from tests.raw.toolchain import PROGRAMS, bitcode_of, differentiated, needs_clang, run, text_of
 
 DOUBLES = MemoryType(8, ((0, "double"),))
 
@@ -144,6 +145,57 @@ define <2 x float> @f(<2 x float> %x) {
     assert "fadd <2 x float>" not in changed
     assert changed.count("fadd float") == 2
     assert "call <2 x float> @g(<2 x float>" in changed
+
+
+MASKED = """\
+declare <4 x double> @llvm.masked.load.v4f64.p0(ptr, <4 x i1>, <4 x double>)
+declare <4 x double> @llvm.masked.gather.v4f64.v4p0(<4 x ptr>, <4 x i1>, <4 x double>)
+declare void @llvm.masked.store.v4f64.p0(<4 x double>, ptr, <4 x i1>)
+declare void @llvm.masked.scatter.v4f64.v4p0(<4 x double>, <4 x ptr>, <4 x i1>)
+declare double @llvm.vector.reduce.fadd.v4f64(double, <4 x double>)
+define double @f(ptr %p, i32 %n, i64 %place) {
+entry:
+  %first = insertelement <4 x i64> poison, i64 %place, i64 0
+  %all = shufflevector <4 x i64> %first, <4 x i64> poison, <4 x i32> zeroinitializer
+  %low = icmp ule <4 x i64> <i64 0, i64 1, i64 2, i64 3>, %all
+  %high = xor <4 x i1> %low, splat (i1 true)
+  %v = call <4 x double> @llvm.masked.load.v4f64.p0(ptr align 8 %p, <4 x i1> %low, <4 x double> splat (double 5.0))
+  %turned = getelementptr double, ptr %p, <4 x i64> <i64 3, i64 2, i64 1, i64 0>
+  %far = getelementptr double, <4 x ptr> %turned, <4 x i64> <i64 0, i64 0, i64 0, i64 0>
+  %nowhere = select <4 x i1> %low, <4 x ptr> %far, <4 x ptr> zeroinitializer
+  %g = call <4 x double> @llvm.masked.gather.v4f64.v4p0(<4 x ptr> align 8 %nowhere, <4 x i1> %low, <4 x double> %v)
+  %sum = fadd <4 x double> %v, %g
+  call void @llvm.masked.store.v4f64.p0(<4 x double> %sum, ptr align 8 %p, <4 x i1> %high)
+  call void @llvm.masked.scatter.v4f64.v4p0(<4 x double> %sum, <4 x ptr> align 8 %nowhere, <4 x i1> %low)
+  %after = load <4 x double>, ptr %p, align 8
+  %weighted = fmul <4 x double> %after, <double 1.0, double 3.0, double 7.0, double 11.0>
+  %total = call double @llvm.vector.reduce.fadd.v4f64(double 0.25, <4 x double> %weighted)
+  ret double %total
+}
+"""
+
+
+def test_masked_accesses_become_branches_that_do_the_same():
+    module = parse_module(MASKED)
+    assert expand_masked(module)
+    assert split_vectors(module)
+    text = printed(module)
+    assert "call <4 x double> @llvm.masked" not in text
+    assert "align 8" in text
+    assert not expand_masked(module)
+    assert len({result_of(MASKED, place) for place in range(4)}) == 4
+    for place in range(4):
+        assert result_of(text, place) == result_of(MASKED, place)
+
+
+@needs_clang
+def test_masked_accesses_of_vectorised_loops_have_derivatives(tmp_path: Path):
+    [source] = [path for path in PROGRAMS if path.stem == "masked_loops"]
+    bitcode = bitcode_of(source, 3, tmp_path)
+    text = text_of(bitcode)
+    assert all(f"@llvm.masked.{kind}.v" in text for kind in ("load", "store", "gather", "scatter"))
+    done = run(differentiated(bitcode), tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # ------------------------------------------------------------------------------------------------ bits

@@ -20,6 +20,7 @@ from irad.frontend.raw.bit_moves import restore_types
 from irad.frontend.raw.by_value import pass_pointers
 from irad.frontend.raw.checks import mark_copies, mark_spelled
 from irad.frontend.raw.markers import kind_of
+from irad.frontend.raw.masked import expand_masked
 from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
 from irad.ir import types
@@ -70,7 +71,8 @@ def load(text: str, primal: str, stay: Collection[str] = ()) -> str:
 def _normal_form(text: str) -> str:
     """LLVM's scalar pipeline, before and after what it leaves is made plain."""
     module = parse_module(scalarise(text, keep=(ENTRY,)))
-    changed = [lower_unwinding(module), split_vectors(module), devirtualise(module), restore_types(module)]
+    steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
+    changed = [step(module) for step in steps]
     if any(changed):
         module = parse_module(scalarise(print_module(module), keep=(ENTRY,)))
         restore_types(module)

@@ -5,7 +5,7 @@ Output  whether anything was changed; the module is rewritten in place.
 Method  each vector is a list of its elements; an operation on vectors becomes one operation for each element, a
         reduction a chain. Where a vector has to stay one (arguments and results of functions), it is taken apart and
         put together by extractelement and insertelement.
-Limit   masked accesses, scalable vectors and the intrinsics of one processor stay: the engine refuses them by name.
+Limit   scalable vectors and the intrinsics of one processor stay: the engine refuses them by name.
 
     %s = fadd <2 x double> %a, %b        %s0 = fadd double %a0, %b0        %s1 = fadd double %a1, %b1
 """
