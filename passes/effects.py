@@ -18,7 +18,7 @@ from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
 from irad.ir.module import Block, Function
 from irad.ir.values import GlobalVariable, Value
-from irad.passes.callees import Pointer, effects_of, resolve
+from irad.passes.callees import ELSEWHERE, Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.ruleset.registry import Registry
 
@@ -127,7 +127,7 @@ def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> in
         case CallSite():
             effects = effects_of(resolve(inst, registry))
             if effects is None:
-                return reached_by(inst, points_to)
+                return reached_by(inst, points_to) | (points_to.exposed if ELSEWHERE in inst.attributes else 0)
             mask = filled_by(inst, effects, points_to)
             for index in effects.writes:
                 mask |= points_to.mask(inst.arguments[index])

@@ -62,7 +62,8 @@ class PointsTo:
     ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
     ``parts`` the same by the byte offset where they are stored. ``handed`` are, for calls of functions with a body, the
     objects that the callee is given or makes, by what they hold. ``stated``: what the request says of memory that an
-    argument leads to.
+    argument leads to. ``exposed``: objects that code of unknown effect may know: the caller's memory, global variables,
+    and what has been stored there or handed to such code.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -74,6 +75,7 @@ class PointsTo:
     parts: tuple[Mapping[int | None, int], ...] = ()
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
     stated: Mapping[int, MemoryType] = field(default_factory=dict)
+    exposed: int = 0
     _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
     _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
 

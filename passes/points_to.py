@@ -16,7 +16,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from irad.ir import types
@@ -453,7 +453,16 @@ class _Solver:
         objects = tuple(self.objects)
         handed = {call: self.handed(call) for call in self.own}
         bases = self.all_bases()
-        return PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
+        found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
+        return replace(found, exposed=found.reachable(self.known_elsewhere()))
+
+    def known_elsewhere(self) -> int:
+        """Memory that did not begin in this function, and what is handed to code whose effects are not known."""
+        mask = union(1 << item.index for item in self.objects if item.kind not in _SEPARATE and not item.is_exclusive)
+        for inst in self.function.instructions():
+            if isinstance(inst, CallSite) and effects_of(resolve(inst, self.registry)) is None:
+                mask |= union(self.mask(argument) for argument in inst.arguments)
+        return mask
 
     def all_bases(self) -> frozenset[Value]:
         """Results of allocations, pointers to headers (none lead into them), and data pointers read there."""

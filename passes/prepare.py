@@ -6,8 +6,8 @@ the primal but not for its derivative: there, argument memory is read again late
 
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
-`noinline`, `alwaysinline`, calling conventions, what a call through a pointer says of how arguments are passed, line
-numbers. Phis and selects of aggregates are split, and
+`noinline`, `alwaysinline`, calling conventions, what a call through a pointer says of how arguments are passed,
+what the front end says of a call (`ELSEWHERE`), line numbers. Phis and selects of aggregates are split, and
 choices that are the same in all iterations of a loop are made independent of the iteration before.
 
 LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
@@ -23,6 +23,7 @@ from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.values import Value, zero
+from irad.passes.callees import ELSEWHERE
 from irad.passes.invariant_choices import settle_invariant_choices
 from irad.passes.split_aggregates import split_aggregates
 
@@ -48,20 +49,20 @@ def prepare_function(function: Function, module: Module) -> None:
     for param in function.params:
         param.attributes = ("noalias",) if "noalias" in param.attributes else ()
     for inst in list(function.instructions()):
-        _prepare_instruction(inst)
+        _prepare_instruction(inst, module)
         if _is_call(inst, "llvm.fabs.") and _is_call(inst.operands[0], "llvm.sqrt."):
             total = Builder.before(inst).fadd(inst.operands[0], zero(inst.type))
             replace_uses(inst, total)
             inst.erase()
 
 
-def _prepare_instruction(inst: Instruction) -> None:
+def _prepare_instruction(inst: Instruction, module: Module) -> None:
     if inst.metadata:
         inst.metadata = {kind: node for kind, node in inst.metadata.items() if kind in _KEPT_METADATA}
     inst.debug_records = ()
     if isinstance(inst, CallSite):
         is_direct = isinstance(inst.callee, Function)  # then the callee says it
-        inst.attributes = ()
+        inst.attributes = (ELSEWHERE,) if ELSEWHERE in _expand(inst.attributes, module) else ()
         inst.result_attributes = () if is_direct else _passing(inst.result_attributes)
         inst.argument_attributes = () if is_direct else tuple(map(_passing, inst.argument_attributes))
         if isinstance(inst, Call):

@@ -16,10 +16,10 @@ from typing import Final
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.frontend.raw.escapes import escapes
 from irad.frontend.raw.tbaa import Tbaa
-from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.instructions import Binary, CallSite, Cast, Instruction, Load, Store
 from irad.ir.module import Function, Module
 from irad.ir.types import IntType
-from irad.ir.values import Value
+from irad.ir.values import ConstantInt, Value
 from irad.passes.derivative import GeneratedPair
 from irad.passes.objects import ObjectKind
 from irad.passes.retype import copying_group
@@ -94,7 +94,7 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
 
 
 def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
-    if name.startswith(_COPIES) and _is_unclear(unit, *call.arguments[:2]):
+    if name.startswith(_COPIES) and (_is_unclear(unit, *call.arguments[:2]) or _overruns(unit, call)):
         return _unclear(unit, call.arguments[1])
     if name != "realloc" or not unit.activity.has_shadow(call.arguments[0]):
         return None
@@ -104,6 +104,35 @@ def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
         "memory with a shadow that the caller made is reallocated: how large the shadow is, irad does not know",
         "reallocate memory that the differentiated function has allocated itself",
     )
+
+
+def _overruns(unit: Unit, call: CallSite) -> bool:
+    """Whether a copy may go on behind the one structure that an argument is known to lead to: to what is not known."""
+    into, source, size = call.arguments[:3]
+    activity, points_to = unit.activity, unit.points_to
+    if not (points_to.mask(source) & activity.varied_objects and points_to.mask(into) & activity.useful_objects):
+        return False
+    for item in (*points_to.of(into), *points_to.of(source)):
+        if item.kind is ObjectKind.ARGUMENT and item.holds is not None and item.holds.single:
+            is_within = isinstance(size, ConstantInt) and size.value <= item.holds.stride
+            if not is_within and _factor(size) % item.holds.stride != 0:
+                return True
+    return False
+
+
+def _factor(size: Value) -> int:
+    """A number that a size is certainly a multiple of."""
+    match size:
+        case ConstantInt(value=value):
+            return value
+        case Binary(opcode="mul", operands=[a, b]):
+            return _factor(a) * _factor(b)
+        case Binary(opcode="shl", operands=[a, ConstantInt(value=places)]):
+            return _factor(a) << places
+        case Cast(opcode="zext" | "sext", operands=[source]):
+            return _factor(source)
+        case _:
+            return 1
 
 
 def _is_unclear(unit: Unit, into: Value, source: Value) -> bool:

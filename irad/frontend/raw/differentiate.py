@@ -131,7 +131,7 @@ class _Work:
 
     def derive(self, asked: AutodiffCall) -> Derivative:
         """The derivative that a call asks for."""
-        text = program.load(self.text, str(asked.primal.name), self.declared.symbols())
+        text = program.load(self.text, str(asked.primal.name), self.registry, self.declared.symbols())
         return derive(
             text,
             self.request(asked),

@@ -140,8 +140,6 @@ def _variables(value: Value) -> Iterator[Value]:
     match value:
         case GlobalVariable():
             yield value
-            if value.constant and value.initializer is not None:
-                yield from _variables(value.initializer)
         case GlobalAlias(target=Value() as target):
             yield from _variables(target)
         case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
@@ -194,10 +192,12 @@ def _call_errors(unit: Unit, call: CallSite, callee: Function, program: _Program
 
 def _stored_errors(unit: Unit, program: _Program) -> Iterator[IradError]:
     for item in unit.points_to.objects:
-        if not _is_shared(item):
+        if not _is_shared(item) or (item.kind is ObjectKind.GLOBAL and item.value not in program.users):
             continue
         bit = 1 << item.index
-        stored = next((inst for inst in _live(unit) if _brings(unit, inst, bit, program)), None)
+        is_unknown = item.kind is ObjectKind.UNKNOWN  # what callees store there is found with them
+        insts = (inst for inst in _live(unit) if not (is_unknown and _has_body(unit, inst)))
+        stored = next((inst for inst in insts if _brings(unit, inst, bit, program)), None)
         is_active = unit.activity.active_objects & unit.activity.shadowed & bit
         variable = item.value if item.kind is ObjectKind.GLOBAL else None
         if stored is not None and (is_active or program.others_read(variable, unit.function, unit)):
@@ -207,6 +207,10 @@ def _stored_errors(unit: Unit, program: _Program) -> Iterator[IradError]:
 def _live(unit: Unit) -> Iterator[Instruction]:
     for block in unit.cfg.order:
         yield from block.instructions if block in unit.live else ()
+
+
+def _has_body(unit: Unit, inst: Instruction) -> bool:
+    return isinstance(inst, CallSite) and isinstance(resolve(inst, unit.registry), Function | Pointer)
 
 
 def _is_shared(item: MemoryObject) -> bool:

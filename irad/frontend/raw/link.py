@@ -17,7 +17,8 @@ import llvmlite.binding as llvm
 from irad.backend.runtime import runtime_text
 from irad.backend.runtime_standalone import standalone_text
 from irad.errors import BackendError, InternalError
-from irad.frontend.raw.program import CANDIDATES, expanded
+from irad.frontend.raw.attributes import expanded
+from irad.frontend.raw.program import CANDIDATES
 from irad.ir.module import Function, Module
 from irad.ir.printer import print_module
 from irad.ir.values import GlobalVariable

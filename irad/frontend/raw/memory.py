@@ -6,15 +6,15 @@ Output  a `MemoryType`, or None where that is not certain: then the engine goes 
 Method  the pointer is followed through addresses, choices, local variables that hold it and calls of functions with a
         body. Loads, stores and their TBAA tags tell scalars, addresses the structures they step through, copies the
         local or global variable at their other end. If all of it is one type of number, the memory is an array of
-        that; if it is one plain structure, an array of those. Where the function tells nothing, what its caller does
-        with the memory is asked.
+        that; if it is one plain structure, that structure, or an array of those if the function goes from one to the
+        next. Where the function tells nothing, what its caller does with the memory is asked.
 Limit   structures with pointers or unions in them, and memory seen as two structures, are not described.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from irad.frontend.raw.by_value import structure_of
@@ -50,11 +50,13 @@ class _Evidence:
         scalars: the types of accesses.
         structures: those that addresses step through from the start of the memory, or of an element.
         is_partial: it is part of a structure that no address names.
+        is_array: there are several structures of that kind, one behind the other.
     """
 
     scalars: dict[Type, None] = field(default_factory=dict)
     structures: dict[Type, None] = field(default_factory=dict)
     is_partial: bool = False
+    is_array: bool = False
 
     def described(self) -> MemoryType | None:
         """What all of it says."""
@@ -73,7 +75,9 @@ class _Evidence:
         whole = layouts[-1]
         is_one = all(whole.fields[: len(part.fields)] == part.fields for part in layouts)
         known = {text for _, text in whole.fields}
-        return whole if is_one and all(str(kind) in known for kind in self.scalars if kind in _NUMBERS) else None
+        if not is_one or any(str(kind) not in known for kind in self.scalars if kind in _NUMBERS):
+            return None
+        return replace(whole, single=not self.is_array)
 
 
 _NUMBERS: Final = (types.DOUBLE, types.FLOAT)
@@ -182,6 +186,10 @@ class _Walk:
             source = source.element
         if is_start and isinstance(source, NamedStructType | StructType):
             self.evidence.structures[source] = None
+            first = gep.operands[1]
+            self.evidence.is_array |= source is not gep.source_type or not (
+                isinstance(first, ConstantInt) and first.value == 0
+            )
         steps = len(gep.operands) == 2 and isinstance(source, NamedStructType | StructType)
         is_first = all(isinstance(index, ConstantInt) and index.value == 0 for index in gep.operands[1:])
         self.reach(gep, is_start=is_start and (steps or is_first))
@@ -214,6 +222,7 @@ class _Walk:
                 element = element.element
             if isinstance(element, NamedStructType | StructType):
                 self.evidence.structures[element] = None
+                self.evidence.is_array |= element is not type_
             elif element is not types.PTR or isinstance(type_, ArrayType):
                 self.evidence.scalars[element] = None
 

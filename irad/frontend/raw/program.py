@@ -16,11 +16,13 @@ from typing import Final
 
 from irad.backend.optimise import scalarise
 from irad.errors import IradError, UnsupportedError
+from irad.frontend.raw.attributes import expanded
 from irad.frontend.raw.bit_moves import restore_types
 from irad.frontend.raw.by_value import pass_pointers
 from irad.frontend.raw.checks import mark_copies, mark_spelled
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.masked import expand_masked
+from irad.frontend.raw.strangers import mark_strangers
 from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
 from irad.ir import types
@@ -40,6 +42,7 @@ from irad.ir.values import (
     const_int,
 )
 from irad.passes.devirtualise import devirtualise, taken_functions
+from irad.ruleset.registry import Registry
 
 ENTRY: Final = "irad.entry"
 CANDIDATES: Final = "irad.candidates"
@@ -47,12 +50,13 @@ _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})
 _OBSTACLES: Final = ("optnone", "noinline")
 
 
-def load(text: str, primal: str, stay: Collection[str] = ()) -> str:
+def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ()) -> str:
     """The program of a function in normal form.
 
     Args:
         text: the module.
         primal: symbol of the function.
+        registry: the rules.
         stay: functions that stay calls, without a body: they have a rule.
 
     Raises:
@@ -65,10 +69,10 @@ def load(text: str, primal: str, stay: Collection[str] = ()) -> str:
     _allow_optimising(module)
     pass_pointers(module)
     _add_entry(module, module.functions[primal])
-    return _normal_form(print_module(module))
+    return _normal_form(print_module(module), registry)
 
 
-def _normal_form(text: str) -> str:
+def _normal_form(text: str, registry: Registry) -> str:
     """LLVM's scalar pipeline, before and after what it leaves is made plain."""
     module = parse_module(scalarise(text, keep=(ENTRY,)))
     steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
@@ -77,7 +81,17 @@ def _normal_form(text: str) -> str:
         module = parse_module(scalarise(print_module(module), keep=(ENTRY,)))
         restore_types(module)
     mark_copies(module)
+    mark_strangers(module, registry)
+    _forget_restrict(module)
     return print_module(module)
+
+
+def _forget_restrict(module: Module) -> None:
+    """C lets `restrict` pointers overlap if nobody writes there, but to their shadows the reverse sweep does."""
+    for name, function in module.functions.items():
+        if name != ENTRY:
+            for param in function.params:
+                param.attributes = tuple(word for word in param.attributes if word != "noalias")
 
 
 # ------------------------------------------------------------------------------------------------ what it can reach
@@ -229,11 +243,6 @@ def _allow_optimising(module: Module) -> None:
         if not variable.constant:  # what is not part of this program writes there, too
             variable.prefix = tuple(w for w in variable.prefix if w not in ("internal", "private"))
     module.comdats.clear()
-
-
-def expanded(function: Function, module: Module) -> frozenset[str]:
-    """The attributes of a function, those of its group included."""
-    return frozenset(w for word in function.attributes for w in module.attribute_groups.get(word, (word,)))
 
 
 # ------------------------------------------------------------------------------------------------ entry
