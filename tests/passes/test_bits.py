@@ -203,3 +203,45 @@ def test_bits_that_go_through_memory_without_numbers():
     """
     assert not accepted(body)
     assert accepted(body.replace("store i64 %k, ptr %r", ""))
+
+
+CALLEES = """
+define internal double @number(i64 %n) noinline {
+  %x = bitcast i64 %n to double
+  ret double %x
+}
+define internal i64 @bits(double %x) noinline {
+  %n = bitcast double %x to i64
+  ret i64 %n
+}
+define internal i32 @sign(i64 %n) noinline {
+  %c = icmp slt i64 %n, 0
+  %s = zext i1 %c to i32
+  ret i32 %s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("%n = bitcast double %x to i64\n%y = call double @number(i64 %n)", False),
+        ("%n = call i64 @bits(double %x)\n%y = bitcast i64 %n to double", False),
+        ("%n = bitcast double %x to i64\n%s = call i32 @sign(i64 %n)\n%y = sitofp i32 %s to double", True),
+        ("%n = call i64 @bits(double %x)\n%y = sitofp i64 %n to double", True),
+        ("%y = call double @number(i64 3)", True),
+    ],
+)
+def test_bits_that_a_callee_is_given_or_returns(body, expected):
+    head, tail = (
+        "define i32 @f(ptr noalias %r, ptr %a) {\n%x = load double, ptr %a",
+        "store double %y, ptr %r\nret i32 0\n}",
+    )
+    text = "\n".join((head, body, tail))
+    try:
+        unit_of(f"{text}\n{CALLEES}", "ss", [DOUBLES, DOUBLES])
+    except UnsupportedError as error:
+        assert REFUSAL in str(error)
+        assert not expected
+    else:
+        assert expected

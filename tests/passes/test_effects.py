@@ -184,3 +184,12 @@ def test_what_is_written_is_that_of_the_function():
     assert again.kept == unit.effects.kept
     written = {str(item) for item in unit.points_to.members(again.written)}
     assert written == {"local l", "allocation m", "argument r"}
+
+
+@pytest.mark.parametrize(("mark", "expected"), [("", ""), ('"irad.elsewhere"', "xy")])
+def test_a_call_that_may_write_elsewhere_overwrites_what_others_know(mark, expected):
+    declared = "declare void @stranger()\n"
+    text = declared + PLACES.format(before="", after="", branch="", latch=f"call void @stranger() {mark}", end="")
+    unit = unit_of(text, "ccccc")
+    loads = {n: value(unit.function, n) for n in "xyz"}
+    assert "".join(n for n, load in loads.items() if is_overwritten(unit.effects, load)) == expected

@@ -60,6 +60,31 @@ def test_accesses_type_a_local_by_offset():
     assert [found.is_float_at(p, types.DOUBLE) for p in (d, one, anywhere)] == [False, True, True]
 
 
+DECLARED = """
+%S = type {{ double, [2 x float], i32 }}
+%U = type {{ double, %union.V }}
+%union.V = type {{ i64 }}
+define void @f(double %x, i64 %i) {{
+  %s = alloca %S
+  %u = alloca %U
+  store double %x, ptr %s
+  store double %x, ptr %u
+  %p = getelementptr i8, ptr %s, i64 {place}
+  %q = getelementptr float, ptr %p, i64 %i
+  store float 1.0, ptr %q
+  ret void
+}}"""
+
+
+@pytest.mark.parametrize(("place", "agrees"), [(8, True), (16, True), (10, False)])
+def test_a_local_variable_holds_what_its_structure_declares_if_accesses_agree(place, agrees):
+    function, points_to, found = memory_types_of(DECLARED.format(place=place), [None, None])
+    s, u = (points_to.mask(value(function, name)) for name in "su")
+    declared = MemoryType(24, ((0, "double"), (8, "float"), (12, "float"), (16, "i32")))
+    assert (found.layout(s) == declared) == agrees
+    assert found.layout(u) == MemoryType(8, ((0, "double"),))  # a union: by its accesses
+
+
 def test_a_lone_float_type_is_an_array_of_it():
     text = "define void @f(float %x, i64 %i) {\n %d = alloca [2 x float]\n store float %x, ptr %d\n ret void\n}"
     function, points_to, found = memory_types_of(text, [None, None])

@@ -78,3 +78,22 @@ def test_the_absolute_value_of_a_root_becomes_a_sum():
     }
     """)
     assert [getattr(i, "opcode", i.name) for i in f.instructions()][1:3] == ["fadd", "b"]
+
+
+def test_what_decides_how_arguments_are_passed_stays_where_the_callee_does_not_say_it():
+    text = """
+    %S = type { double, i32 }
+    declare void @g(ptr byval(%S) align 8, i8 signext)
+    define void @f(ptr %p, ptr %s, i8 %c) {
+      call void @g(ptr byval(%S) align 8 %s, i8 noundef signext %c) "irad.elsewhere" nounwind
+      %n = call zeroext i8 %p(ptr noundef byval(%S) align 8 %s, i8 noundef signext %c) nounwind
+      ret void
+    }
+    """
+    _, f = parsed(text)
+    direct, through = f.blocks[0].instructions[:2]
+    assert isinstance(direct, Call)
+    assert isinstance(through, Call)
+    assert (direct.argument_attributes, direct.attributes) == ((), ('"irad.elsewhere"',))
+    assert through.argument_attributes == (("byval(%S)", "align 8"), ("signext",))
+    assert (through.result_attributes, through.attributes) == (("zeroext",), ())

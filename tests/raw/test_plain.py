@@ -11,17 +11,21 @@ import pytest
 
 from irad.errors import UnsupportedError
 from irad.frontend.raw.bit_moves import restore_types
+from irad.frontend.raw.by_value import pass_pointers
 from irad.frontend.raw.masked import expand_masked
 from irad.frontend.raw.memory import Memory
+from irad.frontend.raw.strangers import mark_strangers
 from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
-from irad.ir.instructions import Invoke
+from irad.ir.instructions import Call, Invoke
 from irad.ir.module import Module
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
 from irad.ir.types import VectorType
 from irad.ir.verifier import verify
+from irad.rules import ALL
 from irad.ruleset.memory_type import MemoryType
+from irad.ruleset.registry import Registry
 from tests.raw.toolchain import PROGRAMS, bitcode_of, differentiated, needs_clang, run, text_of
 
 DOUBLES = MemoryType(8, ((0, "double"),))
@@ -268,6 +272,90 @@ def test_tags_tell_the_type_of_a_copy(name: str, type_: str):
     assert f"load {type_}, ptr %p" in printed(module)
 
 
+# ------------------------------------------------------------------------------------------------ calls
+
+
+def test_structures_by_value_are_copied_by_the_callee():
+    text = """\
+%S = type { double, i32 }
+@table = global [1 x ptr] [ptr @taken]
+define double @direct(ptr byval(%S) align 8 %s) memory(none) {
+  store double 1.0, ptr %s
+  %v = load double, ptr %s
+  ret double %v
+}
+define double @taken(ptr byval(%S) align 8 %s, i8 signext %c) {
+  %v = load double, ptr %s
+  ret double %v
+}
+define double @f(ptr %s, ptr %p) {
+  %a = tail call double @direct(ptr byval(%S) align 8 %s)
+  %b = call double @taken(ptr byval(%S) align 8 %s, i8 signext 3)
+  %c = call double %p(ptr byval(%S) align 8 %s, i8 signext 3)
+  ret double %a
+}
+"""
+    module = parse_module(text)
+    pass_pointers(module)
+    changed = printed(module)
+    assert "define double @direct(ptr %s) {" in changed  # it reads memory of others now
+    assert "define double @taken(ptr byval(%S) align 8 %s, i8 signext %c)" in changed
+    assert changed.count("@llvm.memcpy.p0.p0.i64(ptr %by.value, ptr %s, i64 16") == 2
+    assert "%a = call double @direct(ptr %s)" in changed  # no tail call: that could not be given a local variable
+    assert "%b = call double @irad.body.taken(ptr %s, i8 signext 3)" in changed
+    assert "%c = call double %p(ptr byval(%S) align 8 %s, i8 signext 3)" in changed
+
+
+def test_calls_that_may_write_to_memory_they_are_not_handed_are_marked():
+    text = """\
+@k = global double 1.0
+@p = global ptr null
+declare void @unknown()
+declare void @pure() memory(none)
+declare void @local(ptr) memory(argmem: readwrite)
+declare double @sin(double)
+declare ptr @malloc(i64)
+define void @named() {
+  store double 2.0, ptr @k
+  ret void
+}
+define void @through(double %x) {
+  %q = load ptr, ptr @p
+  store double %x, ptr %q
+  ret void
+}
+define void @handed(ptr %q) {
+  %m = call ptr @malloc(i64 8)
+  store double 2.0, ptr %m
+  store double 2.0, ptr %q
+  ret void
+}
+define void @calls() {
+  call void @named()
+  ret void
+}
+define void @f(ptr %q, double %x) {
+  call void @unknown()
+  call void @pure()
+  call void @local(ptr %q)
+  %s = call double @sin(double %x)
+  call void @named()
+  call void @through(double %x)
+  call void @handed(ptr %q)
+  call void @calls()
+  call void %q()
+  call void asm sideeffect "", "~{memory}"()
+  call void asm sideeffect "nop", ""()
+  ret void
+}
+"""
+    module = parse_module(text)
+    mark_strangers(module, Registry.of(*ALL))
+    calls = [inst for inst in module.functions["f"].instructions() if isinstance(inst, Call)]
+    marked = [getattr(call.callee, "name", None) for call in calls if '"irad.elsewhere"' in call.attributes]
+    assert marked == ["unknown", "named", "through", "calls", "q", None]
+
+
 # ------------------------------------------------------------------------------------------------ memory
 
 
@@ -296,6 +384,9 @@ def test_a_plain_structure_is_described():
     body = "%a = getelementptr %S, ptr %p, i64 %i, i32 1\n%v = load double, ptr %a\nret void"
     assert memory_of(body, "%S = type { i32, double }") == MemoryType(16, ((0, "i32"), (8, "double")))
     assert memory_of(body, "%S = type { ptr, double }") is None
+    one = "%a = getelementptr %S, ptr %p, i64 0, i32 1\n%v = load double, ptr %a\nret void"
+    alone = MemoryType(16, ((0, "i32"), (8, "double")), single=True)  # nothing is known of what may lie behind it
+    assert memory_of(one, "%S = type { i32, double }") == alone
     assert memory_of(body, "%S = type { %union.U, double }\n%union.U = type { i64 }") is None
 
 

@@ -61,6 +61,13 @@ CASES = {
         "nothing tells whether numbers are in it",
         "memcpy",
     ),
+    "more bytes than the structure has": (
+        "typedef struct { double w; int kind; } S;\n"
+        "void f(const S *x, void *y, long n) { memcpy(y, x, n); ((S *)y)->w *= x->kind; }\n"
+        "void use(S *x, S *dx, S *y, S *dy, long n) { __enzyme_autodiff((void *)f, x, dx, y, dy, n); }",
+        "nothing tells whether numbers are in it",
+        "memcpy",
+    ),
     "memory of the caller reallocated": (
         "double f(double **x, int n) { *x = realloc(*x, 2 * n * sizeof(double)); return (*x)[0] * (*x)[0]; }\n"
         "void use(double **x, double **dx) { __enzyme_autodiff((void *)f, x, dx, 3); }",
@@ -180,7 +187,8 @@ CASES = {
     ),
     "call that returns twice": (
         "int _setjmp(void *) __attribute__((returns_twice));\nvoid longjmp(void *, int);\nchar state[512];\n"
-        "double f(double x) { volatile double y = x; if (!_setjmp(state)) { y = x * x; longjmp(state, 1); } return y; }\n"
+        "double f(double x) { volatile double y = x;\n"
+        "if (!_setjmp(state)) { y = x * x; longjmp(state, 1); }\nreturn y; }\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",
         "_setjmp may return more than once",
         "_setjmp(state)",
@@ -195,7 +203,8 @@ CASES = {
     ),
     "sum in a global variable": (
         "static double sum;\n"
-        "void add(double *a, double v, int n) { *a += v; if (n > 0) add(a, v / 2, n - 1); if (n > 2) add(a, v, n - 2); }\n"
+        "void add(double *a, double v, int n) {\n"
+        "*a += v; if (n > 0) add(a, v / 2, n - 1); if (n > 2) add(a, v, n - 2); }\n"
         "double f(double x) { add(&sum, x * x, 4); return sum * 3; }\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",
         "an active value is stored in the global variable sum",
