@@ -4,12 +4,15 @@ Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
         from a tainted one, or loaded from memory without numbers in which a tainted one was stored, or the result of a
-        function with a body that is given active numbers. It is lost when it is cast to an active float or stored where
-        active floats are, or passed to a function with a body that gives or writes active floats.
+        function with a body that is given active numbers and makes bits of them. It is lost when it is cast to an
+        active float or stored where active floats are, or passed to a function with a body that gives or writes active
+        floats and makes numbers of bits.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -27,7 +30,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types
-from irad.ir.values import Value
+from irad.ir.values import InlineAsm, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import reached_by
@@ -63,7 +66,8 @@ def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: int
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
         case CallSite():
-            return _holds_integers(inst.type) and _has_body(unit, inst) and _takes_varied(unit, inst)
+            is_given = _has_body(unit, inst) and _takes_varied(unit, inst)
+            return is_given and _holds_integers(inst.type) and _callee_has(inst, _makes_bits)
         case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
             return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
         case Select():
@@ -79,7 +83,8 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
         case CallSite():
-            return any(a in tainted for a in inst.arguments) and _has_body(unit, inst) and _gives_useful(unit, inst)
+            is_given = any(a in tainted for a in inst.arguments) and _has_body(unit, inst)
+            return is_given and _gives_useful(unit, inst) and _callee_has(inst, _takes_bits)
         case _:
             return False
 
@@ -94,6 +99,45 @@ def _holds_integers(type_: Type) -> bool:
 def _has_body(unit: Unit, call: CallSite) -> bool:
     callee = resolve(call, unit.registry)
     return isinstance(callee, Function | Pointer) and effects_of(callee) is None
+
+
+def _callee_has(call: CallSite, wanted: Callable[[Instruction], bool]) -> bool:
+    """Whether a callee, or one that it calls, has such an instruction; code behind a pointer may have any."""
+    pending, seen = [call.callee], {call.callee}
+    for callee in pending:
+        if not isinstance(callee, Function):
+            return True
+        for inst in callee.instructions():
+            if wanted(inst):
+                return True
+            if isinstance(inst, CallSite) and inst.callee not in seen and not _is_assembly(inst):
+                seen.add(inst.callee)
+                pending.append(inst.callee)
+    return False
+
+
+def _is_assembly(call: CallSite) -> bool:
+    return isinstance(call.callee, InlineAsm)
+
+
+def _makes_bits(inst: Instruction) -> bool:
+    match inst:
+        case Cast(opcode="bitcast", operands=[source]):
+            return is_differentiable(source.type) and not is_differentiable(inst.type)
+        case Load():
+            return _holds_integers(inst.type)
+        case _:
+            return False
+
+
+def _takes_bits(inst: Instruction) -> bool:
+    match inst:
+        case Cast(opcode="bitcast", operands=[source]):
+            return is_differentiable(inst.type) and not is_differentiable(source.type)
+        case Store(operands=[value, _]):
+            return _holds_integers(value.type)
+        case _:
+            return False
 
 
 def _takes_varied(unit: Unit, call: CallSite) -> bool:

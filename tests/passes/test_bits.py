@@ -214,6 +214,19 @@ define internal i64 @bits(double %x) noinline {
   %n = bitcast double %x to i64
   ret i64 %n
 }
+define internal { i64, double } @pair(i64 %n, double %x) noinline {
+  %p = insertvalue { i64, double } poison, i64 %n, 0
+  %q = insertvalue { i64, double } %p, double %x, 1
+  ret { i64, double } %q
+}
+define internal double @number_of_pair(double %x) noinline {
+  %p = call { i64, double } @pair(i64 1, double %x)
+  %n = extractvalue { i64, double } %p, 0
+  %v = extractvalue { i64, double } %p, 1
+  %q = call { i64, double } @pair(i64 %n, double %v)
+  %y = extractvalue { i64, double } %q, 1
+  ret double %y
+}
 define internal i32 @sign(i64 %n) noinline {
   %c = icmp slt i64 %n, 0
   %s = zext i1 %c to i32
@@ -230,6 +243,7 @@ define internal i32 @sign(i64 %n) noinline {
         ("%n = bitcast double %x to i64\n%s = call i32 @sign(i64 %n)\n%y = sitofp i32 %s to double", True),
         ("%n = call i64 @bits(double %x)\n%y = sitofp i64 %n to double", True),
         ("%y = call double @number(i64 3)", True),
+        ("%y = call double @number_of_pair(double %x)", True),
     ],
 )
 def test_bits_that_a_callee_is_given_or_returns(body, expected):
