@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from irad.ir.values import Parameter, Value
 from irad.passes.objects import MemoryObject, ObjectKind, union
 
-_SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 
 
 def find_overlaps(
@@ -29,12 +29,12 @@ def find_overlaps(
         numbers: of its parameters.
         apart: pairs of parameters that are known not to overlap, the lower number first.
     """
-    separate = _set_of(item for item in objects if item.kind in _SEPARATE)
+    separate = _set_of(item for item in objects if item.kind in SEPARATE)
     unknown = _set_of(item for item in objects if item.kind is ObjectKind.UNKNOWN)
-    others = [item for item in objects if item.kind not in _SEPARATE]
+    others = [item for item in objects if item.kind not in SEPARATE]
 
     def overlaps_of(item: MemoryObject) -> int:
-        if item.kind in _SEPARATE:
+        if item.kind in SEPARATE:
             return 1 << item.index | unknown
         shared = _set_of(other for other in others if _may_share(item, other, numbers, apart))
         return shared | separate if item.kind is ObjectKind.UNKNOWN else shared

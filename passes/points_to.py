@@ -52,7 +52,7 @@ from irad.ir.values import (
 from irad.passes.addresses import offset_modulo
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, may_hold_pointer, union
-from irad.passes.overlap import find_overlaps
+from irad.passes.overlap import SEPARATE, find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.signatures import BOOKKEEPING, Kind, Signatures, kind_of, kinds_behind
 from irad.passes.stated import stated_starts
@@ -458,7 +458,7 @@ class _Solver:
 
     def known_elsewhere(self) -> int:
         """Memory that did not begin in this function, and what is handed to code whose effects are not known."""
-        mask = union(1 << item.index for item in self.objects if item.kind not in _SEPARATE and not item.is_exclusive)
+        mask = union(1 << item.index for item in self.objects if item.kind not in SEPARATE and not item.is_exclusive)
         for inst in self.function.instructions():
             if isinstance(inst, CallSite) and effects_of(resolve(inst, self.registry)) is None:
                 mask |= union(self.mask(argument) for argument in inst.arguments)
