@@ -82,11 +82,11 @@ def test_the_absolute_value_of_a_root_becomes_a_sum():
 
 def test_what_decides_how_arguments_are_passed_stays_where_the_callee_does_not_say_it():
     text = """
-    %S = type { double, i32 }
-    declare void @g(ptr byval(%S) align 8, i8 signext)
+    %passed.by.value = type { double, i32 }
+    declare void @g(ptr byval(%passed.by.value) align 8, i8 signext)
     define void @f(ptr %p, ptr %s, i8 %c) {
-      call void @g(ptr byval(%S) align 8 %s, i8 noundef signext %c) "irad.elsewhere" nounwind
-      %n = call zeroext i8 %p(ptr noundef byval(%S) align 8 %s, i8 noundef signext %c) nounwind
+      call void @g(ptr byval(%passed.by.value) align 8 %s, i8 noundef signext %c) "irad.elsewhere" nounwind
+      %n = call zeroext i8 %p(ptr noundef byval(%passed.by.value) align 8 %s, i8 noundef signext %c) nounwind
       ret void
     }
     """
@@ -95,5 +95,5 @@ def test_what_decides_how_arguments_are_passed_stays_where_the_callee_does_not_s
     assert isinstance(direct, Call)
     assert isinstance(through, Call)
     assert (direct.argument_attributes, direct.attributes) == ((), ('"irad.elsewhere"',))
-    assert through.argument_attributes == (("byval(%S)", "align 8"), ("signext",))
+    assert through.argument_attributes == (("byval(%passed.by.value)", "align 8"), ("signext",))
     assert (through.result_attributes, through.attributes) == (("zeroext",), ())
