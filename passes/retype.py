@@ -73,15 +73,8 @@ def copying_group(start: Instruction) -> dict[Instruction, None] | None:
         if inst in group:
             continue
         group[inst] = None
-        if isinstance(inst, Store):
-            moved: list[Value] = [inst.operands[0]]
-        elif isinstance(inst, Phi | Freeze):
-            moved = list(inst.operands)
-        elif isinstance(inst, Select):
-            moved = inst.operands[1:]
-        elif isinstance(inst, Load):
-            moved = []
-        else:
+        moved = moved_values(inst)
+        if moved is None:
             return None
         for value in moved:
             if isinstance(value, Instruction):
@@ -93,6 +86,21 @@ def copying_group(start: Instruction) -> dict[Instruction, None] | None:
                 return None
             pending.extend(inst.users)
     return group
+
+
+def moved_values(inst: Instruction) -> list[Value] | None:
+    """The values that an instruction hands on as they are, none for a load; None if it does anything else."""
+    match inst:
+        case Store():
+            return inst.operands[:1]
+        case Phi() | Freeze():
+            return list(inst.operands)
+        case Select():
+            return inst.operands[1:]
+        case Load():
+            return []
+        case _:
+            return None
 
 
 def _touches(inst: Instruction, kind: Type, memory: MemoryTypes) -> bool:

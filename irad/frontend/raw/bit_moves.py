@@ -25,7 +25,7 @@ from irad.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, S
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import ConstantInt, TrackedValue, Value
-from irad.passes.retype import converted
+from irad.passes.retype import converted, moved_values
 
 _FLOAT_OF_BITS: Final = {64: types.DOUBLE, 32: types.FLOAT}
 
@@ -81,13 +81,7 @@ def _hands_on(a: Instruction, b: Instruction) -> bool:
 
 
 def _moved(inst: Instruction) -> list[Value]:
-    match inst:
-        case Phi() | Freeze():
-            return list(inst.operands)
-        case Select():
-            return inst.operands[1:]
-        case _:
-            return []
+    return moved_values(inst) or []
 
 
 def _kind_of(group: dict[Instruction, None], tbaa: Tbaa) -> Type | None:

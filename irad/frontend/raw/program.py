@@ -20,6 +20,7 @@ from irad.frontend.raw.attributes import expanded
 from irad.frontend.raw.bit_moves import restore_types
 from irad.frontend.raw.by_value import pass_pointers
 from irad.frontend.raw.checks import mark_copies, mark_spelled
+from irad.frontend.raw.library import plain_library_calls
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.masked import expand_masked
 from irad.frontend.raw.strangers import mark_strangers
@@ -66,8 +67,10 @@ def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ())
     for name in stay:
         _make_declaration(module.functions[name])
     _keep_reachable(module, module.functions[primal])
+    _drop_debug_records(module)
     _allow_optimising(module)
     pass_pointers(module)
+    plain_library_calls(module)
     _add_entry(module, module.functions[primal])
     return _normal_form(print_module(module), registry)
 
@@ -217,6 +220,15 @@ def _call_error(function: Function, call: CallSite) -> IradError | None:
             "the reverse sweep has to know where each part of the program may come from",
         )
     return None
+
+
+def _drop_debug_records(module: Module) -> None:
+    """They name values by number, which shift where others are added; lines are in the metadata of instructions."""
+    for function in module.defined_functions():
+        for block in function.blocks:
+            block.trailing_records = ()
+            for inst in block.instructions:
+                inst.debug_records = ()
 
 
 # ------------------------------------------------------------------------------------------------ -O0 and linkage
