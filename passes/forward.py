@@ -413,6 +413,8 @@ class _Visitor:
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         unit = self.forward.unit
+        if not path:
+            return unit.memory_types.layout_from(pointer)
         return unit.memory_types.layout(unit.points_to.behind(pointer, path))
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:

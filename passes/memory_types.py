@@ -75,6 +75,13 @@ class MemoryTypes:
                 found.add(layout)
         return next(iter(found)) if len(found) == 1 else None
 
+    def layout_from(self, pointer: Value) -> MemoryType | None:
+        """The pattern of what a pointer points to, from there on; from its start where it is not known where in it."""
+        layout = self.layout(self.points_to.mask(pointer))
+        if layout is None or not layout.floats() or layout.lone_float() is not None:
+            return layout
+        return layout.seen_from(offset_modulo(pointer, layout.stride) or 0)
+
     def common_layout(self, mask: int) -> MemoryType | None:
         """The pattern of all objects of a set; None where that of one is not known."""
         found = {self.layouts[item.index] or self._lone(item.index) for item in self.points_to.members(mask)}

@@ -6,6 +6,7 @@ destination, float by float; pointers are copied between the shadows in the forw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,7 +16,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PTR, VOID, Type, function_type
-from irad.ir.values import Value, const_float, const_int
+from irad.ir.values import ConstantInt, Value, const_float, const_int
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 from irad.ruleset.memory_type import MemoryType
 
@@ -42,11 +43,87 @@ def _copy_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     if context.is_active(into) and context.holds_pointers(source):
         build = context.after
         wide = build.zext(context.value(size), types.I64)
-        if context.is_active(source):
-            move(build, context.shadow(into), context.shadow(source), wide)
-        else:
-            fill(build, context.shadow(into), wide)
+        layout = pattern_of_copy(context.layout(into), context.layout(source), size)
+        _change_pointers(
+            build, layout, context.shadow(into), context.shadow(source) if context.is_active(source) else None, wide
+        )
     return ()
+
+
+def pattern_of_copy(into: MemoryType | None, source: MemoryType | None, size: Value) -> MemoryType | None:
+    """What a copy moves; None where the two ends hold numbers in different places, or nothing is known of either."""
+    if into is None or source is None or into == source:
+        return into or source
+    if not (into.floats() and source.floats()):
+        return into if not into.floats() else source
+    span = math.lcm(into.stride, source.stride)
+    if isinstance(size, ConstantInt) and 0 < size.value < span:
+        span = size.value
+    floats = into.floats_within(span)
+    return MemoryType(span, floats) if floats == source.floats_within(span) else None
+
+
+def _change_pointers(build: Builder, layout: MemoryType | None, into: Value, source: Value | None, size: Value) -> None:
+    """What a copy, or a fill with zeros, does to the pointers in a shadow; cotangents lie beside them, and stay."""
+    if layout is not None and layout.floats():
+        if _gaps(layout):
+            build.call(
+                _gap_helper(build, layout, copies=source is not None), [into, *([source] if source else []), size]
+            )
+    elif source is not None:
+        move(build, into, source, size)
+    else:
+        fill(build, into, size)
+
+
+def _gaps(layout: MemoryType) -> list[tuple[int, int]]:
+    """The bytes of a pattern that hold no numbers: start and length of each run."""
+    found: list[tuple[int, int]] = []
+    end = 0
+    for offset, text in (*layout.floats(), (layout.stride, "")):
+        if offset > end:
+            found.append((end, offset - end))
+        end = offset + (_FLOATS[text].bits // 8 if text else 0)
+    return found
+
+
+def _gap_helper(build: Builder, layout: MemoryType, *, copies: bool) -> Function:
+    """A function that copies, or clears, what lies between the numbers of records: (into, [source,] bytes).
+
+    Records that overlap are copied in the order in which none is overwritten before it was read.
+    """
+    numbers = "_".join(f"{offset}{text}" for offset, text in layout.floats())
+    name = f"irad.{'copy' if copies else 'clear'}_pointers.{numbers}_{layout.stride}"
+    known = build.module.functions.get(name)
+    if known is not None:
+        return known
+    names = ["into", "source", "bytes"] if copies else ["into", "bytes"]
+    made = build.module.define(name, function_type(VOID, [*([PTR] * (len(names) - 1)), types.I64]), names)
+    made.prefix = ("internal",)
+    into, size = made.params[0], made.params[-1]
+    entry, body, end = made.add_block("entry"), made.add_block("record"), made.add_block("end")
+    step, zero, one = (const_int(types.I64, value) for value in (layout.stride, 0, 1))
+    start = Builder(entry)
+    count = start.udiv(start.add(size, const_int(types.I64, layout.stride - 1)), step)
+    is_backward = start.icmp("ugt", into, made.params[1]) if copies else const_int(types.I1, 0)
+    start.cond_br(start.icmp("eq", count, zero), end, body)
+    inner = Builder(body)
+    number = inner.phi(types.I64, [(zero, entry)])
+    following = inner.add(number, one)
+    offset = inner.mul(inner.select(is_backward, inner.sub(count, following), number), step)
+    gaps = _gaps(layout)
+    for gap, length in gaps:
+        at = inner.add(offset, const_int(types.I64, gap))
+        left = inner.intrinsic("llvm.usub.sat.i64", types.I64, [size, at])
+        part = inner.intrinsic("llvm.umin.i64", types.I64, [left, const_int(types.I64, length)])
+        if copies:
+            move(inner, inner.byte_offset(into, at), inner.byte_offset(made.params[1], at), part)
+        else:
+            fill(inner, inner.byte_offset(into, at), part)
+    number.add_incoming(following, body)
+    inner.cond_br(inner.icmp("uge", following, count), end, body)
+    Builder(end).ret()
+    return made
 
 
 def _copy_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
@@ -59,7 +136,8 @@ def _copy_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     if not context.is_active(source):
         fill(build, into_shadow, bytes_)
         return
-    move_cotangents(build, into_shadow, context.shadow(source), bytes_, context.layout(into) or context.layout(source))
+    layout = pattern_of_copy(context.layout(into), context.layout(source), size)
+    move_cotangents(build, into_shadow, context.shadow(source), bytes_, layout)
 
 
 def move_cotangents(build: Builder, into: Value, source: Value, size: Value, layout: MemoryType | None) -> None:
@@ -91,11 +169,11 @@ def _record_helper(build: Builder, layout: MemoryType) -> Function:
     made = build.module.define(name, function_type(VOID, [PTR, PTR, types.I64]), ["into", "source", "bytes"])
     made.prefix = ("internal",)
     into, source, size = made.params
-    entry, body, end = made.add_block("entry"), made.add_block("record"), made.add_block("end")
+    entry, body, tail = made.add_block("entry"), made.add_block("record"), made.add_block("tail")
     step, zero = const_int(types.I64, layout.stride), const_int(types.I64, 0)
     start = Builder(entry)
     count = start.udiv(size, step)  # counted: LLVM finds the trip count of a loop over offsets by 128-bit division
-    start.cond_br(start.icmp("eq", count, zero), end, body)
+    start.cond_br(start.icmp("eq", count, zero), tail, body)
     inner = Builder(body)
     number = inner.phi(types.I64, [(zero, entry)])
     offset = inner.mul(number, step)
@@ -104,9 +182,24 @@ def _record_helper(build: Builder, layout: MemoryType) -> Function:
         _move_cotangent(inner, inner.byte_offset(into, at), inner.byte_offset(source, at), _FLOATS[text])
     following = inner.add(number, const_int(types.I64, 1))
     number.add_incoming(following, body)
-    inner.cond_br(inner.icmp("uge", following, count), end, body)
-    Builder(end).ret()
+    inner.cond_br(inner.icmp("uge", following, count), tail, body)
+    _move_tail(Builder(tail), layout, made, start_of_tail=Builder(tail).mul(count, step))
     return made
+
+
+def _move_tail(build: Builder, layout: MemoryType, made: Function, start_of_tail: Value) -> None:
+    """The numbers of a record of which only the beginning is copied."""
+    into, source, size = made.params
+    for field_offset, text in layout.floats():
+        at = build.add(start_of_tail, const_int(types.I64, field_offset))
+        past = build.add(at, const_int(types.I64, _FLOATS[text].bits // 8))
+        number, following = made.add_block("number"), made.add_block("next")
+        build.cond_br(build.icmp("ule", past, size), number, following)
+        inner = Builder(number)
+        _move_cotangent(inner, inner.byte_offset(into, at), inner.byte_offset(source, at), _FLOATS[text])
+        inner.br(following)
+        build = Builder(following)
+    build.ret()
 
 
 def _move_cotangent(build: Builder, into: Value, source: Value, type_: Type) -> None:
@@ -119,7 +212,8 @@ def _fill_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     pointer, _, size = call.arguments[:3]
     if context.is_active(pointer) and context.holds_pointers(pointer):
         build = context.after
-        fill(build, context.shadow(pointer), build.zext(context.value(size), types.I64))
+        wide = build.zext(context.value(size), types.I64)
+        _change_pointers(build, context.layout(pointer), context.shadow(pointer), None, wide)
     return ()
 
 

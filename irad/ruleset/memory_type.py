@@ -47,6 +47,21 @@ class MemoryType:
         """Whether it has pointers of which nothing is known."""
         return not self.behind and any(text == "ptr" for _, text in self.fields)
 
+    def seen_from(self, offset: int) -> MemoryType | None:
+        """The pattern as a pointer to a byte of it sees it; None where that is inside a number."""
+        sizes = {"float": 4, "double": 8}
+        fields = [((start - offset) % self.stride, text) for start, text in self.fields]
+        if any(start + sizes.get(text, 1) > self.stride for start, text in fields):
+            return None
+        return replace(self, fields=tuple(sorted(fields)))
+
+    def floats_within(self, size: int) -> tuple[tuple[int, str], ...]:
+        """The numbers in so many bytes from the start of the pattern, which repeats; those at the end that fit in."""
+        sizes = {"float": 4, "double": 8}
+        starts = range(0, size, self.stride)
+        found = [(start + offset, text) for start in starts for offset, text in self.floats()]
+        return tuple((offset, text) for offset, text in found if offset + sizes[text] <= size)
+
     def lone_float(self) -> str | None:
         """The float type when the memory holds nothing else, without gaps."""
         sizes = {"float": 4, "double": 8}

@@ -111,6 +111,8 @@ class _RuleContext:
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         unit = self.sweep.forward.unit
+        if not path:
+            return unit.memory_types.layout_from(pointer)
         return unit.memory_types.layout(unit.points_to.behind(pointer, path))
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:

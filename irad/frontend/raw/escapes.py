@@ -30,6 +30,7 @@ from irad.ir.instructions import (
     Phi,
     Select,
     Store,
+    Unreachable,
 )
 from irad.ir.module import Function
 from irad.ir.types import IntType
@@ -127,11 +128,14 @@ class _Program:
                     pending.append(inst.callee)
 
     def calls_strangers(self, unit: Unit) -> bool:
-        """Whether the program calls code that is not in it and has no rule."""
+        """Whether the program calls code that is not in it and has no rule, and goes on afterwards."""
         return any(
-            isinstance(inst, CallSite) and isinstance(resolve(inst, unit.registry), Unknown | Pointer)
+            isinstance(inst, CallSite)
+            and isinstance(resolve(inst, unit.registry), Unknown | Pointer)
+            and not isinstance(block.terminator, Unreachable)
             for function in self.functions
-            for inst in function.instructions()
+            for block in function.blocks
+            for inst in block.instructions
         )
 
 
