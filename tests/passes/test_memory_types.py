@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from irad.ir import types
+from irad.ir.values import Undef, const_int
 from irad.passes.memory_types import find_memory_types
 from irad.passes.request import MemoryType
+from irad.rules.memory import pattern_of_copy
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, points_to_of, registry, value
 
 RECORD = MemoryType(16, ((0, "i64"), (8, "double")))
@@ -242,3 +244,20 @@ def test_a_copy_to_one_of_two_places_hands_no_layout_on():
     assert found.layout(points_to.mask(value(function, "d"))) != RECORD
     assert found.holds_floats(points_to.mask(value(function, "d")))
     assert found.common_layout(points_to.mask(function.params[0])) == RECORD
+
+
+def test_a_pattern_as_a_pointer_into_it_sees_it():
+    record = MemoryType(24, ((0, "float"), (8, "double"), (16, "double")))
+    assert record.seen_from(8) == MemoryType(24, ((0, "double"), (8, "double"), (16, "float")))
+    assert record.seen_from(12) is None  # inside a number
+    assert record.floats_within(20) == ((0, "float"), (8, "double"))
+    assert record.floats_within(30) == ((0, "float"), (8, "double"), (16, "double"), (24, "float"))
+
+
+def test_a_copy_moves_what_both_ends_say():
+    record, pair = MemoryType(24, ((0, "double"), (8, "float"))), MemoryType(16, ((0, "double"), (8, "float")))
+    eight, many = const_int(types.I64, 8), Undef(types.I64)
+    assert pattern_of_copy(record, None, many) == pattern_of_copy(None, record, many) == record
+    assert pattern_of_copy(record, pair, eight) == MemoryType(8, ((0, "double"),))
+    assert pattern_of_copy(record, pair, many) is None
+    assert pattern_of_copy(record, INTEGERS, many) == INTEGERS
