@@ -180,9 +180,12 @@ def _is_constant(variable: Value) -> bool:
 def _errors(unit: Unit, program: _Program) -> Iterator[IradError]:
     yield from _stored_errors(unit, program)
     for inst in _live(unit):
-        if isinstance(inst, CallSite) and isinstance(inst.callee, Function) and not unit.activity.takes_part(inst):
-            if any(_is_active(unit, argument) for argument in inst.arguments):
-                yield from _call_errors(unit, inst, inst.callee, program)
+        match inst:
+            case CallSite() if isinstance(inst.callee, Function) and not unit.activity.takes_part(inst):
+                if any(_is_active(unit, argument) for argument in inst.arguments):
+                    yield from _call_errors(unit, inst, inst.callee, program)
+            case _:
+                pass
 
 
 def _call_errors(unit: Unit, call: CallSite, callee: Function, program: _Program) -> Iterator[IradError]:
