@@ -3,8 +3,9 @@
 Input   Numba's descriptor of a function, the names of its LLVM parameters.
 Output  a `Signature`: a `MemoryType` for each pointer of which the type tells, by the name of the LLVM parameter.
 Method  a value is a struct of its parts; what the pointers among the parts of an array, a list, a set, a string or a
-        typed container lead to is stated here, tuples and optional values are taken apart.
-Limit   class instances, iterators and whatever else holds pointers may lead anywhere.
+        typed container lead to is stated here; tuples, optional values and values of other types that are structs to
+        Numba, those of extensions too, are taken apart.
+Limit   class instances and whatever else holds pointers may lead anywhere.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+
+from numba.core.datamodel.models import StructModel
 
 from irad.driver import MemoryType, Signature
 from irad.frontend import abi, layouts
@@ -79,10 +82,14 @@ def _parts(numba_type: Any) -> Iterator[_Part]:
             yield _Part(0, 0, layouts.memory_of_element(numba_type))
         case types.NoneType():
             yield _Part(0, 0, abi.BOOKKEEPING)
-        case _:
+        case _ if pointers := _pointers(numba_type):
             llvm_type = layouts.value_type(numba_type)
-            for index, holds in _pointers(numba_type):
+            for index, holds in pointers:
                 yield _Part(index, layouts.offset_of_element(llvm_type, index), holds)
+        case _:
+            model = layouts.target_context().data_model_manager[numba_type]
+            if isinstance(model, StructModel):
+                yield from _parts_of_struct(numba_type, (member.fe_type for member in model.inner_models()))
 
 
 def _parts_of_struct(numba_type: Any, members: Iterable[Any]) -> Iterator[_Part]:
