@@ -36,6 +36,7 @@ from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Effects, Elementwise
 from irad.ruleset.python_names import PYTHON_CODE, python_name
+from irad.ruleset.registry import Registry
 
 _CONTAINER_REMEDY = "(a) differentiate by that argument, too: name it in argnums or (b) make it inside the function"
 _LOST = "who reads it there later would have lost its derivative: what is constant has no place for one"
@@ -348,13 +349,28 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)
     if not active:
         return None
-    if not isinstance(callee, Unknown):
-        return UnsupportedError(
-            "a parallel loop uses, beside active arrays, an object that leads to other memory (a list, an instance)",
-            "take what the loop needs out of the object, as arrays and numbers, before the loop",
-            "irad has to know which memory each iteration writes to, and cannot follow it through the object",
-        )
-    return no_rule(callee.name)
+    unseen = callee if isinstance(callee, Unknown) else _unseen_callee(callee, unit.registry)
+    if unseen is not None:
+        return no_rule(unseen.name)
+    return UnsupportedError(
+        "a parallel loop uses, beside active arrays, an object that leads to other memory (a list, an instance)",
+        "take what the loop needs out of the object, as arrays and numbers, before the loop",
+        "irad has to know which memory each iteration writes to, and cannot follow it through the object",
+    )
+
+
+def _unseen_callee(function: Function, registry: Registry) -> Unknown | None:
+    """The first code without a body or a rule that a function calls, or a function that it calls."""
+    pending, seen = [function], {function}
+    for each in pending:
+        for inst in each.instructions():
+            callee = resolve(inst, registry) if isinstance(inst, CallSite) else None
+            if isinstance(callee, Unknown):
+                return callee
+            if isinstance(callee, Function) and callee not in seen:
+                seen.add(callee)
+                pending.append(callee)
+    return None
 
 
 def no_rule(symbol: str) -> NoRuleError:

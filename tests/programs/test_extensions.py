@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import float64, guvectorize, njit, objmode, types, vectorize
+from numba import float64, guvectorize, njit, objmode, prange, types, vectorize
 from numba.core import cgutils
 from numba.experimental import structref
 from numba.extending import intrinsic, overload, overload_attribute, overload_method
@@ -278,12 +278,27 @@ def objmode_that_writes(v):
     return v[0] * v[1]
 
 
+@njit(parallel=True)
+def objmode_in_a_parallel_loop(v):
+    out = np.zeros(v.size)
+    for i in prange(v.size):
+        y = v[i] * v[i]
+        with objmode(z="float64"):
+            z = float(np.sinc(y))
+        out[i] = z * y
+    return out.sum()
+
+
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case):
     case.check()
 
 
-@pytest.mark.parametrize(("f", "argument"), [(objmode_of_active, 0.7), (objmode_that_writes, np.ones(2))])
+@pytest.mark.parametrize(
+    ("f", "argument"),
+    [(objmode_of_active, 0.7), (objmode_that_writes, np.ones(2)), (objmode_in_a_parallel_loop, np.ones(2))],
+    ids=str,
+)
 def test_active_values_in_object_mode_are_refused(f: Any, argument: Any):
     with pytest.raises(irad.UnsupportedError, match=rf"objmode(?s:.*)test_extensions\.py:\d+ in {f.__name__}"):
         irad.grad(f)(argument)
