@@ -257,8 +257,10 @@ class _Linker:
 
     def _resolve(self) -> None:
         """Links what is called through recursion or as a first-class value, which no library names as its callee."""
-        while added := [library for symbol in self._undefined() for library in self._provide(symbol)]:
-            for library in added:
+        asked: set[str] = set()
+        while wanted := [symbol for symbol in self._undefined() if symbol not in asked]:
+            asked.update(wanted)
+            for library in [each for symbol in wanted for each in self._provide(symbol)]:
                 self._add(library)
         self._link_unresolved()
         if missing := self._undefined():

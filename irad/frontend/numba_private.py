@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from numba.core import cgutils, compiler, errors, ir_utils, lowering, sigutils, types, typing
+from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUTarget
@@ -73,6 +74,7 @@ class Shadow:
             (dispatcher._FunctionCompiler, _Redirect("_failed_cache", dict)),
             (types.functions.BaseFunction, _Redirect("_impl_keys", dict)),
             (ufuncbuilder.UFuncDispatcher, _Redirect("overloads", dict)),
+            (ufuncbuilder.UFuncDispatcher, _Redirect("cache", NullCache)),
             (ufunc_base.UfuncLowererBase, _Redirect("libs", list)),
             (StencilFunc, _Redirect("_type_cache", dict)),
             (StencilFunc, _Redirect("_targetctx", lambda: _SHADOW.context)),

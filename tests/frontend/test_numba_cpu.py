@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,9 @@ def test_compiled_before() -> None:
     assert lengths[0] == lengths[1]
 
 
-def test_loaded_from_disk_cache(tmp_path: Path) -> None:
-    path = tmp_path / "cached_module.py"
-    path.write_text(
-        "from numba import njit\n"
-        "@njit(cache=True)\ndef inner(x):\n    return x * 3\n"
-        "@njit(cache=True)\ndef outer(x):\n    return inner(x) + 1\n"
-    )
+def loader_of(path: Path, source: str) -> Callable[[], Any]:
+    """Imports a new module of this source anew in each call, as a new process would."""
+    path.write_text(source)
 
     def load() -> Any:
         spec = importlib.util.spec_from_file_location("cached_module", path)
@@ -127,6 +124,16 @@ def test_loaded_from_disk_cache(tmp_path: Path) -> None:
         spec.loader.exec_module(module)
         return module
 
+    return load
+
+
+def test_loaded_from_disk_cache(tmp_path: Path) -> None:
+    load = loader_of(
+        tmp_path / "cached_module.py",
+        "from numba import njit\n"
+        "@njit(cache=True)\ndef inner(x):\n    return x * 3\n"
+        "@njit(cache=True)\ndef outer(x):\n    return inner(x) + 1\n",
+    )
     assert load().outer(2.0) == 7.0
     again = load()
     assert again.outer(2.0) == 7.0
@@ -135,6 +142,22 @@ def test_loaded_from_disk_cache(tmp_path: Path) -> None:
     program = load_program(again.outer, (float64,))
     assert program.text.count("fmul double") == 1
     assert dict(again.outer.stats.cache_hits) == hits
+    del sys.modules["cached_module"]
+
+
+def test_elementwise_functions_in_the_disk_cache(tmp_path: Path) -> None:
+    load = loader_of(
+        tmp_path / "cached_module.py",
+        "from numba import njit, vectorize\n"
+        "@vectorize(['float64(float64)'], cache=True)\ndef declared(x):\n    return x * 3\n"
+        "@vectorize(cache=True)\ndef lazy(x):\n    return x * 5\n"
+        "@njit\ndef outer(x):\n    return declared(x) + lazy(x)\n",
+    )
+    for _ in range(2):  # irad neither reads the cache nor writes what it lowers to it
+        module = load()
+        assert load_program(module.outer, (float64,)).text.count("fmul double") == 2
+    assert load().outer(2.0) == 16.0
+    assert load().lazy(2.0) == 10.0
     del sys.modules["cached_module"]
 
 

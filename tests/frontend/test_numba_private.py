@@ -99,6 +99,7 @@ def test_attributes_that_are_redirected_are_instance_attributes() -> None:
             typing.make_concrete_template("function", "key", [])
         ),
         (ufuncbuilder.UFuncDispatcher, "overloads"): ufuncbuilder.UFuncDispatcher(lambda x: x),
+        (ufuncbuilder.UFuncDispatcher, "cache"): ufuncbuilder.UFuncDispatcher(lambda x: x),
         (ufunc_base.UfuncLowererBase, "libs"): elementwise._lower_me,
         (StencilFunc, "_type_cache"): None,
         (StencilFunc, "_targetctx"): None,
