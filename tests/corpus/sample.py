@@ -33,12 +33,23 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
+class Made(Named):
+    """An argument that the package makes, an instance of a class say: what ``module:name`` returns for ``given``."""
+
+    given: tuple[Any, ...] = ()
+
+    def load(self) -> Any:
+        """Import the module and call the name."""
+        return super(Made, self).load()(*(_loaded(value) for value in self.given))
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One function at one point.
 
     Attributes:
         path: ``module:name`` of the function.
-        args: what it is called with; `Named` entries are loaded first.
+        args: what it is called with; `Named` and `Made` entries are loaded first.
         writes: positions of arguments whose content is the result; when empty it is what the function returns.
         has_nan: the result is an array or a tuple of arrays, and where it holds nan zero is put in its place.
         known: why it is not expected to come out right: ``refused: …`` or ``not smooth: …``; else empty.
