@@ -343,13 +343,14 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
             "call the function that is behind it, compiled by numba.njit",
             "a numba.cfunc function takes the fields of an array in a row, without saying which are addresses",
         )
-    is_unclear_loop = isinstance(callee, Function) and PARALLEL in callee.attributes and effects_of(callee) is None
-    if not isinstance(callee, Unknown) and not is_unclear_loop:
+    if isinstance(callee, Unknown):
+        unseen: Unknown | None = callee
+    elif isinstance(callee, Function) and PARALLEL in callee.attributes and effects_of(callee) is None:
+        unseen = _unseen_callee(callee, unit.registry)
+    else:
         return None
-    active = unit.activity.is_active(call) or any(unit.activity.is_active(a) for a in call.arguments)
-    if not active:
+    if not unit.activity.is_active(call) and not any(unit.activity.is_active(a) for a in call.arguments):
         return None
-    unseen = callee if isinstance(callee, Unknown) else _unseen_callee(callee, unit.registry)
     if unseen is not None:
         return no_rule(unseen.name)
     return UnsupportedError(

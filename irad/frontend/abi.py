@@ -43,6 +43,7 @@ FIRST_ARGUMENT_INDEX = 2  # index 1 is the slot for an exception
 
 # Offsets of an array's LLVM parameters from its first one.
 MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
+DATA_OF_OPTIONAL, FLAG_OF_OPTIONAL = range(2)  # what a value that may be None consists of
 BEHIND_MEMINFO = 1  # where the data pointer of an instance or a typed container is
 
 
@@ -177,6 +178,21 @@ def leaves_of(numba_type: Any, index: int = 0, path: tuple[int, ...] = ()) -> It
     for i, item in enumerate(numba_type.types):
         yield from leaves_of(item, index, (*path, i))
         index += width_of(item)
+
+
+def returned_leaves(return_type: Any, path: tuple[int, ...] = ()) -> Iterator[Leaf]:
+    """The leaves of a returned value by the ways to them through the memory that it lies in.
+
+    There a part that may be None is a pair: what it may be, and whether it is there.
+    """
+    match return_type:
+        case types.BaseTuple():
+            for i, item in enumerate(return_type.types):
+                yield from returned_leaves(item, (*path, i))
+        case types.Optional():
+            yield from returned_leaves(return_type.type, (*path, DATA_OF_OPTIONAL))
+        case _:
+            yield Leaf(return_type, kind_of(return_type), 0, path)
 
 
 def kind_of(numba_type: Any) -> LeafKind:

@@ -24,7 +24,7 @@ from irad.frontend.debug.calls import WatchedCall
 from irad.frontend.debug.outputs import input_names, looked_at, output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import Failure
-from irad.frontend.kept import call_python, raise_kept, raise_misfit
+from irad.frontend.kept import call_python, raise_kept
 from irad.frontend.numba_untyped import types
 from irad.frontend.result_types import derivative_type, gradient_type_of, structured
 from irad.frontend.shadows import NO_MEMORY
@@ -367,12 +367,12 @@ def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
         case Seed.GIVEN:
             assert extras.seed is not None
             seed, seed_type = extras.seed
-            leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
+            parts = seeding.seeded_parts(derivation.return_type, seed_type)
             value = sweeps.value()
-            misfits = seeding.misfits(context, builder, value, seed, leaves)
+            misfits = seeding.misfits(context, builder, value, seed, parts)
             with builder.if_then(builder.not_(seeding.any_of(builder, misfits)), likely=True):
-                for leaf, part in leaves:
-                    seeding.add_seed(context, builder, sweeps.return_shadow, value, seed, leaf, part)
+                for part in parts:
+                    seeding.add_seed(context, builder, sweeps.return_shadow, value, seed, part)
             return misfits
         case Seed.NONE:
             pass
@@ -384,7 +384,7 @@ def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> Non
         with sweeps.builder.if_then(misfit.is_there, likely=False):
             sweeps.drop_value()
             sweeps.memory.release()
-            raise_misfit(sweeps.context, sweeps.builder, SignatureError, misfit.texts, misfit.given, misfit.wanted)
+            misfit.raise_it(sweeps.context, sweeps.builder, SignatureError)
 
 
 def _store_scalars(sweeps: Sweeps, extras: Extras) -> None:

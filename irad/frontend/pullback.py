@@ -28,7 +28,7 @@ from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.failure import Failure, field_of
-from irad.frontend.kept import raise_kept, raise_misfit
+from irad.frontend.kept import raise_kept
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Sweeps
@@ -285,8 +285,8 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         clear_objects(context, builder, objects, blocks[0].data)
     value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
     _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
-    for leaf, part in seeding.seeded_leaves(derivation.return_type, seed_type):
-        seeding.add_seed(context, builder, return_shadow, value, seed, leaf, part)
+    for part in seeding.seeded_parts(derivation.return_type, seed_type):
+        seeding.add_seed(context, builder, return_shadow, value, seed, part)
     watched = _watched_pullback(context, builder, derivation, (seed, seed_type))
     cotangents = _run_reverse(
         context, builder, derivation, block, layout, zip(values, signature.args, strict=True), watched
@@ -350,7 +350,7 @@ def _clear(
         extent = extent_of_array(context, builder, array, array_type)
         start = builder.inttoptr(extent.low, _VOID_POINTER)
         clear(builder, start, extent.size(builder), derivation.compiled.clear)
-    for leaf in abi.leaves_of(derivation.return_type):
+    for leaf in abi.returned_leaves(derivation.return_type):
         if leaf.kind is LeafKind.NUMBER:
             seeding.store_zero(builder, return_shadow, leaf.path)
 
@@ -364,11 +364,11 @@ def _check_shapes(
     seed_type: Any,
 ) -> None:
     values = list(held)
-    leaves = seeding.seeded_leaves(derivation.return_type, seed_type)
-    for misfit in seeding.misfits(context, builder, value, values[2][0], leaves):
+    parts = seeding.seeded_parts(derivation.return_type, seed_type)
+    for misfit in seeding.misfits(context, builder, value, values[2][0], parts):
         with builder.if_then(misfit.is_there, likely=False):
             _release(context, builder, values)
-            raise_misfit(context, builder, SignatureError, misfit.texts, misfit.given, misfit.wanted)
+            misfit.raise_it(context, builder, SignatureError)
 
 
 def _release(context: Any, builder: Any, held: Iterable[tuple[Any, Any]]) -> None:

@@ -4,43 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.errors import SignatureError
+from irad.errors import HERE, IradError, SignatureError
 from irad.frontend import abi, layouts
 from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend.kept import raise_misfit
 from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 
 _DATA_FIELD = 4
+_WEIGHS = "the cotangent says how much each element of the value weighs"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Misfit:
-    """An array of a seed that may have another shape than what it is the cotangent of.
+    """A part of a seed that may not fit what it is the cotangent of.
 
     Attributes:
-        is_there: whether it has.
-        path: where in the value, "[0]" for instance.
-        given, wanted: its shape, and that of the array in the value.
+        is_there: whether it does not.
+        texts: problem, remedy and reason.
+        shapes: of an array its shape, and that of the array in the value.
     """
 
     is_there: Any
-    path: str
-    given: tuple[Any, ...]
-    wanted: tuple[Any, ...]
+    texts: tuple[str, str, str]
+    shapes: tuple[Sequence[Any], Sequence[Any]] | None = None
 
-    @property
-    def texts(self) -> tuple[str, str, str]:
-        """Problem, remedy and reason."""
-        return (
-            f"the cotangent{self.path} has another shape than the array that the function returned",
-            f"give an array of the shape of the value: np.ones_like(value{self.path})",
-            "the cotangent says how much each element of the value weighs",
-        )
+    def raise_it(
+        self, context: Any, builder: Any, error: type[IradError], texts: tuple[str, str, str] | None = None
+    ) -> None:
+        """Ends the function that is being generated with an error that says this, or other texts."""
+        if self.shapes is None:
+            context.call_conv.return_user_exc(builder, error, (*(texts or self.texts), HERE))
+        else:
+            raise_misfit(context, builder, error, texts or self.texts, *self.shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class SeededPart:
+    """A number, array or record in the return value that gets a cotangent.
+
+    Attributes:
+        leaf: with its path through the value.
+        type: the Numba type of the cotangent.
+        path: the way to that through the seed.
+        flags: paths through the value to the flags that tell whether it is there, where it may be None.
+    """
+
+    leaf: Leaf
+    type: Any
+    path: tuple[int, ...]
+    flags: tuple[tuple[int, ...], ...]
 
 
 def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
@@ -61,6 +80,9 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         for i, (item, seed) in enumerate(zip(return_type.types, seed_type.types, strict=True)):
             _check(name, item, seed, f"{at}[{i}]")
         return
+    if isinstance(return_type, types.Optional):
+        _check(name, return_type.type, seed_type, at)
+        return
     match abi.kind_of(return_type):
         case LeafKind.NUMBER:
             is_complex = return_type in layouts.COMPLEX
@@ -78,9 +100,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
             good, wanted = False, "None: irad takes no cotangent of a list; return an array of its items"
         case LeafKind.OBJECT:
             good, wanted = False, "None: irad takes no cotangent of an object; return the arrays and numbers in it"
-        case LeafKind.OPTIONAL:
-            good, wanted = False, "None: irad takes no cotangent of a part that may be None"
-        case LeafKind.INERT:
+        case LeafKind.INERT | LeafKind.OPTIONAL:
             good, wanted = False, "None: the value has no derivative"
     if not good and seed_type != types.none:
         raise _misfit(name, return_type, seed_type, at, wanted)
@@ -106,41 +126,79 @@ def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
     builder.store(cgutils.get_null_value(place.type.pointee), place)
 
 
-def seeded_leaves(return_type: Any, seed_type: Any, path: tuple[int, ...] = ()) -> list[tuple[Leaf, Any]]:
-    """The leaves of the return value that get a cotangent, each with the type of its seed."""
-    if seed_type == types.none:
-        return []
-    if isinstance(return_type, types.BaseTuple):
-        pairs = enumerate(zip(return_type.types, seed_type.types, strict=True))
-        return [found for i, (item, seed) in pairs for found in seeded_leaves(item, seed, (*path, i))]
-    return [(Leaf(return_type, abi.kind_of(return_type), 0, path), seed_type)]
+def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
+    """What in the return value gets a cotangent, in order."""
+    parts: list[SeededPart] = []
+    for leaf in abi.returned_leaves(return_type):
+        at, flags = _way_through_seed(return_type, leaf.path)
+        kind = _type_at(seed_type, at)
+        if kind != types.none:
+            parts.append(SeededPart(leaf, kind, at, flags))
+    return parts
 
 
-def misfits(context: Any, builder: Any, value: Any, seed: Any, leaves: Sequence[tuple[Leaf, Any]]) -> list[Misfit]:
-    """For each array of the seed whether it has the shape of the array it is the cotangent of."""
-    found = []
-    for leaf, seed_type in leaves:
-        if leaf.is_array:
-            returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
-            given = context.make_array(seed_type)(context, builder, part_of(builder, seed, leaf.path))
+def _way_through_seed(return_type: Any, path: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The path without the steps into parts that may be None, and the paths to the flags of these."""
+    steps: list[int] = []
+    flags: list[tuple[int, ...]] = []
+    for depth, step in enumerate(path):
+        if isinstance(return_type, types.Optional):
+            flags.append((*path[:depth], abi.FLAG_OF_OPTIONAL))
+            return_type = return_type.type
+        else:
+            steps.append(step)
+            return_type = return_type.types[step]
+    return tuple(steps), tuple(flags)
+
+
+def _type_at(seed_type: Any, path: tuple[int, ...]) -> Any:
+    """The type of the cotangent at a path; None may stand for a whole tuple."""
+    for step in path:
+        if seed_type == types.none:
+            break
+        seed_type = seed_type.types[step]
+    return seed_type
+
+
+def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[SeededPart]) -> list[Misfit]:
+    """What may not fit: parts that are None, and arrays of another shape than what they are the cotangents of."""
+    found: list[Misfit] = []
+    for part in parts:
+        at = "".join(f"[{i}]" for i in part.path)
+        is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
+        found.extend(Misfit(builder.not_(flag), _none(at)) for flag in is_there)
+        if part.leaf.is_array:
+            returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
+            given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
             shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
-            is_there = cgutils.false_bit
-            for left, right in zip(*shapes, strict=True):
-                is_there = builder.or_(is_there, builder.icmp_signed("!=", left, right))
-            found.append(Misfit(is_there, "".join(f"[{i}]" for i in leaf.path), shapes[0], shapes[1]))
+            differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
+            found.append(Misfit(_any(builder, differ), _another_shape(at), (shapes[0], shapes[1])))
     return found
+
+
+def _none(at: str) -> tuple[str, str, str]:
+    return f"the cotangent{at} is a value, but value{at} is None", f"give None for cotangent{at}", _WEIGHS
+
+
+def _another_shape(at: str) -> tuple[str, str, str]:
+    return (
+        f"the cotangent{at} has another shape than the array that the function returned",
+        f"give an array of the shape of the value: np.ones_like(value{at})",
+        _WEIGHS,
+    )
 
 
 def any_of(builder: Any, misfits: Sequence[Misfit]) -> Any:
     """Whether there is one."""
-    found = cgutils.false_bit
-    for misfit in misfits:
-        found = builder.or_(found, misfit.is_there)
-    return found
+    return _any(builder, [misfit.is_there for misfit in misfits])
 
 
-def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, leaf: Leaf, seed_type: Any) -> None:
-    """Adds the seed of one leaf.
+def _any(builder: Any, conditions: Sequence[Any]) -> Any:
+    return reduce(builder.or_, conditions, cgutils.false_bit)
+
+
+def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:
+    """Adds the seed of one part.
 
     Args:
         context: Numba's target context.
@@ -148,11 +206,11 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, lea
         shadow: the shadow of the memory the value was returned through.
         value: the whole value, as Numba holds it.
         seed: the whole seed, as Numba holds it.
-        leaf: the part of the value.
-        seed_type: the Numba type of its seed.
+        seeded: the part.
     """
+    leaf, seed_type = seeded.leaf, seeded.type
     place = place_of(builder, shadow, leaf.path)
-    part = part_of(builder, seed, leaf.path)
+    part = part_of(builder, seed, seeded.path)
     if leaf.kind is LeafKind.NUMBER:
         builder.store(context.cast(builder, part, seed_type, leaf.type), place)
         return

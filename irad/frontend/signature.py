@@ -212,14 +212,14 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         return_type = return_type.types[0]
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
-    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT, LeafKind.OPTIONAL)
-    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.leaves_of(return_type)):
+    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT)
+    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.returned_leaves(return_type)):
         raise _not_a_float(dispatcher, return_type)
 
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     name = dispatcher.py_func.__name__
-    leaves = list(abi.leaves_of(return_type))
+    leaves = list(abi.returned_leaves(return_type))
     seeded = f"give the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
     what, reason = (
         "which is no single float",

@@ -150,6 +150,8 @@ def _seed_type(returned: Any) -> Any:
     """The type of a cotangent for all of a value that can have one."""
     if isinstance(returned, types.BaseTuple):
         return layouts.tuple_type(returned, tuple(map(_seed_type, returned.types)))
+    if isinstance(returned, types.Optional):
+        return _seed_type(returned.type)
     has_seed = abi.kind_of(returned) in (LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.RECORD)
     return abi.owned_type(returned) if has_seed else types.none
 

@@ -1,4 +1,4 @@
-"""Arguments that may be None: a number, or none, in the compiled function's own signature."""
+"""Arguments and parts of results that may be None."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.testing.check_gradient import check_quickly
 
 SIGNATURES = ["float64(optional(float64), float64)", "float64(optional(complex128), float64)"]
 
@@ -74,3 +75,69 @@ def test_single_precision():
 
     found = irad.grad(f)(np.float32(1.5))
     assert (found, type(found)) == (3.0, np.float32)
+
+
+@numba.njit
+def powers(x, n):
+    square = None
+    if n > 0:
+        square = x * x
+    total = None
+    if n > 1:
+        total = (x * x * x).sum()
+    return square, (total, x[0] * x[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_parts_of_a_result(n, dtype):
+    check_quickly(powers, np.array([1.5, 2.0, 0.5], dtype), n)
+
+
+def test_no_cotangent_of_a_part():
+    x = np.array([2.0, 3.0])
+    (square, (total, _)), pullback = irad.vjp(powers, x, 2)
+    assert square.tolist() == [4.0, 9.0]
+    assert total == 35.0
+    assert pullback((None, (1.0, None)))[0].tolist() == [12.0, 27.0]
+    assert pullback((np.ones(2), None))[0].tolist() == [4.0, 6.0]
+    assert pullback((None, None))[0].tolist() == [0.0, 0.0]
+
+
+def test_a_cotangent_of_what_is_none():
+    x = np.array([2.0, 3.0])
+    (square, (total, _)), pullback = irad.vjp(powers, x, 0)
+    assert square is None
+    assert total is None
+    with pytest.raises(irad.SignatureError, match="is None"):
+        pullback((np.ones(2), None))
+    with pytest.raises(irad.SignatureError, match="is None"):
+        pullback((None, (1.0, None)))
+    assert pullback((None, (None, 2.0)))[0].tolist() == [6.0, 4.0]
+    with pytest.raises(irad.SignatureError, match="is None"):
+        irad.autodiff(irad.Reverse, powers, irad.Duplicated(x, np.zeros(2)), irad.Const(0), seed=(np.ones(2), None))
+
+
+def test_a_cotangent_of_another_type():
+    _, pullback = irad.vjp(powers, np.array([2.0, 3.0]), 2)
+    with pytest.raises(irad.SignatureError, match=r"value\[1\]\[0\] of powers"):
+        pullback((None, (np.ones(2), None)))
+
+
+def test_a_tuple_that_may_be_none():
+    @numba.njit
+    def f(x, n):
+        pair = None
+        if n > 0:
+            pair = (x * x, np.full(n, x))
+        return pair, x
+
+    check_quickly(f, 1.5, 0)
+    check_quickly(f, 1.5, 3)
+
+
+def test_a_seed_with_parts():
+    x, dx = np.array([2.0, 3.0]), np.zeros(2)
+    seed = (np.array([1.0, 10.0]), None)
+    irad.autodiff(irad.Reverse, powers, irad.Duplicated(x, dx), irad.Const(1), seed=seed)
+    assert dx.tolist() == [4.0, 60.0]

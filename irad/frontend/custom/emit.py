@@ -20,7 +20,6 @@ from irad.errors import RuleError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
-from irad.frontend.kept import raise_misfit
 from irad.frontend.numba_untyped import types
 from irad.frontend.seeding import part_of, place_of
 
@@ -155,10 +154,10 @@ def _result_shadow(
 
 def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shadow_type: Any, shadow: Any) -> None:
     """Raises where a shadow has not the shape of its array."""
-    leaves = [(leaf, at_path(shadow_type, leaf.path)) for leaf in result.arrays]
-    for misfit in seeding.misfits(context, builder, primal, shadow, leaves):
+    parts = [seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, ()) for leaf in result.arrays]
+    for misfit in seeding.misfits(context, builder, primal, shadow, parts):
         with builder.if_then(misfit.is_there, likely=False):
-            raise_misfit(context, builder, RuleError, SHAPE_MISFIT, misfit.given, misfit.wanted)
+            misfit.raise_it(context, builder, RuleError, SHAPE_MISFIT)
 
 
 def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, shadow: Any) -> Any:
