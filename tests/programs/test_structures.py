@@ -308,7 +308,8 @@ def record_copied(p):
     p[2].m *= p[0].m
     q = p.copy()
     q[1].m = 5.0
-    return q[0].m * q[2].m + q[1].m * p[1].m
+    total = q[0].m * q[2].m + q[1].m * p[1].m
+    return total / q.size  # a record does not keep its array: Numba would release it before the last number is read
 
 
 @PROGRAMS.at(packed(4), rtol=2e-4)
