@@ -10,6 +10,7 @@ from numba.core import cgutils
 from numba.core.callconv import RETCODE_EXC
 
 from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED, TAPE_FULL
+from irad.frontend.kept import raise_python_exception
 from irad.frontend.shadows import NO_MEMORY
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Failure:
         """Ends the function: with the exception of the rule, or because heap, stack or the allowed tape are small."""
         call_conv = context.call_conv
         with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):
-            with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):  # by Python: the thread has it
-                call_conv._return_errcode_raw(builder, self.code)
+            with builder.if_then(builder.icmp_signed("==", self.code, RETCODE_EXC)):
+                raise_python_exception(context, builder)
             with builder.if_then(cgutils.is_null(builder, self.pending)):
                 call_conv.return_user_exc(builder, RuntimeError, _RAISED_IN_LANE)
             builder.store(self.pending, call_conv._get_excinfo_argument(builder.function))

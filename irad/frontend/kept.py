@@ -2,7 +2,7 @@
 
 Numba's status "Python has the exception" ends in a crash where compiled code catches it: no exception of Numba's goes
 with it, and Python's would stay set. So the exception is kept aside, and compiled code raises `Kept` as any other
-class. If that gets to Python, which makes an instance of it then, the instance is the exception that was kept.
+class. If that gets to Python, which makes an instance of it then, the exception that was kept is raised instead.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-import weakref
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Any, Final, ParamSpec
 
+from llvmlite import ir
 from numba.core import cgutils
 
 from irad import errors
@@ -23,15 +24,13 @@ _P = ParamSpec("_P")
 
 RAISED: Final = -1
 """What a function returns in place of an exception that it raised."""
-_ASKED: Final = 2  # times that Numba and Python ask for an instance: one to try, one to raise
+_LOST: Final = "an exception that was raised for compiled code got lost"
 
 
 class _Thread(threading.local):
-    """The last exception of a thread: held until it has been raised, known as long as somebody else holds it."""
+    """The last exception that a thread kept, until it is raised."""
 
     error: BaseException | None = None
-    known: Callable[[], BaseException | None] = staticmethod(lambda: None)
-    asked: int = 0
 
 
 _thread: Final = _Thread()
@@ -40,25 +39,27 @@ _thread: Final = _Thread()
 class Kept(Exception):
     """Stands for the last exception that this thread kept."""
 
-    def __new__(cls, *_: object) -> BaseException:  # type: ignore[misc]
-        """That exception."""
-        error = _thread.error or _thread.known()
-        _thread.asked += 1
-        if _thread.asked >= _ASKED:
-            _thread.error = None
-        return error or InternalError("an exception that was raised for compiled code got lost")
+    def __new__(cls, *_: object) -> Kept:
+        """Raises that exception: Numba takes it for what it was asked to raise, and it keeps its traceback."""
+        __tracebackhide__ = True  # says IPython and pytest
+        error, _thread.error = _thread.error, None
+        try:
+            raise error or InternalError(_LOST)
+        finally:
+            del error  # or it would hold itself, by its traceback
 
 
 def keep(error: BaseException) -> int:
     """Keeps an exception for this thread to raise; of an error about the user's program without irad's frames."""
     if isinstance(error, IradError) and not isinstance(error, InternalError):
         error = error.with_traceback(None)
-    _thread.error, _thread.asked = error, 0
-    try:
-        _thread.known = weakref.ref(error)
-    except TypeError:  # of a class written in C
-        _thread.known = lambda: None
+    _thread.error = error
     return RAISED
+
+
+def keep_raised(error: BaseException | None = None, traceback: TracebackType | None = None) -> int:
+    """Keeps what Python raised; None: a thread that ended took it along."""
+    return keep(InternalError(_LOST) if error is None else error.with_traceback(traceback))
 
 
 def keep_failure() -> int:
@@ -135,3 +136,32 @@ def call_python(context: Any, builder: Any, python: Any, module: str, name: str,
 def raise_kept(context: Any, builder: Any) -> None:
     """Ends the function that is being generated with the exception that was kept."""
     context.call_conv.return_user_exc(builder, Kept, ())
+
+
+def raise_status(context: Any, builder: Any, status: Any) -> None:
+    """Ends the function that is being generated with what a call ended with; an exception of Python's is kept.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        status: of the call, an error.
+    """
+    with builder.if_then(status.is_python_exc):
+        raise_python_exception(context, builder)
+    context.call_conv.return_status_propagate(builder, status)
+
+
+def raise_python_exception(context: Any, builder: Any) -> None:
+    """Ends the function that is being generated with the exception that Python has set for this thread, kept."""
+    python = context.get_python_api(builder)
+    gil = python.gil_ensure()
+    slots = [cgutils.alloca_once_value(builder, python.get_null_object()) for _ in range(3)]
+    python.err_fetch(*slots)
+    normalise = ir.FunctionType(ir.VoidType(), [slot.type for slot in slots])
+    builder.call(cgutils.get_or_insert_function(builder.module, normalise, "PyErr_NormalizeException"), slots)
+    kind, error, traceback = map(builder.load, slots)
+    returned = call_python(context, builder, python, __name__, "keep_raised", (error, traceback))  # null ends the list
+    for each in (kind, error, traceback, returned):
+        python.decref(each)
+    python.gil_release(gil)
+    raise_kept(context, builder)

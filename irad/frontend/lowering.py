@@ -24,7 +24,7 @@ from irad.frontend.debug.calls import WatchedCall
 from irad.frontend.debug.outputs import input_names, looked_at, output_names
 from irad.frontend.derivation import Derivation
 from irad.frontend.failure import Failure
-from irad.frontend.kept import call_python, raise_kept
+from irad.frontend.kept import call_python, raise_kept, raise_status
 from irad.frontend.numba_untyped import types
 from irad.frontend.result_types import derivative_type, gradient_type_of, structured
 from irad.frontend.shadows import NO_MEMORY
@@ -220,7 +220,7 @@ class Sweeps:
                     failure.raise_it(self.context, self.builder, self.watched)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
                     self.raise_pending()
-                self.context.call_conv.return_status_propagate(self.builder, status)
+                raise_status(self.context, self.builder, status)
             with fine:
                 yield
 

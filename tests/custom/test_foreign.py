@@ -157,6 +157,36 @@ def test_exceptions_come_through(imported):
     np.testing.assert_allclose(derivative(A), 16.0 * A * (A * A).sum())
 
 
+def test_compiled_code_may_catch_what_python_raises(imported):
+    squares = imported(sum_of_squares, squares_rule, returns=types.float64)
+    derivative = irad.grad(squares)
+
+    @njit
+    def value_or_none(a):
+        try:
+            return squares(a)
+        except Exception:
+            return -1.0
+
+    @njit
+    def derivative_or_none(a):
+        try:
+            return derivative(a)[0]
+        except Exception:
+            return -1.0
+
+    guarded = irad.grad(value_or_none)
+    for first in (0.0, -1.0, 200.0):
+        a = np.array([first, 1.0])
+        assert value_or_none(a) == (-1.0 if first == 0.0 else sum_of_squares(a))
+        assert derivative_or_none(a) == -1.0
+    assert np.array_equal(guarded(np.array([-1.0, 1.0])), [0.0, 0.0])  # the rule raised, so -1.0 came out
+    with pytest.raises(LookupError, match="the pullback"):  # no part of the function: it cannot catch that
+        guarded(np.array([200.0, 1.0]))
+    assert value_or_none(A) == sum_of_squares(A)
+    assert derivative_or_none(A) == guarded(A)[0] == 2.0 * A[0]
+
+
 def test_a_pullback_lives_as_long_as_what_it_belongs_to(imported):
     wave = imported(new_wave(), wave_rule)
     gc.collect()

@@ -41,6 +41,7 @@ from irad.frontend.custom.slots import TAKING
 from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.stateful import Slots, built
 from irad.frontend.definition import Definition
+from irad.frontend.kept import raise_status
 from irad.frontend.linkable import resident
 from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_untyped import cpu_target, types
@@ -330,7 +331,7 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
             with cgutils.if_unlikely(builder, status.is_error):
                 for numba_type, value in zip(given, values, strict=True):
                     context.nrt.decref(builder, numba_type, value)
-                context.call_conv.return_status_propagate(builder, status)
+                raise_status(context, builder, status)
             return result
 
         return compiled.signature.return_type(*given), lower

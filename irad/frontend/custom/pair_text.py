@@ -34,7 +34,9 @@ entry:
   %flags = getelementptr i8, ptr %1, i64 $flag
   %reason = load i32, ptr %flags
   %over = icmp eq i32 %reason, $raised
-  br i1 %over, label %done, label %run
+  br i1 %over, label %done, label %look
+look:
+$look
 run:
   store ptr null, ptr %exception
 $seed  %status = call i32 @"$backward"($backward_values)
@@ -60,22 +62,43 @@ _NOTE: Final = f"""\
   store i32 {RULE_RAISED}, ptr %flag"""
 
 
+# The primal may have caught what the augmented primal raised: there is nothing in the frame to go back from then.
+_LOOK: Final = Template(
+    """\
+  %status.slot = getelementptr i8, ptr %0, i64 $size
+  %ended = load i32, ptr %status.slot
+  %fine = icmp eq i32 %ended, 0
+  br i1 %fine, label %run, label %nothing
+nothing:
+$zeros  br label %done"""
+)
+
+
 def numba_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: str, size: int) -> str:
-    """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status."""
+    """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status.
+
+    The status is handed on behind the frame.
+    """
     values, shadow_of = _parameters(wanted.variant)
     returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
     given = [shadow_of[index] for index in shadowed]
+    variant, first_out = wanted.variant, 2
+    numbers = zip(variant.function_type.params, variant.kinds, strict=True)
+    active = [type_ for type_, kind in numbers if kind is ParameterKind.ACTIVE]
+    zeros = [f"  store {type_} zeroinitializer, ptr %{i}\n" for i, type_ in enumerate(active, first_out)]
+    after = [f"  %status.slot = getelementptr i8, ptr %0, i64 {size}", "  store i32 %status, ptr %status.slot"]
     first = ["ptr %slot", "ptr %3", "ptr %0", "ptr %1", "ptr %2", returned_shadow]
     return _pair_text(
         wanted,
         forward,
         backward,
         [*first, *given, *values[abi.FIRST_ARGUMENT_INDEX :]],
-        size=size,
+        size=size + 8,
         before="  %slot = alloca ptr\n",
-        after="  ret i32 %status\n",
+        after="".join(f"{line}\n" for line in (*after, "  ret i32 %status")),
+        look=_LOOK.substitute(size=size, zeros="".join(zeros)),
         seed="",
-        first_out=2,
+        first_out=first_out,
     )
 
 
@@ -107,6 +130,7 @@ def c_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: s
         size=size + 16,
         before="".join(f"{line}\n" for line in lines),
         after="".join(f"{line}\n" for line in after),
+        look="  br label %run",
         seed="".join(f"{line}\n" for line in seed) if is_seeded else "",
         first_out=3 if is_seeded else 2,
     )
@@ -129,6 +153,7 @@ def _pair_text(
     size: int,
     before: str,
     after: str,
+    look: str,
     seed: str,
     first_out: int,
 ) -> str:
@@ -151,6 +176,7 @@ def _pair_text(
         before=before,
         forward_values=", ".join(forward_values),
         after=after,
+        look=look,
         reverse=wanted.reverse,
         reverse_parameters=", ".join(f"{each} %{i}" for i, each in enumerate(back.params)),
         seed=seed,

@@ -11,7 +11,6 @@ Method  compiled code calls the methods of `Foreign` in object mode. A pullback 
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -20,6 +19,7 @@ import numpy as np
 
 from irad.errors import RuleError
 from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.kept import keep
 
 _numbers = itertools.count(1)
 _alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictionary()
@@ -27,7 +27,6 @@ _alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictio
 
 _rules: Final[dict[int, Foreign]] = {}  # compiled code names them by number: Numba would copy what it refers to
 _waiting: Final[dict[int, Any]] = {}
-_raised: Final = threading.local()
 
 
 class _Kept(bytearray):
@@ -73,12 +72,6 @@ def value_of(number: int) -> Any:
     return _waiting.pop(number)
 
 
-def reraise() -> None:
-    """Raises what a closure raised in this thread."""
-    error, _raised.error = _raised.error, None
-    raise error
-
-
 def _wait(result: Any) -> int:
     number = next(_numbers)
     _waiting[number] = result
@@ -106,8 +99,8 @@ class Foreign:
                 raise self._misfit("value", "a pair (value, pullback)", _describe(answer))
             value, pullback = answer
             return _wait((self.conform(value, wanted, "value"), pullback))
-        except BaseException as error:  # `reraise` carries it on
-            _raised.error = error
+        except BaseException as error:  # compiled code raises it
+            keep(error)
             return 0
 
     def call(self, wanted: Any, *arguments: Any) -> int:
@@ -115,7 +108,7 @@ class Foreign:
         try:
             return _wait(self.conform(self.rule(*map(_own, arguments)), wanted, "value"))
         except BaseException as error:
-            _raised.error = error
+            keep(error)
             return 0
 
     def backward(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
@@ -123,7 +116,7 @@ class Foreign:
         try:
             return *self._pulled(number, wanted, cotangent), False
         except BaseException as error:
-            _raised.error = error
+            keep(error)
             return *(_zero(like) for like in wanted if like is not None), True
 
     def _pulled(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 from numba import njit, objmode
-from numba.core import sigutils
+from numba.core import cgutils, sigutils
 from numba.core.datamodel.models import OpaqueModel
 from numba.extending import intrinsic, overload, register_model
 from numba.np.numpy_support import as_dtype
@@ -24,7 +24,8 @@ from irad.errors import RuleError, SignatureError
 from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures
-from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, reraise, value_of
+from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
+from irad.frontend.kept import raise_kept
 from irad.frontend.layouts import tuple_type
 from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import cpu_target, types
@@ -188,10 +189,16 @@ def _finish_call_typed(number, promised):  # type: ignore[no-untyped-def]
     return run
 
 
-@njit
-def _carry_on():  # type: ignore[no-untyped-def]
-    with objmode():
-        reraise()
+@intrinsic
+def _carry_on(context: Any) -> Any:
+    """Raises what a closure raised."""
+
+    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        with builder.if_then(cgutils.true_bit):  # so that what follows has a block
+            raise_kept(context, builder)
+        return context.get_dummy_value()
+
+    return types.none(), lower
 
 
 def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
