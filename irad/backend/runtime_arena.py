@@ -32,7 +32,8 @@ from typing import Final
 TYPES: Final = """\
 ; top, end, failed, current chunk, innermost mark, bytes in the chunks up to the current one, number of outermost
 ; closes, bytes in all chunks, root mark, head of the first chunk, lowest byte of the thread's stack, bytes of stack to
-; leave free, spare arenas for lanes, next spare one after this, exception that the reverse of a rule raised, its status
+; leave free, spare arenas for lanes, next spare one after this, exception that the reverse of a rule raised (or what
+; the resolver of pairs gave as the reason why there is none), its status
 ; and what only `runtime_watch` uses: number of the watched call, its innermost activation, the meter of its tape
 %irad.arena = type {
   ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64, ptr, ptr, ptr, i32, i64, ptr, ptr }

@@ -98,7 +98,7 @@ keep:
   ret void
 }
 
-; Sets the flag of %arena if that of one of its lanes is set, and takes the lane's back.
+; Sets the flag of %arena if that of one of its lanes is set, and takes the lane's back; with why there is no pair.
 define linkonce_odr void @irad.lanes_failed(ptr %arena, ptr %table, i64 %count) nounwind noinline {
 entry:
   %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
@@ -118,6 +118,12 @@ set:
   %reason = load i32, ptr %reason.slot
   store i32 %reason, ptr %failed.slot
   store i32 0, ptr %reason.slot
+  %no.pair = icmp eq i32 %reason, 2
+  %lane.why.slot = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 14
+  %why.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 14
+  %lane.why = load ptr, ptr %lane.why.slot
+  %why = select i1 %no.pair, ptr %lane.why, ptr null
+  store ptr %why, ptr %why.slot
   br label %loop
 done:
   ret void

@@ -4,9 +4,10 @@ A *table* holds the pairs of one variant: functions of one type, with parameters
 list, by the address of the primal. Entries are added in front, never changed, never removed: no lock to read it::
 
     table ┬ first ──▶ next, address of the primal, augmented, reverse, bytes of frame ──▶ …
-          └ resolver: entry (table, address), or null; asked for an address that is not in the list
+          └ resolver: entry (table, address, place), or null; asked for an address that is not in the list
 
-The resolver compiles the pair and adds it, or finds that there is none: that is the front end's business.
+The resolver compiles the pair and adds it, or finds that there is none: that is the front end's business. What it
+writes to the place says why; it waits in the arena, and lanes hand it on, for it is another thread that raises it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ other:
 miss:
   %resolver.slot = getelementptr i8, ptr %table, i64 8
   %resolver = load ptr, ptr %resolver.slot
-  %made = call ptr %resolver(ptr %table, ptr %address)
+  %why.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 14
+  %made = call ptr %resolver(ptr %table, ptr %address, ptr %why.slot)
   %none = icmp eq ptr %made, null
   br i1 %none, label %fail, label %found
 fail:

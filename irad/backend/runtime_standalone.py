@@ -86,7 +86,7 @@ done:
   ret void
 }}
 
-define hidden ptr @irad.no_pair(ptr %table, ptr %address) nounwind {{
+define hidden ptr @irad.no_pair(ptr %table, ptr %address, ptr %why) nounwind {{
   ret ptr null
 }}
 

@@ -31,7 +31,7 @@ class Failure:
 
     Attributes:
         reason: the arena's flag; 0 if the sweep came to its end.
-        pending: the exception that a rule raised, as Numba holds it.
+        pending: the exception that a rule raised, as Numba holds it; where there is no pair the number of that failure.
         code: the status that goes with it.
     """
 

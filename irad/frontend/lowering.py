@@ -173,11 +173,14 @@ class Sweeps:
         """Ends the function with a MemoryError."""
         self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
 
-    def raise_pending(self) -> None:
+    def raise_pending(self, failure: Failure) -> None:
         """Ends the function with the exception that says why there is no pair."""
         python = self.context.get_python_api(self.builder)
         gil = python.gil_ensure()
-        python.decref(call_python(self.context, self.builder, python, "irad.frontend.pointers", "keep_pending", ()))
+        number = python.long_from_ssize_t(self.builder.ptrtoint(failure.pending, cgutils.intp_t))
+        answer = call_python(self.context, self.builder, python, "irad.frontend.pointers", "keep_pending", (number,))
+        for each in (number, answer):
+            python.decref(each)
         python.gil_release(gil)
         raise_kept(self.context, self.builder)
 
@@ -219,7 +222,7 @@ class Sweeps:
                 with self.builder.if_then(is_memory):
                     failure.raise_it(self.context, self.builder, self.watched)
                 with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
-                    self.raise_pending()
+                    self.raise_pending(failure)
                 raise_status(self.context, self.builder, status)
             with fine:
                 yield

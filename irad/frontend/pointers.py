@@ -14,7 +14,8 @@ A table lives as long as the process, and with it the functions in it: an addres
 from __future__ import annotations
 
 import ctypes
-import threading
+import itertools
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,7 +24,7 @@ import llvmlite.binding as llvm
 
 from irad.backend.optimise import canonical_loops
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
-from irad.errors import NoRuleError, UnsupportedError
+from irad.errors import InternalError, NoRuleError, UnsupportedError
 from irad.frontend import external
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
@@ -118,13 +119,9 @@ class _Table:
         return _Entry(None, address, *addresses, derivative.frame_size)
 
 
-class _Pending(threading.local):
-    """The error behind a status `NO_PAIR`, until the caller of the derivative raises it."""
-
-    error: Exception | None = None
-
-
-_PENDING: Final = _Pending()
+_MOST_FAILURES = 1024  # where several lanes fail, one of them is asked for why
+_numbers: Final = itertools.count(1)
+_failures: Final[OrderedDict[int, BaseException]] = OrderedDict()
 _TABLES: Final[dict[int, _Table]] = {}
 _BY_SYMBOL: Final[dict[str, _Table]] = {}
 
@@ -145,19 +142,23 @@ def install(tables: Mapping[str, PointerVariant], request: Request, registry: Re
             llvm.add_symbol(symbol, ctypes.addressof(head))
 
 
-@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-def _resolver(table: int, address: int | None) -> int | None:
-    """Called by generated code for an address that its table lacks."""
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64))
+def _resolver(table: int, address: int | None, why: Any) -> int | None:
+    """Called by generated code for an address that its table lacks; writes the number of a failure.
+
+    Numba's threads call it, too: what they cannot raise, the thread that called the derivative raises in the end.
+    """
     try:
         return _TABLES[table].entry(address or 0)
-    except Exception as error:  # no exception can pass through the generated code: it is raised when that has returned
-        _PENDING.error = error
+    except BaseException as error:  # an interrupt, too
+        why[0] = number = next(_numbers)
+        _failures[number] = error
+        if len(_failures) > _MOST_FAILURES:
+            _failures.popitem(last=False)
         return None
 
 
 @keeping
-def keep_pending() -> None:
+def keep_pending(number: int) -> None:
     """Has generated code raise why there is no pair."""
-    error, _PENDING.error = _PENDING.error, None
-    assert error is not None
-    raise error.with_traceback(None)
+    raise _failures.pop(number, None) or InternalError("why a function pointer has no derivative got lost")

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cfunc, float64, njit
+from numba import cfunc, float64, njit, prange
 from numba.core.types import WrapperAddressProtocol
 
 import irad
+from irad.frontend import pointers
 from irad.frontend.numba_raw import function_at
 from irad.testing.check_gradient import check_gradient
 
@@ -39,6 +40,10 @@ class Foreign(WrapperAddressProtocol):
 @cfunc(SIGNATURE)
 def wave(x):
     return x * math.sin(x)
+
+
+def new_wave() -> Any:
+    return cfunc(SIGNATURE)(wave.__wrapped__)
 
 
 @cfunc(float64(float64[::1], float64))
@@ -115,6 +120,37 @@ def test_code_that_is_not_numbas_is_an_error_of_the_call():
     assert counter[0] == 1  # what the primal did before it came to the pointer is done
     gradient(wave, 0.7, counter)
     assert counter[0] == 3
+
+
+@njit(parallel=True)
+def in_lanes(f, g, place, x):
+    total = 0.0
+    for i in prange(x.size):
+        if place == i or place == -2:
+            total += g(x[i])
+        else:
+            total += f(x[i])
+    return total
+
+
+def test_the_error_comes_out_of_every_lane():
+    x = np.linspace(0.0, 1.0, 64)
+    gradient = irad.grad(in_lanes, 3)
+    for place in (0, 40, 63, -2):
+        with pytest.raises(irad.NoRuleError, match="leads to code without a derivative: significand of libm"):
+            gradient(wave, foreign, place, x)
+    np.testing.assert_allclose(gradient(wave, foreign, -1, x), np.sin(x) + x * np.cos(x))
+    pointers._failures.clear()  # of the other lanes, where all failed
+
+
+def test_an_interrupt_while_a_pair_is_made(monkeypatch: pytest.MonkeyPatch):
+    def interrupted(address):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pointers, "function_at", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        irad.grad(counts, 1)(new_wave(), 0.7, np.zeros(1, np.int64))
+    assert not pointers._failures
 
 
 def test_the_error_comes_out_of_a_pullback_too():
