@@ -11,6 +11,7 @@ linked. Comparisons for equality are hidden from LLVM meanwhile, see `irad.backe
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection
 from typing import Any
@@ -27,14 +28,20 @@ _DEFINITION = re.compile(
 _CALLEE = re.compile(r'\bcall [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
 _DEBUG_RECORD = re.compile(r"^\s+(?:#dbg_\w+\(.*\)|(?:tail )?call void @llvm\.dbg\..*)$\n?", re.MULTILINE)
 
+_BRANCH = re.compile(r"^ +br .*$", re.MULTILINE)
+_LOOP = re.compile(r", !llvm\.loop !\d+")
+_NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
+_OFTEN = 1 << 20
 
-def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collection[str] = ()) -> str:
+
+def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collection[str] = (), peels: bool = True) -> str:
     """LLVM text of a whole program in the normal form that irad reads.
 
     Args:
         module_or_text: an llvmlite module, which is changed and must not be used afterwards, or LLVM text.
         keep: symbols that stay visible; all else becomes internal and may be inlined and removed.
         noinline: functions that must stay calls.
+        peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
 
     Returns:
         The optimised text. Source lines stay attached; debug records are removed.
@@ -46,10 +53,13 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
     _run_pipeline(module, builder)
     if _inline_rest(module, frozenset(keep) | frozenset(noinline)):
         _run_pipeline(module, builder)
+    if not peels:
+        module = _forbid_peeling(module)
     _unroll_short_loops(module)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
-    return equality.reveal(_DEBUG_RECORD.sub("", str(module)))
+    text = str(module) if peels else _LOOP.sub("", str(module))
+    return equality.reveal(_DEBUG_RECORD.sub("", text))
 
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:
@@ -81,6 +91,24 @@ def _unroll_short_loops(module: Any) -> None:
     for function in module.functions:
         if not function.is_declaration:
             pipeline.run(function, builder)
+
+
+def _forbid_peeling(module: Any) -> Any:
+    """The module with a mark on each branch: a loop that it closes has been peeled as often as LLVM peels one at most.
+
+    Of LLVM's pipelines that unroll, none has a switch for this.
+    """
+    text = str(module)
+    number = itertools.count(1 + max(map(int, _NODE.findall(text)), default=-1))
+    peeled, nodes = next(number), list[str]()
+
+    def marked(branch: re.Match[str]) -> str:
+        node = next(number)
+        nodes.append(f"!{node} = distinct !{{!{node}, !{peeled}}}\n")
+        return f"{branch[0]}, !llvm.loop !{node}"
+
+    text = _BRANCH.sub(marked, _LOOP.sub("", text))
+    return llvm.parse_assembly(f'{text}\n!{peeled} = !{{!"llvm.loop.peeled.count", i32 {_OFTEN}}}\n{"".join(nodes)}')
 
 
 def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:

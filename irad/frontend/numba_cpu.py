@@ -73,7 +73,7 @@ def _forget() -> None:
         numba_private.shadow().forget_callers()
 
 
-def load_program(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
+def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, peels: bool = True) -> Program:
     """The LLVM text of a Numba function for argument types.
 
     The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew,
@@ -82,17 +82,19 @@ def load_program(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
     Args:
         dispatcher: any ``CPUDispatcher``.
         argument_types: Numba types, defaults and star arguments folded as Numba does.
+        peels: whether LLVM may take iterations out of loops; else their numbers are those of the source.
 
     Raises:
         BackendError: Numba cannot compile it.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
     known = _programs.setdefault(dispatcher, {})
-    if argument_types not in known:
+    key = (argument_types, peels)
+    if key not in known:
         with numba_private.shadow().active():
             compiled = _compile(dispatcher, argument_types)
-            known[argument_types] = _load(compiled, location_of(dispatcher.py_func))
-    return known[argument_types]
+            known[key] = _load(compiled, location_of(dispatcher.py_func), peels=peels)
+    return known[key]
 
 
 def linked_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
@@ -105,7 +107,7 @@ def linked_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
         return str(_Linker(_compile(dispatcher, argument_types).library).module)
 
 
-def load_callee(found: CompiledFunction) -> Program:
+def load_callee(found: CompiledFunction, *, peels: bool = True) -> Program:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
     with numba_private.shadow().active():
         function = found.function
@@ -115,7 +117,7 @@ def load_callee(found: CompiledFunction) -> Program:
         else:
             compiled = _compile(function, tuple(found.signature.args))
             source = location_of(function.py_func)
-        return _load(compiled, source, wrapper=found.is_wrapper)
+        return _load(compiled, source, wrapper=found.is_wrapper, peels=peels)
 
 
 def location_of(function: Callable[..., Any]) -> SourceLocation:
@@ -138,7 +140,7 @@ def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
         raise refusal(error, location_of(dispatcher.py_func)) from error
 
 
-def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False) -> Program:
+def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
     """The program of what was lowered; its entry may be the wrapper that is called from C."""
     if wrapper:
         entry = compiled.fndesc.llvm_cfunc_wrapper_name
@@ -148,7 +150,7 @@ def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False) -> Pr
         linked = _Linker(compiled.library)
     libraries = _reachable(compiled.library)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
-    text = _normal_form(linked.module, (entry, *(each.symbol for each in ruled)))
+    text = _normal_form(linked.module, (entry, *(each.symbol for each in ruled)), peels)
     return Program(
         text=text,
         entry=entry,
@@ -164,23 +166,23 @@ def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False) -> Pr
     )
 
 
-def _normal_form(module: Any, keep: tuple[str, ...]) -> str:
+def _normal_form(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them.
 
     ``keep`` names the entry and the functions that stay calls.
     """
-    return numba_random.define_draws(_optimised(module, keep))
+    return numba_random.define_draws(_optimised(module, keep, peels))
 
 
-def _optimised(module: Any, keep: tuple[str, ...]) -> str:
+def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     noinline = (numba_kernels.RAISE, *keep[1:])
-    text = scalarise(module, keep=keep, noinline=noinline)
+    text = scalarise(module, keep=keep, noinline=noinline, peels=peels)
     if _THROUGH_POINTER.search(text) is None:
         return text
     parsed = parse_module(text)
     if not devirtualise(parsed):
         return text
-    return scalarise(print_module(parsed), keep=keep, noinline=noinline)
+    return scalarise(print_module(parsed), keep=keep, noinline=noinline, peels=peels)
 
 
 _THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)

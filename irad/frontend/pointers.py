@@ -92,7 +92,7 @@ class _Table:
                 "pass functions compiled by numba.njit or numba.cfunc",
                 "it is not code that Numba compiled in this process, so irad has nothing to differentiate",
             )
-        program = load_callee(found)
+        program = load_callee(found, peels=not self.request.watches)
         variant = self.variant
         callee = CalleeRequest(variant.function_type, variant.result_active, variant.result_has_shadow)
         request = Request(
