@@ -19,7 +19,8 @@ import click
 import numba
 import numpy as np
 
-from irad.errors import IradError
+from irad.api.functions import check_positions, primal_of
+from irad.errors import IradError, SignatureError
 from irad.frontend.numba_cpu import location_of
 
 _RAISED: Final = (Exception, SystemExit)  # what a user's code may end with: a script may end the process
@@ -171,15 +172,21 @@ def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, .
         numbers: positions, separated by commas.
 
     Raises:
-        click.UsageError: both are given, or there is no such parameter.
+        click.UsageError: both are given, or there is no such parameter, or it is named twice.
+        IradError: what the target names is no function.
     """
     if names is not None and numbers is not None:
         raise click.UsageError("give --wrt or --argnums, not both")
     if numbers is not None:
         try:
-            return tuple(int(number) for number in numbers.split(","))
+            positions = tuple(int(number) for number in numbers.split(","))
         except ValueError:
             raise click.UsageError(f"--argnums {numbers}: write positions, counted from 0, as 0,2") from None
+        primal = primal_of(f)
+        try:
+            return check_positions(primal, positions)
+        except SignatureError as error:
+            raise click.UsageError(f"--argnums {numbers}: {error.problem}; {error.remedy}") from None
     if names is None:
         return None
     parameters = list(inspect.signature(getattr(f, "py_func", f)).parameters)
@@ -187,6 +194,8 @@ def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, .
     for name in wanted:
         if name not in parameters:
             raise click.UsageError(f"--wrt {names}: there is no parameter {name!r}, only {', '.join(parameters)}")
+    if len(set(wanted)) < len(wanted):
+        raise click.UsageError(f"--wrt {names} names an argument twice")
     return tuple(map(parameters.index, wanted))
 
 

@@ -205,6 +205,7 @@ def test_a_point_at_which_the_function_raises(model: Path):
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rate"), "write NAME=LOW:HIGH"),
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rat=0:1"), "no parameter 'rat'"),
         ("loss", ("--args", "np.ones(3), 1.0", "--points", "0"), "--points"),
+        ("loss", ("--args", "np.ones(3), 1.0", "--argnums", "7"), "loss has 2 parameters; use 0 for x, 1 for rate"),
         ("loss", ("--args", "np.ones(3"), "no Python expression"),
         ("loss", ("--args", "exit()"), "'exit()' raises SystemExit"),
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rate=2:1"), "no number lies in that range"),
