@@ -150,6 +150,31 @@ def test_read_only_array_that_repeats_elements_gets_a_gradient_per_element(make)
     np.testing.assert_allclose(irad.grad(weighted)(A), 2 * (i + 2 * j) * A, rtol=1e-15)
 
 
+@numba.njit
+def reads_repeated(a):
+    return a[0] * a[0] + 3.0 * a[1] + a[2]
+
+
+@numba.njit
+def writes_repeated(a):
+    s = a[0] * a[0]
+    a[2] = 7.0 * a[0] * a[1]
+    return s + a[1]
+
+
+@pytest.mark.parametrize("function", [reads_repeated, writes_repeated])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_elements_of_a_writable_array_that_share_memory_add_up(function, dtype):
+    def repeated(number):
+        return np.lib.stride_tricks.as_strided(np.array([number], dtype), (3,), (0,))
+
+    step = 1.0 / 16.0  # what is differentiated is of degree two: no error but rounding
+    by_place = (function(repeated(2.0 + step)) - function(repeated(2.0 - step))) / (2.0 * step)
+    for gradient in (irad.grad(function)(repeated(2.0)), irad.vjp(function, repeated(2.0))[1](1.0)[0]):
+        assert gradient.strides == (0,)
+        np.testing.assert_allclose(gradient, np.full(3, by_place), rtol=1e-5)
+
+
 def test_zero_dimensional_array():
     @numba.njit
     def square(x):
