@@ -23,13 +23,13 @@ from irad.ir.verifier import verify
 from irad.message import source_line
 from irad.options import errors_show_llvm
 from irad.passes.derivative import Generated, GeneratedPair, generate
+from irad.passes.marks import MarkKind
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.places import Place, TapePlace, TapeSlot, places_of, tape_places_of
 from irad.passes.prepare import prepare
 from irad.passes.program import Pair
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
 from irad.passes.unit import PointerVariant, Variant
-from irad.passes.watch import MarkKind
 from irad.ruleset.registry import Registry
 
 __all__ = [

@@ -29,9 +29,10 @@ from irad.passes.forward import Forward, build_forward
 from irad.passes.invariant_loads import hoist_invariant_loads
 from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
+from irad.passes.marks import Mark, TapeMark, TapePart, parts_of
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
-from irad.passes.meter import TapeMark, TapePart, meter_launcher, meter_pair, parts_of
+from irad.passes.meter import meter_launcher, meter_pair
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
 from irad.passes.parallel.launch import build_launchers, lane_head, launch_loops
@@ -48,7 +49,7 @@ from irad.passes.signatures import match_signatures
 from irad.passes.summary import summarise
 from irad.passes.tape import TapeLayout
 from irad.passes.unit import PointerVariant, Unit, Variant
-from irad.passes.watch import Mark, watch_pair
+from irad.passes.watch import watch_pair
 from irad.ruleset.registry import Registry
 
 
@@ -141,7 +142,7 @@ def generate(
     tables = {str(table.name): variant for variant, table in program.tables.items()}
     tape: tuple[tuple[TapeMark, tuple[TapePart, ...]], ...] = ()
     if request.meters:
-        program.tape_marks.append(TapeMark(None, (), made))  # the caller provides this frame
+        program.tape_marks.append(TapeMark(None, (), made.variant))  # the caller provides this frame
         tape = tuple((mark, parts_of(mark, program.frame_parts)) for mark in program.tape_marks)
     places = program.places() if request.watches else None
     return Generated(tuple(finished), tables, tuple(program.ruled), tuple(program.marks), tape, places, launches)

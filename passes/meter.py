@@ -13,15 +13,15 @@ Limit   a function that is called through a pointer is one place, number 0. Tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from irad.ir.builder import Builder
-from irad.ir.instructions import Call, Instruction, replace_uses
+from irad.ir.instructions import Call, replace_uses
 from irad.ir.module import Function
 from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.passes.forward import Forward
+from irad.passes.marks import TapeMark, TapePart
 from irad.passes.materialise import Materialiser
 from irad.passes.program import Pair, Program
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, runtime_function
@@ -29,41 +29,6 @@ from irad.passes.tape import Records, Slab, size_in_memory
 
 BY_POINTER = 0
 """The place of functions that are called through pointers."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TapePart:
-    """One value in a unit of a place.
-
-    Attributes:
-        value: of the forward sweep; None for what is no value: links, shadows of local variables, padding.
-        bytes: that it takes.
-        storage: "frame", "slab" or "record"; "kept" for memory that a rule asked for.
-    """
-
-    value: Value | None
-    bytes: int
-    storage: str
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TapeMark:
-    """A place of the tape: what one unit of it holds.
-
-    Attributes:
-        inst: what allocates; None where that has no place in the source.
-        parts: of one unit.
-        frame_of: a unit is the frame of this pair, behind ``parts``.
-    """
-
-    inst: Instruction | None
-    parts: tuple[TapePart, ...]
-    frame_of: Pair | None = None
-
-
-def parts_of(mark: TapeMark, frames: Mapping[Pair, Sequence[TapePart]]) -> tuple[TapePart, ...]:
-    """What a unit holds, when all pairs are finished."""
-    return (*mark.parts, *(frames.get(mark.frame_of, ()) if mark.frame_of is not None else ()))
 
 
 def meter_pair(forward: Forward, materialiser: Materialiser) -> None:
@@ -79,7 +44,7 @@ def meter_pair(forward: Forward, materialiser: Materialiser) -> None:
             if pair is None:
                 _count(forward.program, call, TapeMark(call, (TapePart(call, 1, "kept"),)), by_byte=True)
             else:
-                _count(forward.program, call, TapeMark(call, (), pair))
+                _count(forward.program, call, TapeMark(call, (), pair.variant))
         elif isinstance(storage, Slab):
             parts = tuple(TapePart(v, size_in_memory(v.type), "slab") for v in storage.values)
             _count(forward.program, call, TapeMark(call, parts))
@@ -87,14 +52,14 @@ def meter_pair(forward: Forward, materialiser: Materialiser) -> None:
             values = [TapePart(v, size_in_memory(v.type), "record") for v in storage.offsets]
             link = TapePart(None, storage.layout.size - sum(part.bytes for part in values), "record")
             _count(forward.program, call, TapeMark(call, (*values, link)))
-    forward.program.frame_parts[forward.pair] = tuple(_parts_of_frame(forward, materialiser))
+    forward.program.frame_parts[forward.pair.variant] = tuple(_parts_of_frame(forward, materialiser))
 
 
 def meter_launcher(program: Program, pair: Pair, lane: Pair, head: int) -> None:
     """The same for the records of the lanes of a parallel loop, of which ``head`` bytes lie before the frame."""
     for call in _allocations(pair.augmented):
-        _count(program, call, TapeMark(call, (TapePart(None, head, "frame"),), lane))
-    program.frame_parts[pair] = ()
+        _count(program, call, TapeMark(call, (TapePart(None, head, "frame"),), lane.variant))
+    program.frame_parts[pair.variant] = ()
 
 
 def _parts_of_frame(forward: Forward, materialiser: Materialiser) -> Iterator[TapePart]:

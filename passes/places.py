@@ -12,8 +12,7 @@ from typing import TypeAlias
 
 from irad.errors import SourceLocation
 from irad.ir.instructions import Instruction
-from irad.passes.meter import TapeMark, TapePart
-from irad.passes.watch import Mark, MarkKind
+from irad.passes.marks import Mark, MarkKind, TapeMark, TapePart
 
 Locate: TypeAlias = Callable[[Instruction], SourceLocation | None]
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
 from irad.passes.callees import is_from_outside
+from irad.passes.marks import Mark, TapeMark, TapePart
 from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
 from irad.passes.signatures import Signatures
 from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
-
-if TYPE_CHECKING:
-    from irad.passes.meter import TapeMark, TapePart
-    from irad.passes.watch import Mark
 
 
 @dataclass(eq=False, slots=True)
@@ -64,7 +60,7 @@ class Program:
     tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     tape_marks: list[TapeMark] = field(default_factory=list)
-    frame_parts: dict[Pair, tuple[TapePart, ...]] = field(default_factory=dict)
+    frame_parts: dict[Variant, tuple[TapePart, ...]] = field(default_factory=dict)
     _places: GlobalVariable | None = None
 
     @property

@@ -15,7 +15,6 @@ Limit   what calls do to memory is not seen; such calls are marked as opaque, to
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -43,6 +42,7 @@ from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_i
 from irad.passes.callees import is_from_outside, resolve
 from irad.passes.choices import Choices
 from irad.passes.forward import Forward
+from irad.passes.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter
 from irad.passes.reverse.control import ForwardLoops
@@ -63,39 +63,6 @@ _WORDS: Final = {
 }
 _ORDER: Final = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 _KINKS: Final = {"fabs": "abs({0})", "fmax": "max({0}, {1})", "fmin": "min({0}, {1})"}
-
-
-class MarkKind(enum.Enum):
-    """What a place is watched for."""
-
-    VALUE = "value"  # an operation of the primal
-    DERIVATIVE = "derivative"  # one of an adjoint
-    TIE = "tie"  # something decided by two numbers
-    CALL = "call"  # where a function of the program is called
-    OPAQUE = "opaque"  # a call into code that is not looked into
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Mark:
-    """A place that is watched.
-
-    Attributes:
-        kind: what for.
-        inst: an instruction that says where it is.
-        words: the operation, with ``{0}`` for the first operand.
-        primal: of an operation of an adjoint, what that is the adjoint of; else "".
-        loops: of the loops around it, outermost first, the slot of the iteration number and what says where they are.
-        ruled: symbol of the function with a rule that is called; else None.
-        in_lane: it is in the body of a parallel loop; the outermost of ``loops`` goes through the lane's chunks.
-    """
-
-    kind: MarkKind
-    inst: Instruction
-    words: str
-    primal: str
-    loops: tuple[tuple[int, tuple[Instruction, ...]], ...]
-    ruled: str | None = None
-    in_lane: bool = False
 
 
 def watch_pair(forward: Forward, sweep: Sweep, loops: ForwardLoops) -> None:

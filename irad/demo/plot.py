@@ -17,8 +17,8 @@ def can_plot() -> bool:
 
 def save_plot(path: Path, points: Floats, truth: Mixture, found: Mixture) -> None:
     """Draw the points and the two-sigma ellipses of both mixtures into a PNG file."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg  # an optional dependency; needs no display
-    from matplotlib.figure import Figure
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # an optional dependency; needs no display # pyright: ignore[reportMissingImports]
+    from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports]
 
     figure = Figure(figsize=(7.0, 6.0), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)

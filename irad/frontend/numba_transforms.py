@@ -108,7 +108,7 @@ def _is_integer(type_: Any) -> bool:
 def _is_tuple(type_: Any) -> bool:
     if isinstance(type_, types.Omitted):
         return isinstance(type_.value, tuple)
-    return isinstance(type_, types.BaseTuple) and all(isinstance(item, types.Integer) for item in type_)
+    return isinstance(type_, types.BaseTuple) and all(isinstance(item, types.Integer) for item in type_.types)
 
 
 @functools.cache
@@ -142,7 +142,7 @@ _KINDS: Final = {
 def _primitives() -> dict[tuple[str, Any], types.ExternalFunction]:
     """The functions that have rules, by kind and real type; LLVM finds them from now on."""
     # Not at the head of the file: rocket-fft is optional.
-    from rocket_fft import get_workers, lowlevel
+    from rocket_fft import get_workers, lowlevel  # pyright: ignore[reportMissingImports]
 
     found = {}
     i64, f64, numbers = types.int64, types.float64, (types.int64,) * 4
@@ -242,7 +242,8 @@ def _lines(a: Any, outer: int, length: int, inner: int, kept: int) -> Any:
 def _one_axis(kind: str, forward: bool, bits: int) -> Any:
     """`(a, n, axis, factor) -> array` for arrays in C order that have the type that the transform takes."""
     real, complex_ = _PRECISIONS[bits]
-    transform, direction = _primitives()[kind, real], int(forward)
+    transform: Any = _primitives()[kind, real]
+    direction = int(forward)
     result = np.dtype(str(real if kind == "c2r" else complex_))
 
     @njit

@@ -43,7 +43,7 @@ class Case:
 
         The oracle plan has its turn with every third function. ``IRAD_PLANS=all``: with all of them.
         """
-        turn = {} if _has_oracle(self.function) else {"plans": _DEFAULT}
+        turn: dict[str, Any] = {} if _has_oracle(self.function) else {"plans": _DEFAULT}
         check_quickly(self.function, *self.args, **turn | self.options)
 
 

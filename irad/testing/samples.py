@@ -44,7 +44,7 @@ def sample(kind: Any, generator: np.random.Generator) -> Any:
         case types.Record():
             return _filled(np.zeros(1, as_dtype(kind)), generator)[0]
         case types.BaseTuple():
-            entries = [sample(each, generator) for each in kind]
+            entries = [sample(each, generator) for each in kind.types]
             made = getattr(kind, "instance_class", None)
             return made(*entries) if made is not None else tuple(entries)
         case types.ListType():

@@ -10,7 +10,6 @@ from numba.typed import Dict, List
 
 import irad
 from tests.api.test_memory import kept
-from tests.api.test_memory import statistics as statistics
 
 # Numba announces that it will type lists differently one day.
 pytestmark = pytest.mark.filterwarnings("ignore::numba.NumbaPendingDeprecationWarning")

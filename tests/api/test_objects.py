@@ -9,6 +9,7 @@ import numba
 import numpy as np
 import pytest
 from numba import float64, int64, njit, optional, types
+from numba.core.extending import as_numba_type
 from numba.experimental import jitclass, structref
 from numba.typed import Dict, List
 
@@ -29,7 +30,7 @@ class Spring:
         return self.k * x * x + self.w[0] * x * self._hidden
 
 
-@jitclass([("left", Spring.class_type.instance_type), ("right", Spring.class_type.instance_type)])
+@jitclass([("left", as_numba_type(Spring)), ("right", as_numba_type(Spring))])
 class Pair:
     def __init__(self, left, right):
         self.left, self.right = left, right
@@ -347,7 +348,7 @@ class Node:
         self.value, self.next = value, None
 
 
-_node.define(Node.class_type.instance_type)
+_node.define(as_numba_type(Node))
 
 
 def test_what_is_refused_by_name():

@@ -11,6 +11,7 @@ import pytest
 from llvmlite import ir
 from numba import float32, float64, int64, njit, types
 from numba.core import cgutils
+from numba.core.extending import as_numba_type
 from numba.experimental import jitclass
 from numba.extending import intrinsic
 from numba.typed import Dict, List
@@ -37,7 +38,7 @@ class Model:
         self.k = 1.0
 
 
-MODEL = Model.class_type.instance_type
+MODEL = as_numba_type(Model)
 
 
 def test_contents_of_an_instance():
@@ -103,10 +104,10 @@ def test_memory_of_a_list_of_arrays():
     content = content_of(types.ListType(VECTOR))
     assert isinstance(content, ListContent)
     struct = memory_behind(content)
-    assert [offset for offset, _ in struct.pointees] == [0, 8], "items and size, as rules name them"
-    items = struct.pointees[0][1]
+    assert [offset for offset, _ in struct.stated] == [0, 8], "items and size, as rules name them"
+    items = struct.stated[0][1]
     assert (items.stride, items.single) == (56, False)
-    assert [(offset, behind.lone_float()) for offset, behind in items.pointees] == [(32, "double")]
+    assert [(offset, behind.lone_float()) for offset, behind in items.stated] == [(32, "double")]
 
 
 # --- Numba's structs --------------------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from irad.ir.instructions import Call
 from irad.ir.module import Function
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT
@@ -13,7 +15,7 @@ def storages(text: str, kinds: str) -> list[list[tuple[str, int]]]:
     return [[(part.storage, part.bytes) for part in parts] for _, parts in derivative(text, kinds, meters=True).tape]
 
 
-def allocators(text: str, kinds: str, **options: bool) -> set[str | None]:
+def allocators(text: str, kinds: str, **options: Any) -> set[str | None]:
     functions = [made.pair.augmented for made in derivative(text, kinds, **options).pairs]
     calls = [i for f in functions for i in f.instructions() if isinstance(i, Call)]
     names = {call.callee.name for call in calls if isinstance(call.callee, Function)}

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from irad.ir.instructions import Call
 from irad.ir.module import Function
+from irad.passes.marks import MarkKind
 from irad.passes.runtime import CHECKS, TIE
-from irad.passes.watch import MarkKind
 from tests.passes.units import derivative
 
 TEXT = """
@@ -32,7 +34,7 @@ done:
 """
 
 
-def marks_of(body: str, **options: bool):
+def marks_of(body: str, **options: Any):
     return derivative(TEXT.format(body=body), "scscc", **{"watches": True, **options}).marks
 
 

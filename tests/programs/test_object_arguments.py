@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import float32, float64, int64, njit, types
+from numba.core.extending import as_numba_type
 from numba.experimental import jitclass, structref
 from numba.typed import Dict, List
 
@@ -255,7 +256,7 @@ class Layer:
         self.weights = self.weights * x
 
 
-LAYER = Layer.class_type.instance_type
+LAYER = as_numba_type(Layer)
 
 
 @jitclass(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import float64, int64, njit, types
+from numba.core.extending import as_numba_type
 from numba.experimental import jitclass
 from numba.typed import Dict, List
 
@@ -30,7 +31,7 @@ class Layer:
         self.weights, self.bias = weights, bias
 
 
-LAYER = Layer.class_type.instance_type
+LAYER = as_numba_type(Layer)
 
 
 @jitclass(

@@ -53,7 +53,7 @@ def picture(page: Any, name: str) -> None:
     """A picture of few colours, small enough for a repository, where Pillow is there."""
     page.picture(name)
     try:
-        from PIL import Image
+        from PIL import Image  # pyright: ignore[reportMissingImports]
     except ImportError:
         return
     file = page.screenshots / f"{name}.png"

@@ -239,6 +239,7 @@ def test_the_voigt_profile_far_from_the_line(point: tuple[float, float, float]):
         with mpmath.workdps(60):
             order = tuple(int(i == argument) for i in range(3))
             expected = float(mpmath.diff(voigt, tuple(map(mpmath.mpf, point)), order))
+        assert partial is not None
         given = evaluate(partial, values_at(NAMED["voigt_profile"], point), FUNCTIONS)
         assert given == pytest.approx(expected, rel=2e-10, abs=0), argument
 

@@ -195,15 +195,15 @@ class _Splitter:
         element, count = _element(vector.type), _count(vector.type)
         match vector:
             case ConstantAggregate(elements=(only,), splat=True):
-                return [only] * count
+                return [only for _ in range(count)]
             case ConstantAggregate(elements=elements):
                 return list(elements)
             case ConstantZero():
-                return [zero(element)] * count
+                return [zero(element) for _ in range(count)]
             case Undef():
-                return [Undef(element)] * count
+                return [Undef(element) for _ in range(count)]
             case Poison():
-                return [Poison(element)] * count
+                return [Poison(element) for _ in range(count)]
             case _:
                 return None
 

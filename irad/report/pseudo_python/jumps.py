@@ -132,8 +132,10 @@ def _arms(statement: ast.If) -> list[Arm]:
 
 def _chain(arms: Sequence[Arm]) -> list[ast.stmt]:
     """The arms as one statement; the last one needs no test."""
-    *front, (_, made) = arms
+    *front, (_, last) = arms
+    made: list[ast.stmt] = last
     for test, body in reversed(front):
         assert test is not None
-        made = [ast.If(test, body, made)]
+        chosen: list[ast.stmt] = [ast.If(test, body, made)]
+        made = chosen
     return made

@@ -186,8 +186,8 @@ class Structurer:
         otherwise, exits = self.edge(block, default)
         for case, target in reversed(list(zip(cases, targets, strict=True))):
             body, left = self.edge(block, target)
-            otherwise = [ast.If(trees.integer_compare(value, ast.Eq(), case), body, otherwise)]
-            exits = {**left, **exits}
+            chosen: list[ast.stmt] = [ast.If(trees.integer_compare(value, ast.Eq(), case), body, otherwise)]
+            otherwise, exits = chosen, {**left, **exits}
         return otherwise, exits
 
     def _range_ended_by(self, block: Block) -> Range | None:

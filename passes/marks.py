@@ -1,0 +1,82 @@
+"""Places of a derivative that have numbers: those that debug mode watches, and those that the meter of the tape counts.
+
+`watch` and `meter` put them into the code, `places` says where in the source they are.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irad.ir.instructions import Instruction
+from irad.ir.values import Value
+from irad.passes.unit import Variant
+
+
+class MarkKind(enum.Enum):
+    """What a place is watched for."""
+
+    VALUE = "value"  # an operation of the primal
+    DERIVATIVE = "derivative"  # one of an adjoint
+    TIE = "tie"  # something decided by two numbers
+    CALL = "call"  # where a function of the program is called
+    OPAQUE = "opaque"  # a call into code that is not looked into
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mark:
+    """A place that is watched.
+
+    Attributes:
+        kind: what for.
+        inst: an instruction that says where it is.
+        words: the operation, with ``{0}`` for the first operand.
+        primal: of an operation of an adjoint, what that is the adjoint of; else "".
+        loops: of the loops around it, outermost first, the slot of the iteration number and what says where they are.
+        ruled: symbol of the function with a rule that is called; else None.
+        in_lane: it is in the body of a parallel loop; the outermost of ``loops`` goes through the lane's chunks.
+    """
+
+    kind: MarkKind
+    inst: Instruction
+    words: str
+    primal: str
+    loops: tuple[tuple[int, tuple[Instruction, ...]], ...]
+    ruled: str | None = None
+    in_lane: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TapePart:
+    """One value in a unit of a place.
+
+    Attributes:
+        value: of the forward sweep; None for what is no value: links, shadows of local variables, padding.
+        bytes: that it takes.
+        storage: "frame", "slab" or "record"; "kept" for memory that a rule asked for.
+    """
+
+    value: Value | None
+    bytes: int
+    storage: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TapeMark:
+    """A place of the tape: what one unit of it holds.
+
+    Attributes:
+        inst: what allocates; None where that has no place in the source.
+        parts: of one unit.
+        frame_of: a unit is the frame of this variant's pair, behind ``parts``.
+    """
+
+    inst: Instruction | None
+    parts: tuple[TapePart, ...]
+    frame_of: Variant | None = None
+
+
+def parts_of(mark: TapeMark, frames: Mapping[Variant, Sequence[TapePart]]) -> tuple[TapePart, ...]:
+    """What a unit holds, when all pairs are finished."""
+    return (*mark.parts, *(frames.get(mark.frame_of, ()) if mark.frame_of is not None else ()))
