@@ -25,9 +25,10 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 import numpy as np
-from numba import carray, cfunc, njit, typeof, types
+from numba import carray, cfunc, njit, typeof
 from numba.core import typing
-from numba.cpython.unsafe.tuple import tuple_setitem
+
+from irad.frontend.numba_untyped import tuple_setitem, types
 
 _LIBRARY: Final = "rocket_fft"
 _AXIS: Final = "axis exceeds dimensionality of input"

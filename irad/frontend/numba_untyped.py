@@ -10,6 +10,7 @@ from numba.core import cpu as _cpu
 from numba.core import dispatcher as _dispatcher
 from numba.core import registry as _registry
 from numba.core import types as _types
+from numba.cpython.unsafe import tuple as _tuple
 from numba.np.ufunc import gufunc as _gufunc
 from numba.np.ufunc import wrappers as _wrappers
 
@@ -19,4 +20,5 @@ dispatcher: Any = _dispatcher
 types: Any = _types
 cpu_target: Any = _registry.cpu_target
 GUFunc: Any = _gufunc.GUFunc
+tuple_setitem: Any = _tuple.tuple_setitem
 GUFuncWrapper: Any = _wrappers._GufuncWrapper

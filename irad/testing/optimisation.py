@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
-from numba.core import config as numba_config
+from irad.frontend.numba_untyped import config
 
-config: Final[Any] = numba_config
 _LIMIT: Final = 1  # at 0 LLVM leaves so much code that machine code takes as long as is saved
 
 

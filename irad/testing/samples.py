@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import types
 from numba.np.numpy_support import as_dtype
 from numba.typed import List as TypedList
 
 from irad.errors import HERE, SignatureError
+from irad.frontend.numba_untyped import types
 from irad.testing.leaves import read_leaves, with_leaves
 
 _LOW: Final = 0.5  # floats are drawn from here to _HIGH: in the domain of most functions, and nothing special

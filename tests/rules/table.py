@@ -25,7 +25,7 @@ from irad.rules import (
     scipy_outputs,
     scipy_special,
 )
-from irad.ruleset.interface import CallRule, Elementwise, Inactive, PairRule, Rule
+from irad.ruleset.interface import CallRule, Elementwise, Inactive, Rule
 
 PATH: Final = Path(__file__).parents[2] / "docs" / "rules.md"
 
@@ -88,7 +88,7 @@ def _row(rule: Rule) -> str:
             return f"| `{rule.name}` | {_cell(policy)} | {_cell(rule.source)} |"
         case CallRule():
             return f"| {_names(rule.symbols)} | {_cell(rule.policy)} | {_cell(rule.source)} |"
-        case PairRule() | Inactive():
+        case _:
             raise AssertionError(f"no row for {rule}")
 
 

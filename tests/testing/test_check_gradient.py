@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
-from numba.core import config as numba_config
 
 import irad
+from irad.frontend.numba_untyped import config
 from irad.options import Options
 from irad.testing.check_gradient import check_gradient, reference
-
-config: Any = numba_config
 
 
 @njit
