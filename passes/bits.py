@@ -3,10 +3,10 @@
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
-        from a tainted one, or loaded from memory without numbers in which a tainted one was stored, or the result of a
-        function with a body that is given active numbers and makes bits of them. It is lost when it is cast to an
-        active float or stored where active floats are, or passed to a function with a body that gives or writes active
-        floats and makes numbers of bits.
+        from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
+        is cast to an active float or stored where active floats are. Where the program has no types, functions with a
+        body hand bits on, too: one that is given active numbers and makes bits of them returns tainted integers, and
+        what is passed to one that makes numbers of bits, and gives or writes active ones, is lost.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
@@ -66,7 +66,7 @@ def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: int
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
         case CallSite():
-            is_given = _has_body(unit, inst) and _takes_varied(unit, inst)
+            is_given = not unit.has_types and _has_body(unit, inst) and _takes_varied(unit, inst)
             return is_given and _holds_integers(inst.type) and _callee_has(inst, _makes_bits)
         case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
             return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
@@ -83,7 +83,7 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
         case CallSite():
-            is_given = any(a in tainted for a in inst.arguments) and _has_body(unit, inst)
+            is_given = any(a in tainted for a in inst.arguments) and not unit.has_types and _has_body(unit, inst)
             return is_given and _gives_useful(unit, inst) and _callee_has(inst, _takes_bits)
         case _:
             return False

@@ -216,6 +216,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         strict=program.request.strict,
         unneeded=frozenset(function.params[i] for i in program.request.unneeded) if variant.is_entry else frozenset(),
         signatures=program.signatures,
+        has_types=program.request.has_types,
     )
     check_unit(unit)
     if program.saves_all:

@@ -101,6 +101,7 @@ class Unit:
     everything: bool
     strict: bool
     signatures: Signatures = field(default_factory=dict)
+    has_types: bool = False
     sharing: Sharing | None = None
     unneeded: frozenset[Parameter] = frozenset()
 

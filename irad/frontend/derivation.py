@@ -275,6 +275,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         restores=catalogue.any_restores(),
         ruled=memory_of(program.ruled),
         signatures=program.signatures,
+        has_types=True,
         watches=task.options.debug,
         meters=task.options.tape_limit is not None,
     )

@@ -105,6 +105,7 @@ class _Table:
             ruled=memory_of(program.ruled),
             restores=catalogue.any_restores(),
             signatures=program.signatures,
+            has_types=True,
             watches=self.request.watches,
             meters=self.request.meters,
         )
