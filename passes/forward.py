@@ -50,6 +50,7 @@ from irad.ir.values import (
 )
 from irad.passes.alias_scopes import AliasScopes, rank_objects
 from irad.passes.callees import Pointer, effects_of, resolve
+from irad.passes.number_places import is_made_here, number_places
 from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.program import Pair, Program
 from irad.passes.request import MemoryType
@@ -424,6 +425,12 @@ class _Visitor:
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
         unit = self.forward.unit
         return bool(unit.memory_types.holds_pointers & unit.points_to.behind(pointer, path))
+
+    def number_places(self, pointer: Value) -> MemoryType | None:
+        return self.layout(pointer) or number_places(self.forward.unit.memory_types, pointer)
+
+    def is_made_here(self, pointer: Value) -> bool:
+        return is_made_here(self.forward.unit.memory_types, pointer)
 
     def overwritten(self, pointer: Value) -> bool:
         unit = self.forward.unit

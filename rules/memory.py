@@ -44,10 +44,28 @@ def _copy_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
         build = context.after
         wide = build.zext(context.value(size), types.I64)
         layout = pattern_of_copy(context.layout(into), context.layout(source), size)
-        _change_pointers(
-            build, layout, context.shadow(into), context.shadow(source) if context.is_active(source) else None, wide
-        )
+        if context.is_active(source):
+            _change_pointers(build, layout, context.shadow(into), context.shadow(source), wide)
+        else:
+            _clear_pointers(context, layout, into, wide)
     return ()
+
+
+def _clear_pointers(context: ForwardContext, layout: MemoryType | None, into: Value, size: Value) -> None:
+    """Clears the pointers in a shadow where constant bytes are written; what the caller put beside them stays.
+
+    Raises:
+        UnsupportedError: it is not certain which bytes of the caller's shadow are pointers.
+    """
+    layout = layout or context.number_places(into)
+    if layout is None and not context.is_made_here(into):
+        raise UnsupportedError(
+            "constant bytes overwrite memory of the caller's that holds numbers beside pointers, and it is not certain "
+            "which are which",
+            "assign the members one by one",
+            "the cotangents that the caller left in the shadow of numbers count, the shadows of pointers change",
+        )
+    _change_pointers(context.after, layout, context.shadow(into), None, size)
 
 
 def pattern_of_copy(into: MemoryType | None, source: MemoryType | None, size: Value) -> MemoryType | None:
@@ -67,9 +85,8 @@ def _change_pointers(build: Builder, layout: MemoryType | None, into: Value, sou
     """What a copy, or a fill with zeros, does to the pointers in a shadow; cotangents lie beside them, and stay."""
     if layout is not None and layout.floats():
         if _gaps(layout):
-            build.call(
-                _gap_helper(build, layout, copies=source is not None), [into, *([source] if source else []), size]
-            )
+            helper = _run_helper(build, layout, "pointers", _gaps(layout), copies=source is not None)
+            build.call(helper, [into, *([source] if source else []), size])
     elif source is not None:
         move(build, into, source, size)
     else:
@@ -87,13 +104,26 @@ def _gaps(layout: MemoryType) -> list[tuple[int, int]]:
     return found
 
 
-def _gap_helper(build: Builder, layout: MemoryType, *, copies: bool) -> Function:
-    """A function that copies, or clears, what lies between the numbers of records: (into, [source,] bytes).
+def _clear_numbers(context: ReverseContext, into: Value, size: Value) -> None:
+    """Clears the cotangents in a shadow where constant bytes were written; pointers beside them stay."""
+    build, shadow = context.builder, context.shadow(into)
+    layout = context.number_places(into) if context.holds_pointers(into) else None
+    if layout is None:
+        fill(build, shadow, size)
+    elif layout.floats():
+        runs = [(offset, _FLOATS[text].bits // 8) for offset, text in layout.floats()]
+        build.call(_run_helper(build, layout, "numbers", runs, copies=False), [shadow, size])
+
+
+def _run_helper(
+    build: Builder, layout: MemoryType, what: str, runs: Sequence[tuple[int, int]], *, copies: bool
+) -> Function:
+    """A function that copies, or clears, the same bytes of all records: (into, [source,] bytes).
 
     Records that overlap are copied in the order in which none is overwritten before it was read.
     """
     numbers = "_".join(f"{offset}{text}" for offset, text in layout.floats())
-    name = f"irad.{'copy' if copies else 'clear'}_pointers.{numbers}_{layout.stride}"
+    name = f"irad.{'copy' if copies else 'clear'}_{what}.{numbers}_{layout.stride}"
     known = build.module.functions.get(name)
     if known is not None:
         return known
@@ -111,9 +141,8 @@ def _gap_helper(build: Builder, layout: MemoryType, *, copies: bool) -> Function
     number = inner.phi(types.I64, [(zero, entry)])
     following = inner.add(number, one)
     offset = inner.mul(inner.select(is_backward, inner.sub(count, following), number), step)
-    gaps = _gaps(layout)
-    for gap, length in gaps:
-        at = inner.add(offset, const_int(types.I64, gap))
+    for first, length in runs:
+        at = inner.add(offset, const_int(types.I64, first))
         left = inner.intrinsic("llvm.usub.sat.i64", types.I64, [size, at])
         part = inner.intrinsic("llvm.umin.i64", types.I64, [left, const_int(types.I64, length)])
         if copies:
@@ -132,12 +161,11 @@ def _copy_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
         return
     build = context.builder
     bytes_ = build.zext(context.value(size), types.I64)
-    into_shadow = context.shadow(into)
     if not context.is_active(source):
-        fill(build, into_shadow, bytes_)
+        _clear_numbers(context, into, bytes_)
         return
     layout = pattern_of_copy(context.layout(into), context.layout(source), size)
-    move_cotangents(build, into_shadow, context.shadow(source), bytes_, layout)
+    move_cotangents(build, context.shadow(into), context.shadow(source), bytes_, layout)
 
 
 def move_cotangents(build: Builder, into: Value, source: Value, size: Value, layout: MemoryType | None) -> None:
@@ -211,17 +239,15 @@ def _move_cotangent(build: Builder, into: Value, source: Value, type_: Type) -> 
 def _fill_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     pointer, _, size = call.arguments[:3]
     if context.is_active(pointer) and context.holds_pointers(pointer):
-        build = context.after
-        wide = build.zext(context.value(size), types.I64)
-        _change_pointers(build, context.layout(pointer), context.shadow(pointer), None, wide)
+        wide = context.after.zext(context.value(size), types.I64)
+        _clear_pointers(context, context.layout(pointer), pointer, wide)
     return ()
 
 
 def _fill_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     pointer, _, size = call.arguments[:3]
     if context.is_active(pointer) and context.holds_floats(pointer):
-        build = context.builder
-        fill(build, context.shadow(pointer), build.zext(context.value(size), types.I64))
+        _clear_numbers(context, pointer, context.builder.zext(context.value(size), types.I64))
 
 
 _COPY_EFFECTS: Final = Effects(reads=frozenset({1}), writes=frozenset({0}), copies=((0, 1),), raw=True, other=False)

@@ -188,6 +188,14 @@ class ForwardContext(Protocol):
         """Whether pointers are stored in the memory behind a pointer."""
         ...
 
+    def number_places(self, pointer: Value) -> MemoryType | None:
+        """As `layout`; where that is not known, the numbers that the function itself accesses there."""
+        ...
+
+    def is_made_here(self, pointer: Value) -> bool:
+        """Whether the memory is the function's own: its shadow holds no cotangents yet."""
+        ...
+
     def overwritten(self, pointer: Value) -> bool:
         """Whether memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
         ...
@@ -222,6 +230,14 @@ class ReverseContext(Protocol):
         ...
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
+        """As in the forward sweep."""
+        ...
+
+    def holds_pointers(self, pointer: Value, *path: int) -> bool:
+        """As in the forward sweep."""
+        ...
+
+    def number_places(self, pointer: Value) -> MemoryType | None:
         """As in the forward sweep."""
         ...
 

@@ -11,6 +11,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, FunctionType
 from irad.ir.values import Value
 from irad.passes.callees import Pointer, Unknown, resolve
+from irad.passes.number_places import number_places
 from irad.passes.parallel.windows import reverse_shared_move, window_of
 from irad.passes.refusals import no_rule
 from irad.passes.request import MemoryType, ParameterKind
@@ -118,6 +119,13 @@ class _RuleContext:
     def holds_floats(self, pointer: Value, *path: int) -> bool:
         unit = self.sweep.forward.unit
         return unit.memory_types.holds_floats(unit.points_to.behind(pointer, path))
+
+    def holds_pointers(self, pointer: Value, *path: int) -> bool:
+        unit = self.sweep.forward.unit
+        return bool(unit.memory_types.holds_pointers & unit.points_to.behind(pointer, path))
+
+    def number_places(self, pointer: Value) -> MemoryType | None:
+        return self.layout(pointer) or number_places(self.sweep.forward.unit.memory_types, pointer)
 
     def cotangent(self, result: Value) -> Value:
         return self.sweep.take(result) or zero_of(result.type)

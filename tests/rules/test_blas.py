@@ -68,6 +68,12 @@ class Sweep:
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
         return False
 
+    def number_places(self, pointer: Value) -> MemoryType | None:
+        return None
+
+    def is_made_here(self, pointer: Value) -> bool:
+        return False
+
     def overwritten(self, pointer: Value) -> bool:
         return self.overwrites
 
