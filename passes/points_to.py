@@ -54,6 +54,7 @@ from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, may_hold_pointer, union
 from irad.passes.overlap import SEPARATE, find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
+from irad.passes.returned_addresses import may_return_address
 from irad.passes.signatures import BOOKKEEPING, Kind, Signatures, kind_of, kinds_behind
 from irad.passes.stated import stated_starts
 from irad.ruleset.interface import Effects, Origin, Place
@@ -99,6 +100,7 @@ class _Solver:
     objects: list[MemoryObject] = field(default_factory=list)
     contents: list[dict[int | None, int]] = field(default_factory=list)
     bases: set[Value] = field(default_factory=set)
+    returning: dict[Value, bool] = field(default_factory=dict)
     offsets: dict[Value, int | None] = field(default_factory=dict)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
@@ -373,7 +375,8 @@ class _Solver:
                 stored = anything if fitting is None else by_kind[fitting] | unclear
                 self.grow_content(mask, stored, offset)
         if may_hold_pointer(call.type):
-            self.grow(call, anything)
+            given = union(self.mask(a) for a in call.arguments if isinstance(a.type, types.IntType))
+            self.grow(call, anything if may_return_address(call.callee, self.registry, self.returning) else given)
 
     def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
         """The objects that a callee with a body is given or makes, by what its signature says that they hold.

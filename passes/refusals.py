@@ -339,9 +339,9 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         )
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):
         return UnsupportedError(
-            "arrays are passed to a C function by value, which irad cannot follow yet",
-            "call the function that is behind it, compiled by numba.njit",
-            "a numba.cfunc function takes the fields of an array in a row, without saying which are addresses",
+            "a structure that may hold the address of active memory goes to a function, or comes from it, by value",
+            "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
+            "irad follows memory from function to function through pointers; an integer, too, may be an address",
         )
     if isinstance(callee, Unknown):
         unseen: Unknown | None = callee

@@ -1,0 +1,75 @@
+"""Whether what a function returns may be, or hold, the address of memory: an integer may be as wide as a pointer.
+
+Input   a function with a body.
+Output  yes or no.
+Method  the returned values are traced back through arithmetic, choices, parts of structures and calls. What a pointer
+        is converted to is an address, and what is loaded as an integer may be one. Integers that the function is given
+        are left to the caller, who knows whether they are.
+Limit   an index that is loaded from a table counts as an address.
+
+    define i64 @depth(ptr %tree)        returns 0, or 1 + @depth(...): a number
+"""
+
+from __future__ import annotations
+
+from irad.ir.instructions import Binary, CallSite, Cast, ExtractValue, Freeze, InsertValue, Phi, Ret, Select
+from irad.ir.module import Function
+from irad.ir.types import IntType, PointerType
+from irad.ir.values import ConstantAggregate, ConstantInt, ConstantZero, Parameter, Poison, Undef, Value
+from irad.passes.callees import effects_of, resolve
+from irad.passes.objects import may_hold_pointer
+from irad.ruleset.registry import Registry
+
+
+def may_return_address(callee: Value, registry: Registry, known: dict[Value, bool]) -> bool:
+    """Whether a callee with a body, or behind a pointer, may return an address other than an integer it was given."""
+    if not isinstance(callee, Function):
+        return True
+    if callee not in known:
+        known[callee] = _may_return_address(callee, registry)
+    return known[callee]
+
+
+def _may_return_address(function: Function, registry: Registry) -> bool:
+    pending = _returned(function)
+    entered, seen = {function}, set[Value]()
+    while pending:
+        value = pending.pop()
+        if value in seen or not may_hold_pointer(value.type):
+            continue
+        seen.add(value)
+        if isinstance(value.type, PointerType):
+            return True
+        match value:
+            case Binary() | Phi() | Select() | Freeze() | InsertValue() | ExtractValue() | Cast():
+                pending.extend(value.operands)
+            case ConstantAggregate(elements=elements):
+                pending.extend(elements)
+            case CallSite():
+                callee = resolve(value, registry)
+                if _is_arithmetic(value):
+                    pending.extend(value.arguments)
+                    continue
+                if not isinstance(callee, Function) or effects_of(callee) is not None:
+                    return True
+                pending.extend(v for v in value.arguments if isinstance(v.type, IntType))
+                if callee not in entered:
+                    entered.add(callee)
+                    pending.extend(_returned(callee))
+            case ConstantInt() | ConstantZero() | Undef() | Poison():
+                pass
+            case Parameter() if isinstance(value.type, IntType):
+                pass  # what the caller gave
+            case _:
+                return True
+    return False
+
+
+def _returned(function: Function) -> list[Value]:
+    return [v for block in function.blocks if isinstance(block.terminator, Ret) for v in block.terminator.operands]
+
+
+def _is_arithmetic(call: CallSite) -> bool:
+    """Whether a call is of an intrinsic that computes an integer: the larger of two, the bits that are set."""
+    name = call.callee.name if isinstance(call.callee, Function) else None
+    return name is not None and name.startswith("llvm.") and isinstance(call.type, IntType)
