@@ -25,6 +25,11 @@ In the source:
   __irad_autodiff((void *)loss, enzyme_dup, w, dw, enzyme_const, data, n);
 
 \b
+Environment:
+  IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY and IRAD_ERRORS count, options before them; IRAD_DEBUG and IRAD_MAX_TAPE_BYTES
+  have no effect, for what they report needs Python when the derivative runs
+
+\b
 Status:
   0  every call for a derivative was replaced
   1  the file cannot be read, asks for none, or a function cannot be differentiated
@@ -66,6 +71,9 @@ def opt(
         strict=strict or environment.strict,
         verify=environment.verify,
     )
+    for name, is_set in (("IRAD_DEBUG", environment.debug), ("IRAD_MAX_TAPE_BYTES", environment.max_tape_bytes)):
+        if is_set not in (False, None):
+            click.echo(f"{name} has no effect here: what it reports needs Python when the derivative runs", err=True)
     with working("differentiating …"):
         done = differentiate(read_module(file), options, level)
         content = encode(done.module, Form(suffix))

@@ -65,6 +65,31 @@ def test_plans_and_levels(module: Path, tmp_path: Path):
         assert CliRunner().invoke(main, ["opt", str(module), "-o", str(tmp_path / "out.ll"), *flags]).exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], Options(plan="save_all", strict=True, verify=True)),
+        (["--plan", "default"], Options(strict=True, verify=True)),
+    ],
+)
+def test_the_environment_gives_the_options_that_the_command_line_leaves_out(
+    module: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], expected: Options
+):
+    taken = []
+
+    def note(text: str, options: Options, level: int) -> Differentiated:
+        taken.append(options)
+        return differentiate(text, options, level)
+
+    monkeypatch.setattr("irad.frontend.raw.differentiate.differentiate", note)
+    variables = {"IRAD_PLAN": "save_all", "IRAD_STRICT": "1", "IRAD_VERIFY": "yes", "IRAD_MAX_TAPE_BYTES": "0"}
+    done = CliRunner().invoke(main, ["opt", str(module), *flags], env=variables)
+    assert done.exit_code == 0
+    assert taken == [expected]
+    assert "IRAD_MAX_TAPE_BYTES has no effect here" in done.stderr
+    assert "IRAD_DEBUG" not in done.stderr
+
+
 def test_verbose_names_what_was_replaced(module: Path, tmp_path: Path):
     done = CliRunner().invoke(main, ["opt", "-v", str(module), "-o", str(tmp_path / "out.ll")])
     assert done.output == "replaced: derivative of f(out)\n"

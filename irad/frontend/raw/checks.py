@@ -84,7 +84,9 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
                 if isinstance(value, Load) and (value.name or "").startswith(_COPIED):
                     return _unclear(unit, value.operands[0])
                 return UnsupportedError(
-                    "a pointer to active memory is stored as an integer", "store it as a pointer: irad follows those"
+                    "a pointer to active memory is stored as an integer",
+                    "store it as a pointer: irad follows those",
+                    "the shadow of a pointer is stored beside it; nothing tells that an integer is one",
                 )
         case CallSite(callee=Function(name=str(name))):
             return _call_error(unit, inst, name)
@@ -103,6 +105,7 @@ def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
     return UnsupportedError(
         "memory with a shadow that the caller made is reallocated: how large the shadow is, irad does not know",
         "reallocate memory that the differentiated function has allocated itself",
+        "the shadow has to grow like the memory, and only who made it knows how",
     )
 
 
@@ -156,4 +159,5 @@ def _unclear(unit: Unit, pointer: Value) -> IradError:
         f"memory {whose} is copied, and nothing tells whether numbers are in it",
         "(a) copy it number by number, (b) compile with optimisation and strict aliasing, so that the types are in the "
         "file, or (c) mark the argument enzyme_const",
+        "numbers have derivatives, other bytes have none",
     )

@@ -35,6 +35,7 @@ _INACTIVE: Final = ("enzyme_inactive", "irad_inactive")
 _INACTIVE_TABLES: Final = ("__enzyme_inactivefn", "__irad_inactivefn")
 _GRADIENTS: Final = ("__enzyme_register_gradient", "__irad_register_gradient")
 _HOW: Final = "see docs/raw_ir.md for the parameters of the two functions"
+_WHY: Final = "the derivative calls the two functions in place of the one, with these types"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ def _registered(module: Module) -> Iterator[Handwritten]:
                 raise SignatureError(
                     f"{name} holds {len(found)} functions that are known when it is compiled, not three",
                     "make it an array of (void *)function, (void *)augmented, (void *)reverse",
+                    "the three belong together: the function, its forward sweep and its reverse sweep",
                 )
             yield _checked(*found)
 
@@ -144,13 +146,18 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
     """The derivative, if it fits."""
     result = primal.function_type.result
     if not isinstance(result, FloatType) and result is not types.VOID:
-        raise SignatureError(f"{primal.name} returns {result}", "give derivatives of functions that return a number")
+        raise SignatureError(
+            f"{primal.name} returns {result}",
+            "give derivatives of functions that return a number",
+            "the reverse function takes the cotangent of the result: one number, or none",
+        )
     for number, param in enumerate(primal.params, 1):
         by_value = any(word.startswith(("byval", "sret")) for word in param.attributes)
         if by_value or (is_differentiable(param.type) and not isinstance(param.type, FloatType)):
             raise SignatureError(
                 f"argument {number} of {primal.name}, of which a derivative is registered, is a structure by value",
                 "give derivatives of functions that take numbers and pointers",
+                "where the shadow of such a structure would stand among the arguments is not agreed",
             )
     given = expanded(primal)
     taken = [*given, *([result] if isinstance(result, FloatType) else [])]
@@ -159,11 +166,15 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
     if got[: len(taken)] != taken or len(got) - (tape is not None) != len(taken):
         wanted = ", ".join(map(str, taken))
         raise SignatureError(
-            f"{reverse.name}, the reverse of {primal.name}, does not take ({wanted}), and then perhaps the tape", _HOW
+            f"{reverse.name}, the reverse of {primal.name}, does not take ({wanted}), and then perhaps the tape",
+            _HOW,
+            _WHY,
         )
     if [param.type for param in augmented.params] != given:
         raise SignatureError(
-            f"{augmented.name}, the augmented {primal.name}, does not take ({', '.join(map(str, given))})", _HOW
+            f"{augmented.name}, the augmented {primal.name}, does not take ({', '.join(map(str, given))})",
+            _HOW,
+            _WHY,
         )
     _check_results(primal, augmented, reverse, tape)
     return Handwritten(primal, augmented, reverse, tape)
@@ -180,6 +191,7 @@ def _check_results(primal: Function, augmented: Function, reverse: Function, tap
             f"{augmented.name}, the augmented {primal.name}, returns {made}, not "
             + (" and ".join(map(str, parts)) or "nothing"),
             "return the tape, if there is one, and behind it what the function returns",
+            _WHY,
         )
     numbers = [param.type for param in primal.params if isinstance(param.type, FloatType)]
     returned = reverse.function_type.result
@@ -188,4 +200,5 @@ def _check_results(primal: Function, augmented: Function, reverse: Function, tap
             f"{reverse.name}, the reverse of {primal.name}, returns {returned}, not "
             + (" and ".join(map(str, numbers)) or "nothing"),
             "return the derivative by each floating-point parameter, several in a structure",
+            _WHY,
         )

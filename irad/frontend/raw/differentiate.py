@@ -72,6 +72,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
         raise BackendError(
             "nothing in this module asks for a derivative",
             "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see docs/raw_ir.md",
+            "a compiler may also have dropped a call whose result is not used",
         )
     work = _Work(text, module, options, declared, registry)
     for asked in calls:

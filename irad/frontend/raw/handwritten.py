@@ -45,7 +45,9 @@ class _Definition:
     def run(self) -> None:
         if self.pair.variant.result_has_shadow:
             raise UnsupportedError(
-                f"{self.pair.primal} returns a pointer to active memory", "pass the memory as an argument"
+                f"{self.pair.primal} returns a pointer to active memory",
+                "pass the memory as an argument",
+                "a derivative written by hand returns no shadow of it",
             )
         kept = [*self.values_of_augmented()]
         self.places = [(each.type, self.place(each.type)) for each in kept]

@@ -131,13 +131,18 @@ def _read(call: CallSite, kind: str, registry: Registry) -> AutodiffCall:
         raise UnsupportedError(
             f"a call of {call.callee.name} asks for {_OTHERS[kind]}, which irad does not have",
             "ask for a gradient with __irad_autodiff (or __enzyme_autodiff)",
+            "of LLVM IR from a file irad makes reverse-mode derivatives only",
         )
     values = list(enumerate(call.arguments))
     result = None
     if values and any(word.startswith("sret") for word in call.argument_attributes[0]):
         result = values.pop(0)[1]
     if not values:
-        raise SignatureError("a call for a derivative names no function", "pass the function as the first argument")
+        raise SignatureError(
+            "a call for a derivative names no function",
+            "pass the function as the first argument",
+            "the call says by its arguments what to differentiate, and at which point",
+        )
     primal = _function(values.pop(0)[1], registry)
     arguments = tuple(_arguments(values, primal, call))
     return AutodiffCall(call, primal, arguments, result)
@@ -154,15 +159,19 @@ def _function(value: Value, registry: Registry) -> Function:
         raise UnsupportedError(
             "the function to differentiate is not known where the derivative is asked for",
             "pass the function itself; for one of several, write a branch with one call for each",
+            "the derivative is made when the program is compiled, of a function that is known then",
         )
     if function.is_declaration and registry.lookup(str(function.name)) is None:
         raise UnsupportedError(
             f"the function to differentiate, {function.name}, is not defined in this module",
             "link the module that defines it first (llvm-link), or compile both with -flto",
+            "a derivative is made of a function's body, or by a rule",
         )
     if function.function_type.variadic:
         raise UnsupportedError(
-            f"{function.name} takes a variable number of arguments", "differentiate a function with fixed parameters"
+            f"{function.name} takes a variable number of arguments",
+            "differentiate a function with fixed parameters",
+            "which arguments such a function reads is known only when it runs",
         )
     return function
 
@@ -214,6 +223,7 @@ def _arguments(values: list[tuple[int, Value]], primal: Function, call: CallSite
             raise SignatureError(
                 f"{primal.name} has {len(primal.params)} parameters, the call for its derivative gives {number}",
                 "pass every argument, and behind each pointer that is not enzyme_const its shadow",
+                "the arguments behind the function are those of its parameters, in order",
             )
         position, value = rest.pop(0)
         where = f"argument {number + 1} of {primal.name}"
@@ -229,12 +239,14 @@ def _arguments(values: list[tuple[int, Value]], primal: Function, call: CallSite
                 raise SignatureError(
                     f"{where} is a {kind} without its shadow",
                     "(a) pass the address of the shadow behind it, or (b) put enzyme_const before it",
+                    "the derivative by what is in memory is added to the shadow: there is no other place for it",
                 )
         yield Argument(value, role, position, shadow)
     if rest:
         raise SignatureError(
             f"the call for the derivative of {primal.name} gives more than its {len(primal.params)} parameters take",
             "pass for each parameter its argument, and behind each pointer that is not enzyme_const its shadow",
+            "the arguments behind the function are those of its parameters, in order",
         )
 
 
@@ -243,6 +255,7 @@ def _role(text: str, before: Role | None) -> Role:
         raise UnsupportedError(
             f"irad does not know the marker enzyme_{text}" + (" behind another one" if text in _ROLES else ""),
             "use enzyme_const, enzyme_dup, enzyme_dupnoneed or enzyme_out, one before an argument",
+            "a marker says how the argument behind it takes part; irad guesses none",
         )
     return _ROLES[text]
 
@@ -257,6 +270,7 @@ def _default(value: Value, param: Parameter, where: str) -> Role:
         raise SignatureError(
             f"{where} is a structure that is passed by value, and no marker says how it takes part",
             "(a) take a pointer to it, and pass it with its shadow, or (b) put enzyme_const before it",
+            "it may hold numbers, whose derivatives need a place",
         )
     if isinstance(value.type, PointerType):
         return Role.DUP
@@ -277,9 +291,14 @@ def _check_passing(given: tuple[str, ...], param: Parameter, where: str) -> None
         raise UnsupportedError(
             f"{where} is a structure that is returned by value in memory",
             "differentiate a function that takes a pointer to it",
+            "the call gives no shadow of the memory that the result is written to",
         )
     if is_by_value(given) and not is_by_value(param.attributes):
-        raise SignatureError(f"{where} is a pointer, the call passes a structure by value", "pass its address")
+        raise SignatureError(
+            f"{where} is a pointer, the call passes a structure by value",
+            "pass its address",
+            "a call with variable arguments converts nothing",
+        )
 
 
 def _check_types(value: Value, param: Parameter, where: str) -> None:
@@ -293,21 +312,31 @@ def _check_types(value: Value, param: Parameter, where: str) -> None:
             return
     raise SignatureError(
         f"{where} is of type {param.type}, the call passes {value.type}",
-        "convert it where it is passed: a call with variable arguments does not",
+        "convert it where it is passed",
+        "a call with variable arguments converts nothing",
     )
 
 
 def _check(role: Role, param: Parameter, where: str) -> None:
     is_pointer, is_number = isinstance(param.type, PointerType), isinstance(param.type, FloatType)
     if role in (Role.DUP, Role.DUP_NO_NEED) and not is_pointer:
-        raise SignatureError(f"{where} is no pointer and has no shadow", "mark it enzyme_out or enzyme_const")
+        raise SignatureError(
+            f"{where} is no pointer and has no shadow",
+            "mark it enzyme_out or enzyme_const",
+            "a shadow is memory; the derivative by a number is returned",
+        )
     if role is Role.OUT and not is_number:
         remedy = "mark it enzyme_dup and pass its shadow behind it" if is_pointer else "mark it enzyme_const"
-        raise SignatureError(f"{where} is no floating-point number: it has no derivative to return", remedy)
+        raise SignatureError(
+            f"{where} is no floating-point number: it has no derivative to return",
+            remedy,
+            "enzyme_out asks for the derivative by a number",
+        )
     if role is Role.OUT and param.type not in (types.FLOAT, types.DOUBLE):
         raise UnsupportedError(
             f"{where} is of type {param.type}: irad has derivatives of single and double precision",
             "(a) take it as float or double, or (b) mark it enzyme_const",
+            "rules and sums of cotangents are made for these two types",
         )
 
 

@@ -211,6 +211,7 @@ def _call_error(function: Function, call: CallSite) -> IradError | None:
         return UnsupportedError(
             f"{function.name} is differentiated, and asks for a derivative itself",
             "differentiate functions that ask for none: irad has no second derivatives",
+            "the derivative is put into the program only after its functions are differentiated",
         )
     callee, module = call.callee, function.module
     if isinstance(callee, Function) and module is not None and "returns_twice" in expanded(callee, module):
@@ -267,6 +268,7 @@ def _add_entry(module: Module, primal: Function) -> None:
         raise UnsupportedError(
             f"{primal.name} returns a value of type {result}, for which there is no one cotangent",
             "return one number, or write the results to memory that is passed with its shadow",
+            "the reverse sweep starts with the number 1 as the cotangent of the result",
         )
     params = [types.PTR, *primal.function_type.params]
     entry = module.define(ENTRY, types.function_type(types.I32, params))

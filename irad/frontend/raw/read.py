@@ -32,7 +32,11 @@ def read_module(path: Path) -> str:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise BackendError(f"cannot read {path}: {error.strerror}", "give the path of a .ll or .bc file") from None
+        raise BackendError(
+            f"cannot read {path}: {error.strerror}",
+            "give the path of a .ll or .bc file",
+            "irad differentiates the LLVM IR in the file",
+        ) from None
     module = parse(content, str(path))
     check_target(module, path)
     return str(module)
@@ -57,6 +61,7 @@ def parse(content: bytes, name: str) -> Any:
             f"LLVM {release} cannot read {name}: {reason}",
             "(a) give LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c); "
             "(b) where a compiler writes text this LLVM does not know, give bitcode: it reads that of old releases",
+            "LLVM's text changes from release to release; bitcode is upgraded",
         ) from None
     return module
 
@@ -69,4 +74,5 @@ def check_target(module: Any, path: Path) -> None:
         raise UnsupportedError(
             f"{path} is for {module.triple or 'an unknown target'}, which is big-endian or has no 64-bit pointers",
             "compile for a little-endian 64-bit target, as x86-64 or AArch64",
+            "irad computes where numbers lie in memory, for such targets",
         )
