@@ -71,9 +71,9 @@ def opt(
         strict=strict or environment.strict,
         verify=environment.verify,
     )
-    for name, is_set in (("IRAD_DEBUG", environment.debug), ("IRAD_MAX_TAPE_BYTES", environment.max_tape_bytes)):
-        if is_set not in (False, None):
-            click.echo(f"{name} has no effect here: what it reports needs Python when the derivative runs", err=True)
+    without_effect = {"IRAD_DEBUG": environment.debug, "IRAD_MAX_TAPE_BYTES": environment.max_tape_bytes is not None}
+    for name in (name for name, is_set in without_effect.items() if is_set):
+        click.echo(f"{name} has no effect here: what it reports needs Python when the derivative runs", err=True)
     with working("differentiating …"):
         done = differentiate(read_module(file), options, level)
         content = encode(done.module, Form(suffix))

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from irad.cli import main
+from irad.frontend.raw.differentiate import Differentiated, differentiate
+from irad.options import Options
 
 # What clang makes of  double f(double x) { return x * x; }  double df(double x) { return __irad_autodiff(f, x); }
 MODULE = """\

@@ -243,6 +243,15 @@ CASES = {
         "is a structure by value",
         "",
     ),
+    "constant bytes over numbers beside pointers, where is not known": (
+        "typedef struct { double *p; double d; } S;\n"
+        "double f(char *at, long n) { double v = *((S *)at)->p * ((S *)at)->d;\n"
+        "for (long i = 0; i < n; i += n & 7) v += *(double *)(at + i);\n"
+        "memset(at, 0, n);\nreturn v; }\n"
+        "double use(char *s, char *t, long n) { return __enzyme_autodiff((void *)f, s, t, n); }",
+        "holds numbers beside pointers, and it is not certain which are which",
+        "memset(at, 0, n)",
+    ),
     "active value in a constant array": (
         "double f(double x, double *work) { work[0] = x * x; return work[0]; }\n"
         "double use(double x, double *w) { return __enzyme_autodiff((void *)f, x, enzyme_const, w); }",
