@@ -1,0 +1,74 @@
+"""Which functions may return the address of memory as, or beside, an integer."""
+
+from __future__ import annotations
+
+import pytest
+
+from irad.ir.module import Function
+from irad.ir.parser import parse_module
+from irad.passes.returned_addresses import may_return_address
+from irad.rules import ALL
+from irad.ruleset.registry import Registry
+
+HEAD = """\
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @other(i64)
+define i64 @cast(ptr %p) {
+  %i = ptrtoint ptr %p to i64
+  ret i64 %i
+}
+"""
+# name → (body of a function of %p, %n and %x, whether it may return an address)
+CASES = {
+    "constant": ("define i64 @f(ptr %p, i64 %n, double %x) {\n  ret i64 7\n}", False),
+    "what was given": ("define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = add i64 %n, 1\n  ret i64 %m\n}", False),
+    "rounded": ("define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = fptosi double %x to i64\n  ret i64 %m\n}", False),
+    "bits of a number": (
+        "define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = bitcast double %x to i64\n  ret i64 %m\n}",
+        False,
+    ),
+    "recursive": (
+        "define i64 @f(ptr %p, i64 %n, double %x) {\n  %a = call i64 @f(ptr %p, i64 %n, double %x)\n"
+        "  %b = call i64 @llvm.smax.i64(i64 %a, i64 3)\n  ret i64 %b\n}",
+        False,
+    ),
+    "beside a number": (
+        "define { i64, double } @f(ptr %p, i64 %n, double %x) {\n"
+        "  %a = insertvalue { i64, double } { i64 4, double 0.0 }, double %x, 1\n  ret { i64, double } %a\n}",
+        False,
+    ),
+    "cast": ("define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = ptrtoint ptr %p to i64\n  ret i64 %m\n}", True),
+    "cast by a callee": (
+        "define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = call i64 @cast(ptr %p)\n  %k = add i64 %m, 8\n"
+        "  ret i64 %k\n}",
+        True,
+    ),
+    "given to a callee": (
+        "define i64 @id(i64 %n) {\n  ret i64 %n\n}\ndefine i64 @f(ptr %p, i64 %n, double %x) {\n"
+        "  %i = ptrtoint ptr %p to i64\n  %m = call i64 @id(i64 %i)\n  ret i64 %m\n}",
+        True,
+    ),
+    "pointer beside a number": (
+        "define { ptr, double } @f(ptr %p, i64 %n, double %x) {\n"
+        "  %a = insertvalue { ptr, double } poison, ptr %p, 0\n  ret { ptr, double } %a\n}",
+        True,
+    ),
+    "loaded": ("define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = load i64, ptr %p\n  ret i64 %m\n}", True),
+    "of unknown code": (
+        "define i64 @f(ptr %p, i64 %n, double %x) {\n  %m = call i64 @other(i64 %n)\n  ret i64 %m\n}",
+        True,
+    ),
+}
+
+
+def function_of(name: str) -> Function:
+    return parse_module(HEAD + CASES[name][0]).functions["f"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results(name: str):
+    assert may_return_address(function_of(name), Registry(ALL), {}) is CASES[name][1]
+
+
+def test_code_behind_a_pointer_may_return_anything():
+    assert may_return_address(function_of("constant").params[0], Registry(ALL), {})
