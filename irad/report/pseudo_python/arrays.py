@@ -37,6 +37,9 @@ class Array:
         dtype: as numpy names it.
         layout: as Numba names it: C, F, or A for any strides.
         slots: of a result, the variables for the numbers in it, by byte offset.
+        sources: of a variable that is one array or another, those that it may be.
+        is_view: it may begin within one of these.
+        is_flat: only the order of its items in memory is known.
     """
 
     name: str
@@ -51,6 +54,16 @@ class Array:
     dtype: str = "np.float64"
     layout: str = "C"
     slots: dict[int, str] = field(default_factory=dict)
+    sources: frozenset[Array] = frozenset()
+    is_view: bool = False
+    is_flat: bool = False
+
+    def may_overlap(self, other: Array) -> bool:
+        """Whether both may be the same memory: what only this function has is in no other array."""
+        mine, theirs = self.sources or {self}, other.sources or {other}
+        return self.is_shadow == other.is_shadow and any(
+            a is b or not (a.is_local or b.is_local) for a in mine for b in theirs
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,8 +298,6 @@ def _select(sheet: Sheet, test: Value, a: Value, b: Value) -> ast.expr:
             return trees.both_or_either("and", condition, text_of(sheet, a))
         if isinstance(a, ConstantInt) and a.value:
             return trees.both_or_either("or", condition, text_of(sheet, b))
-    if isinstance(a.type, PointerType):
-        raise sheet.unsupported("a choice between two arrays", test)
     return ast.IfExp(condition, text_of(sheet, a), text_of(sheet, b))
 
 
@@ -375,7 +373,8 @@ def array_text(sheet: Sheet, array: Array) -> ast.expr:
     """The name of an array; in the reverse sweep, of the one that this iteration had."""
     if sheet.is_reverse and sheet.forward is not None and array.origin in sheet.forward.tape:
         return sheet.forward.tape[array.origin]()
-    return trees.name(array.name)
+    is_variable = bool(array.sources)
+    return leaf_text(sheet, array.origin) if is_variable else trees.name(array.name)
 
 
 def index_text(sheet: Sheet, array: Array, dimension: int, index: Polynomial) -> ast.expr:

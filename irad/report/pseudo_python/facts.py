@@ -111,7 +111,7 @@ def is_index(sheet: Sheet, index: Polynomial, length: Polynomial) -> bool:
     from_end = (length - index).number
     if from_end is not None and from_end > 0:
         return True  # n - 1, written as -1
-    return _is_natural(sheet, index)
+    return is_known_natural(sheet, index)
 
 
 def compared(sheet: Sheet, left: Polynomial, word: str, right: Polynomial) -> tuple[Polynomial, str, Polynomial]:
@@ -147,9 +147,9 @@ def decided(sheet: Sheet, inst: ICmp) -> bool | None:
         }[inst.predicate]  # fmt: skip
     for sign, (less, more) in ((1, ("lt", "ge")), (-1, ("gt", "le"))):
         if inst.predicate[1:] in (less, more) and (inst.predicate[0] == "s" or _are_natural(sheet, a, b)):
-            if _is_natural(sheet, difference.scaled(sign)):
+            if is_known_natural(sheet, difference.scaled(sign)):
                 return inst.predicate[1:] == more
-            if _is_natural(sheet, difference.scaled(-sign) - Polynomial.constant(1)):
+            if is_known_natural(sheet, difference.scaled(-sign) - Polynomial.constant(1)):
                 return inst.predicate[1:] == less
     return _is_beyond_memory(sheet, inst)
 
@@ -170,7 +170,7 @@ def _are_natural(sheet: Sheet, *values: Value) -> bool:
     return all(is_nonnegative(sheet, polynomial_of(sheet, value)) for value in values)
 
 
-def _is_natural(sheet: Sheet, sum_: Polynomial) -> bool:
+def is_known_natural(sheet: Sheet, sum_: Polynomial) -> bool:
     """Whether a sum is not negative, whatever values the loop variables in it have."""
     return is_nonnegative(sheet, sum_) or is_nonnegative(sheet, least(sheet, sum_))
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
-from irad.ir.instructions import Freeze, Instruction, replace_uses
+from irad.ir.instructions import Freeze, Instruction, Select, replace_uses
 from irad.ir.module import Block
+from irad.ir.types import PointerType
 from irad.ir.values import Undef, Value
 from irad.passes.recipes import is_free
 from irad.passes.reverse.sweep import Place
@@ -33,6 +34,30 @@ def replace_needs(captured: CapturedPair, reads: Reads) -> None:
             replace_uses(need.placeholder, heads[block].get(need.value))
     for need in sweep.needs:
         need.placeholder.erase()
+
+
+def keep_choices(captured: CapturedPair) -> None:
+    """Lets the forward sweep keep which array was chosen, where the reverse sweep would choose again.
+
+    In Python that is a variable, and chosen there already.
+    """
+    plan, recipes = captured.plan, captured.recipes
+    pending = [need.value for need in captured.sweep.needs if need.placeholder.users]
+    seen: set[Value] = set()
+    chosen: list[Value] = []
+    while pending:
+        value = pending.pop()
+        if value in seen or value in plan.saved:
+            continue
+        seen.add(value)
+        if isinstance(value, Select) and isinstance(value.type, PointerType):
+            chosen.append(value)
+        elif value in recipes.affine:
+            _, variable = recipes.affine[value]
+            pending += [v for v in (variable.start, variable.step) if isinstance(v, Value)]
+        elif isinstance(value, Instruction) and not is_free(value):
+            pending += value.operands
+    object.__setattr__(plan, "saved", (*plan.saved, *chosen))
 
 
 @dataclass(eq=False, slots=True)

@@ -23,6 +23,7 @@ from irad.passes.request import ParameterKind
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Result, parameter_texts, same_values, truth_parameters, unsigned_parameters
 from irad.report.pseudo_python.capture import CapturedPair
+from irad.report.pseudo_python.chosen import find_chosen
 from irad.report.pseudo_python.cleanup import clean_up
 from irad.report.pseudo_python.facts import find_choices
 from irad.report.pseudo_python.integers import find_affine
@@ -30,6 +31,7 @@ from irad.report.pseudo_python.loop_forms import LoopForm, find_loop_forms
 from irad.report.pseudo_python.loop_names import name_loops
 from irad.report.pseudo_python.memory import Memory, is_allocation
 from irad.report.pseudo_python.names import Namer, source_names
+from irad.report.pseudo_python.needs import keep_choices
 from irad.report.pseudo_python.pointers import place_of
 from irad.report.pseudo_python.raises import Raised, split_raises
 from irad.report.pseudo_python.reads import Reads
@@ -94,6 +96,7 @@ class _Writer:
         captured.loops.dominators = dominators(captured.loops.cfg)
         self.place_of = debug_places(DebugInfo(captured.forward.program.module), _NUMBA)
         self.forms = find_loop_forms(captured)
+        keep_choices(captured)
         self._count_iterations()
         reads = clean_up(captured)
         self.memory = Memory(captured, self.arguments, self.result)
@@ -141,6 +144,7 @@ class _Writer:
                 sheet.sizes.add(value)
                 sheet.nonnegative.add(value)
         find_choices(sheet)
+        find_chosen(sheet)
         return sheet
 
     def _count_iterations(self) -> None:
@@ -178,12 +182,13 @@ class _Writer:
                 forced[value] = None
         choice.forced = set(forced)
         sheet.texts.update({v: self.naming.reader(v) for v in forced if not isinstance(v.type, PointerType)})
+        kept: set[Value] = set()  # arrays that the reverse sweep names
         variables = choice.run()
         sheet.texts.update({v: self.naming.reader(v) for v in variables})
         sheet.derivable |= {v for v in variables if choice.is_stable(v)}
         for value in forced:
             if isinstance(value.type, PointerType):
-                self._save_pointer(sheet, choice, value)
+                kept.add(self._save_pointer(sheet, choice, value))
                 continue
             loop = self._loop_of(value)
             if loop is not None and value not in self.keys.values():
@@ -198,12 +203,14 @@ class _Writer:
         text = self._sweep_text(sheet, variables, raised)
         text.tape = sheet.tape
         text.ignored = {captured.forward.function.params[3]}  # where exceptions go
-        saved_once = {v for v in forced if v in variables and v not in sheet.tape}
+        saved_once = {v for v in (*forced, *kept) if v in variables and v not in sheet.tape}
         classes = self._share(text, {v for v in variables if v not in sheet.tape or isinstance(v, Phi)}, saved_once)
         self.naming.name_classes(classes, self.naming.forward_name)
+        for value in sheet.chosen:
+            self.memory.starts[value].array.name = self.naming.names[value]
         for value in sheet.tape:
             base = self._array_of(value) or self.naming.forward_name(value) or "value"
-            if isinstance(value.type, PointerType) and self._array_of(value) is None:
+            if isinstance(value.type, PointerType) and value not in sheet.chosen and self._array_of(value) is None:
                 base = "index"
             name = self.namer.new(f"saved_{base.removeprefix('~')}")
             self.naming.tape_names[value] = name
@@ -220,8 +227,11 @@ class _Writer:
         block = value.block if isinstance(value, Instruction) else None
         return self.captured.loops.innermost.get(block) if block is not None else None
 
-    def _save_pointer(self, sheet: Sheet, choice: Choice, value: Value) -> None:
-        """Of a saved pointer the array, where each iteration makes one, and the index, where nothing else tells it."""
+    def _save_pointer(self, sheet: Sheet, choice: Choice, value: Value) -> Value:
+        """Of a saved pointer the array, where each iteration makes one, and the index, where nothing else tells it.
+
+        Returns the start of the array.
+        """
         place = place_of(sheet, value)
         origin = place.array.origin
         loop = self._loop_of(origin)
@@ -229,6 +239,7 @@ class _Writer:
             sheet.tape[origin] = self._tape_reader(origin, loop)
         if not place.is_header and not all(map(choice.is_stable, place.offset.values)):
             sheet.tape[value] = self._tape_reader(value, self._loop_of(value))
+        return origin
 
     def _array_of(self, value: Value) -> str | None:
         for pair in self.memory.allocations.values():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from irad.ir import types
 from irad.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
 from irad.ir.trip_count import affine_variables
 from irad.ir.values import Value
 from irad.report.pseudo_python.arrays import Array, Element, element_at, flat_element
-from irad.report.pseudo_python.facts import is_index
+from irad.report.pseudo_python.facts import is_index, is_known_natural
 from irad.report.pseudo_python.integers import iteration_number, polynomial_of
 from irad.report.pseudo_python.memory import HEADER_DATA, Place, byte_offset
 from irad.report.pseudo_python.polynomial import Polynomial
@@ -59,13 +61,34 @@ def _moved(sheet: Sheet, pointer: Value) -> tuple[Value, Polynomial] | None:
     if isinstance(pointer, GetElementPtr):
         return pointer.operands[0], byte_offset(pointer, pointer.operands[1:], lambda v: polynomial_of(sheet, v))
     if not sheet.is_reverse and isinstance(pointer, Phi) and pointer in sheet.affine:
-        form = next(f for f in sheet.forms.values() if pointer in affine_variables(f.twin))
-        return affine_variables(form.twin)[pointer].start, sheet.affine[pointer]
+        return _affine_start(sheet, pointer), sheet.affine[pointer]
     read = sheet.reads.affine.get(pointer)
     if read is not None:
         step = Polynomial.constant(read.step) if isinstance(read.step, int) else polynomial_of(sheet, read.step)
         return read.start, iteration_number(sheet, read.loop) * step
     return None
+
+
+def _affine_start(sheet: Sheet, pointer: Phi) -> Value:
+    """Where a pointer begins that a loop moves."""
+    form = next(f for f in sheet.forms.values() if pointer in affine_variables(f.twin))
+    return affine_variables(form.twin)[pointer].start
+
+
+def origin_of(sheet: Sheet, pointer: Value) -> Value:
+    """The pointer that another is computed from: the start of an array, what was saved, a choice between pointers."""
+    while pointer not in sheet.memory.starts and pointer not in sheet.reads.saved:
+        read = sheet.reads.affine.get(pointer)
+        match pointer:
+            case _ if read is not None:
+                pointer = read.start
+            case Phi() if not sheet.is_reverse and pointer in sheet.affine:
+                pointer = _affine_start(sheet, pointer)
+            case GetElementPtr(operands=[base, *_]) | Load(operands=[base]) | Freeze(operands=[base]):
+                pointer = base
+            case _:
+                return pointer
+    return pointer
 
 
 def is_unsigned(sheet: Sheet, value: Value) -> bool:
@@ -99,12 +122,23 @@ def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> Element:
     if place.array.is_result:
         return Element(place.array, (place.offset,))
     array = place.array
+    if array.is_view or array.is_flat:
+        return _item_of(sheet, pointer, place)
     found = element_at(array, place.offset, types.size_of(type_))
     is_ambiguous = len(found.indices) > 1 and array.shape and array.layout != "A"
     pairs = zip(found.indices[1:], array.shape[1:], strict=True) if is_ambiguous else ()
     if not all(is_index(sheet, index, length) for index, length in pairs):
         return flat_element(array, place.offset, found.part)
     return found
+
+
+def _item_of(sheet: Sheet, pointer: Value, place: Place) -> Element:
+    """The element of a variable that is one array or another; Python counts negative indices from the end."""
+    array = place.array
+    found = element_at(array, place.offset, array.itemsize)
+    if array.is_view and not is_known_natural(sheet, found.indices[0]):
+        raise sheet.unsupported(f"an access to {array.name}, which begins within another array, at this index", pointer)
+    return replace(found, is_flat=array.is_flat)
 
 
 def slot_name(sheet: Sheet, array: Array, offset: int) -> str:

@@ -38,6 +38,7 @@ class Sheet:
         sizes, nonnegative: parameters that are sizes of arrays; these, and what is known not to be negative besides.
         truths: parameters that are True or False.
         unsigned: parameters of integer types without sign: their text; that in ``texts`` has a sign.
+        chosen: pointers that are variables, one array or another.
         used: called for each value whose text is taken from ``texts``; liveness listens.
     """
 
@@ -62,6 +63,7 @@ class Sheet:
     sizes: set[Value] = field(default_factory=set)
     nonnegative: set[Value] = field(default_factory=set)
     truths: set[Value] = field(default_factory=set)
+    chosen: set[Value] = field(default_factory=set)
     unsigned: dict[Value, Callable[[], ast.expr]] = field(default_factory=dict)
 
     def unsupported(self, what: str, value: Value) -> UnsupportedError:

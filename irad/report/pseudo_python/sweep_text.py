@@ -15,6 +15,7 @@ from irad.ir.instructions import (
     CondBr,
     Instruction,
     Phi,
+    Select,
     Store,
     Switch,
 )
@@ -24,6 +25,7 @@ from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import ConstantFloat, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.bulk_text import bulk_statements
+from irad.report.pseudo_python.chosen import array_of, choice_text
 from irad.report.pseudo_python.expressions import element_text, operation, sum_text, text_of
 from irad.report.pseudo_python.integers import is_checked_arithmetic, polynomial_of
 from irad.report.pseudo_python.loop_text import range_text
@@ -70,7 +72,7 @@ class SweepText:
         made: list[ast.stmt] = []
         for phi in block.phis():
             if phi in self.tape:
-                made.append(trees.assign(self.tape[phi](), text_of(self.sheet, phi)))
+                made.append(trees.assign(self.tape[phi](), self._value(phi)))
         for inst in block.instructions:
             if isinstance(inst, Phi) or inst.targets or inst in self.skipped:
                 continue
@@ -91,11 +93,11 @@ class SweepText:
         if isinstance(inst, CallSite) and inst not in self.variables:
             is_inline = bool(inst.users) and isinstance(inst.type, FloatType | IntType)
             return [] if is_silent(inst) or is_inline else self._call(inst)
-        if inst in self.tape and isinstance(inst.type, PointerType):
+        if inst in self.tape and isinstance(inst.type, PointerType) and inst not in self.sheet.chosen:
             return [trees.assign(self.tape[inst](), sum_text(self.sheet, flat_index(self.sheet, inst)))]
         if inst in self.variables:
-            assert isinstance(inst.type, FloatType | IntType)
-            value = operation(self.sheet, inst)
+            is_choice = isinstance(inst, Select) and inst in self.sheet.chosen
+            value = choice_text(self.sheet, inst) if is_choice else operation(self.sheet, inst)
             place = self.tape[inst]() if inst in self.tape else self.sheet.texts[inst]()
             return [trees.assign(place, value)]
         return []
@@ -106,10 +108,15 @@ class SweepText:
         for phi in target.phis():
             if phi not in self.variables:
                 continue
-            place, value = self.sheet.texts[phi](), text_of(self.sheet, phi.value_from(source))
+            place, value = self.sheet.texts[phi](), self._value(phi.value_from(source))
             if trees.shown(place) != trees.shown(value):
                 pairs.append((place, value))
         return _assigned_at_once(pairs)
+
+    def _value(self, value: Value) -> ast.expr:
+        """What a variable is assigned: a number, or an array."""
+        is_array = isinstance(value.type, PointerType)
+        return array_of(self.sheet, value) if is_array else text_of(self.sheet, value)
 
     def test(self, block: Block) -> ast.expr:
         """The condition of a branch."""
@@ -254,7 +261,7 @@ class SweepText:
                 used.clear()
                 for phi in successor.phis():
                     if phi in self.variables:
-                        text_of(sheet, phi.value_from(block))
+                        self._value(phi.value_from(block))
                 edges[block, successor] = set(used)
         for loop in sheet.nest.loops:
             self.ranges.pop(loop, None)  # its text is made anew, to see what it uses
@@ -273,7 +280,7 @@ class SweepText:
             if phi in self.variables:
                 used.clear()
                 value = phi.value_from(block)
-                text_of(self.sheet, value)
+                self._value(value)
                 found.append(Site(set(used), phi, value))
         return found
 

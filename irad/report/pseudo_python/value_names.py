@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from irad.errors import SourceLocation
 from irad.ir.instructions import Binary, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select
-from irad.ir.types import FloatType
+from irad.ir.types import FloatType, PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.callees import resolve
 from irad.report.pseudo_python import trees
@@ -41,6 +41,10 @@ class ValueNames:
     counters: set[Value]
     names: dict[Value, str] = field(default_factory=dict)
     tape_names: dict[Value, str] = field(default_factory=dict)
+    primal_of: dict[Value, Value] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.primal_of = {shadow: primal for primal, shadow in self.captured.forward.shadows.items()}
 
     def reader(self, value: Value) -> Callable[[], ast.expr]:
         """What writes a variable, when it has a name."""
@@ -73,6 +77,8 @@ class ValueNames:
 
     def forward_name(self, value: Value) -> str | None:
         """The source's name of a value, or behind ~ a word for what it is."""
+        if isinstance(value.type, PointerType):
+            return self._pointer_name(value)
         found = source_name(value.name, self.known)
         if found is not None:
             return found
@@ -86,6 +92,18 @@ class ValueNames:
                     return assigned
         word = self._word(value)
         return f"~{word}" if word else None
+
+    def _pointer_name(self, value: Value) -> str:
+        """The name of a variable that is one array or another, from its phi or from the line that chooses."""
+        primal = self.primal_of.get(value)
+        if primal is not None:
+            own = self.names.get(self.captured.forward.values.get(primal, primal))
+            return f"{own or self._pointer_name(primal).removeprefix('~')}_bar"
+        if isinstance(value, Phi):
+            return source_name(value.name, self.known) or "~source"
+        place = self.place_of(value) if isinstance(value, Instruction) else None
+        assigned = source_names(place.file).assigned.get(place.line) if place is not None else None
+        return assigned or "~source"
 
     def _is_root(self, value: Instruction, place: SourceLocation) -> bool:
         """Whether a value is what the statement of its line assigns: nothing else there is computed from it."""

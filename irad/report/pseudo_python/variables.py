@@ -73,11 +73,13 @@ class Choice:
         if inst in self.sheet.affine or inst in self.sheet.reads.saved or inst in self.sheet.reads.affine:
             return False
         if isinstance(inst.type, PointerType):
-            return isinstance(inst, Call) and is_allocation(inst)
+            return inst in self.sheet.chosen or (isinstance(inst, Call) and is_allocation(inst))
         return isinstance(inst.type, FloatType | IntType) and not isinstance(inst, Alloca)
 
     def _is_inline(self, inst: Instruction) -> bool:
         if isinstance(inst, Phi) or inst in self.forced or (isinstance(inst, Call) and is_allocation(inst)):
+            return False
+        if inst in self.sheet.chosen:
             return False
         if isinstance(inst, CallSite) and not self._is_pure(inst):
             return False
@@ -185,8 +187,7 @@ class Choice:
                 other = place_of(self.sheet, inst.operands[1]).array
             except UnsupportedError:
                 return True
-            shared = not (array.is_local or other.is_local) and array.is_shadow == other.is_shadow
-            return other is array or shared
+            return array.may_overlap(other)
         return isinstance(inst, CallSite) and not self._is_pure(inst) and not is_silent(inst)
 
     def _limit(self, inst: Instruction) -> None:
@@ -202,8 +203,8 @@ class Choice:
 
 
 def is_silent(inst: CallSite) -> bool:
-    """Whether a call is left out: reference counts."""
-    return (inst.callee.name or "").startswith(("NRT_incref", "NRT_decref", "irad.arena_defer"))
+    """Whether a call is left out: reference counts, and what gives memory back."""
+    return (inst.callee.name or "").startswith(("NRT_incref", "NRT_decref", "NRT_Free", "irad.arena_defer"))
 
 
 def _block(inst: Instruction) -> Block:
