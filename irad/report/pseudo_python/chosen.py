@@ -53,6 +53,12 @@ def find_chosen(sheet: Sheet) -> None:
         raise sheet.unsupported("a choice between arrays that only the reverse sweep makes", chosen[0])
     sheet.chosen = set(chosen)
     _describe(sheet, chosen)
+    for inst in sheet.function.instructions():
+        if isinstance(inst, Cast) and inst.opcode == "ptrtoint":
+            place = place_of(sheet, inst.operands[0])
+            if place.is_header or place.array.is_result:
+                raise sheet.unsupported("an address as a number", inst)
+            sheet.affine[inst] = Polynomial.of(sheet.memory.address_of(place.array)) + place.offset
 
 
 def _accessed(inst: Instruction) -> Iterator[Value]:

@@ -44,7 +44,7 @@ from irad.report.pseudo_python.integers import (
     sum_of,
 )
 from irad.report.pseudo_python.loop_forms import LoopVariable
-from irad.report.pseudo_python.memory import callee_name
+from irad.report.pseudo_python.memory import Address, callee_name
 from irad.report.pseudo_python.operations import (
     COMPARISONS,
     INTEGER_FUNCTIONS,
@@ -135,6 +135,9 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
             assert form.index is not None
             distance = Polynomial.of(form.variable) - first_index(sheet, form)
             return trees.binary(sum_text(sheet, distance), ast.FloorDiv(), trees.number(form.index.step))
+        case Address(array=array):
+            assert array is not None
+            return trees.call("address", array_text(sheet, array))
         case ConstantInt(value=number) if value.type is types.I1:
             return ast.Constant(bool(number))
         case ConstantInt(value=number):

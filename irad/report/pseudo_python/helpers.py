@@ -43,9 +43,14 @@ def truncated_rest(a: int, b: int) -> int:
     return int(a) - truncated_quotient(a, b) * int(b)
 
 
+def address(array: Any) -> int:
+    """Where the items of an array begin: two arrays are compared by it, to see whether they overlap."""
+    return int(array.ctypes.data)
+
+
 HELPERS: Final = {
     "as_int64": as_int64,
-    **{each.__name__: each for each in (times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
+    **{each.__name__: each for each in (address, times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
 }
 """What the source calls besides numpy, `scipy.special` and functions of Python."""
 

@@ -27,7 +27,7 @@ from irad.ir.types import IntType, PointerType
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python.arrays import known_sizes
 from irad.report.pseudo_python.loop_forms import LoopForm, LoopVariable
-from irad.report.pseudo_python.memory import callee_name
+from irad.report.pseudo_python.memory import Address, callee_name
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.sheet import Sheet
 
@@ -102,6 +102,8 @@ def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
             return polynomial_of(sheet, source)
         case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smax"):
             return _largest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
+        case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smin"):
+            return _smallest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
         case ExtractValue(indices=(0,), operands=[Call() as call]) if is_checked_arithmetic(call):
             return _checked(sheet, call)
         case Freeze(operands=[source]) if value not in sheet.reads.saved and value not in sheet.reads.affine:
@@ -179,6 +181,12 @@ def _largest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polyno
     return b if is_nonnegative(sheet, b - a) else Polynomial.of(value)
 
 
+def _smallest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polynomial:
+    if is_nonnegative(sheet, a - b):
+        return b
+    return a if is_nonnegative(sheet, b - a) else Polynomial.of(value)
+
+
 def may_wrap(sheet: Sheet, total: Polynomial) -> bool:
     """Whether a sum may leave 64 bits when the program runs.
 
@@ -191,7 +199,7 @@ def may_wrap(sheet: Sheet, total: Polynomial) -> bool:
 
 
 def _is_bounded(sheet: Sheet, value: Value) -> bool:
-    return isinstance(value, LoopVariable | LoopCount) or value in sheet.sizes
+    return isinstance(value, LoopVariable | LoopCount | Address) or value in sheet.sizes
 
 
 def _checked(sheet: Sheet, call: Call) -> Polynomial:
@@ -234,7 +242,7 @@ def _is_natural(sheet: Sheet, value: Value) -> bool:
             return form.index.step > 0 and is_nonnegative(sheet, first_index(sheet, form))
         case Call() if callee_name(value).startswith("llvm.smax"):
             return any(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in value.arguments)
-        case Cast(opcode="zext"):
+        case Cast(opcode="zext") | Address():
             return True
         case Select() if counted_from_end(sheet, value) is not None:
             return True

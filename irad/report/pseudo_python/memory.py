@@ -34,6 +34,13 @@ class Place:
 
 
 @dataclass(eq=False, slots=True)
+class Address(Value):
+    """Where an array is, as a number: Numba compares these, to see whether two overlap."""
+
+    array: Array | None = None
+
+
+@dataclass(eq=False, slots=True)
 class Memory:
     """The arrays of one pair.
 
@@ -42,6 +49,7 @@ class Memory:
         result: what the function returns.
         starts: where known arrays begin, by value of the forward sweep.
         allocations: by the call of the forward sweep that makes them: the array, and its shadow if it has one.
+        addresses: of arrays.
     """
 
     captured: CapturedPair
@@ -49,6 +57,7 @@ class Memory:
     result: Result
     starts: dict[Value, Place] = field(default_factory=dict)
     allocations: dict[Value, tuple[Array, Array | None]] = field(default_factory=dict)
+    addresses: dict[Array, Address] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         forward = self.captured.forward
@@ -99,6 +108,10 @@ class Memory:
         if start is not None and isinstance(start, Instruction):
             shadow = self._add_shadow(array, start, is_header=has_header)
         self.allocations[copy] = array, shadow
+
+    def address_of(self, array: Array) -> Address:
+        """Where an array is: one value for each."""
+        return self.addresses.setdefault(array, Address(types.I64, None, array))
 
     def array_behind(self, pointer: Value) -> Array | None:
         """The array that a pointer leads into, if all ways to it begin in one."""
