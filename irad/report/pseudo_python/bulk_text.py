@@ -7,7 +7,7 @@ import ast
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.expressions import array_text, sum_text
+from irad.report.pseudo_python.expressions import array_text, natural_text, sum_text
 from irad.report.pseudo_python.integers import polynomial_of
 from irad.report.pseudo_python.memory import Place
 from irad.report.pseudo_python.pointers import place_of
@@ -56,8 +56,9 @@ def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
     if begin is None or count is None or begin[1].terms or count[1].terms:
         raise sheet.unsupported(f"a part of {array.name} that is no whole number of items", pointer)
     base = array_text(sheet, array)
-    if len(array.strides) > 1:
+    if len(array.strides) > 1 or array.is_flat:
         base = ast.Call(ast.Attribute(base, "reshape", ast.Load()), [trees.number(-1)], [])
-    lower = sum_text(sheet, begin[0]) if begin[0].terms else None
+    written = natural_text if array.is_view else sum_text
+    lower = written(sheet, begin[0]) if begin[0].terms else None
     upper = sum_text(sheet, begin[0] + count[0])
     return ast.Subscript(base, ast.Slice(lower, upper), ast.Load())

@@ -8,8 +8,8 @@ Input   a sweep.
 Output  `Sheet.chosen`: these pointers; each begins an `Array` of its own, whose `sources` are the arrays that it may be.
 Method  a pointer that an access needs is followed to where it begins. A phi or select all of whose ways lead to one
         place is that place; any other is a variable. What it has to be is told by its sources, over all ways.
-Limit   a variable that begins within an array is a view, `x[k:]`; k and each index of the view must be known not to be
-        negative, for Python counts these from the end.
+Limit   a variable that begins within an array is a view, `x[k:]`. Python counts negative k, and negative indices of the
+        view, from the end: where their sign is not known, the exact form raises if they are.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from irad.ir.types import PointerType
 from irad.ir.values import Poison, Undef, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Array
-from irad.report.pseudo_python.expressions import array_text, sum_text, text_of
-from irad.report.pseudo_python.facts import is_known_natural
+from irad.report.pseudo_python.expressions import array_text, natural_text, text_of
 from irad.report.pseudo_python.memory import Place, is_allocation
 from irad.report.pseudo_python.pointers import origin_of, place_of
 from irad.report.pseudo_python.polynomial import Polynomial
@@ -179,13 +178,11 @@ def array_of(sheet: Sheet, pointer: Value) -> ast.expr:
     if not place.offset.terms:
         return text
     parts = place.offset.divided(Polynomial.constant(place.array.itemsize))
-    if parts is None or parts[1].terms or not is_known_natural(sheet, parts[0]):
-        raise sheet.unsupported(
-            f"a variable that begins within {place.array.name}, where it begins is not known,", pointer
-        )
+    if parts is None or parts[1].terms:
+        raise sheet.unsupported(f"a variable that begins within an item of {place.array.name}", pointer)
     if len(place.array.strides) > 1 or place.array.is_flat:
         text = ast.Call(ast.Attribute(text, "reshape", ast.Load()), [trees.number(-1)], [])
-    return ast.Subscript(text, ast.Slice(sum_text(sheet, parts[0])), ast.Load())
+    return ast.Subscript(text, ast.Slice(natural_text(sheet, parts[0])), ast.Load())
 
 
 def choice_text(sheet: Sheet, pointer: Select) -> ast.expr:

@@ -27,7 +27,7 @@ from irad.ir.values import ConstantFloat, ConstantInt, Poison, Undef, Value
 from irad.passes.callees import resolve
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Array, Element
-from irad.report.pseudo_python.facts import compared, decided
+from irad.report.pseudo_python.facts import compared, decided, is_known_natural
 from irad.report.pseudo_python.functions import python_function
 from irad.report.pseudo_python.integers import (
     LoopCount,
@@ -366,7 +366,8 @@ def element_text(sheet: Sheet, element: Element) -> ast.expr:
         if element.array.layout == "F":
             base = ast.Attribute(base, "T", ast.Load())
         flat = ast.Attribute(base, "flat", ast.Load())
-        return trees.subscript(flat, [sum_text(sheet, element.indices[0])])
+        written = natural_text if element.array.is_view else sum_text
+        return trees.subscript(flat, [written(sheet, element.indices[0])])
     return trees.subscript(
         base, [index_text(sheet, element.array, i, index) for i, index in enumerate(element.indices)]
     )
@@ -380,8 +381,16 @@ def array_text(sheet: Sheet, array: Array) -> ast.expr:
     return leaf_text(sheet, array.origin) if is_variable else trees.name(array.name)
 
 
+def natural_text(sheet: Sheet, index: Polynomial) -> ast.expr:
+    """An index that Python must not count from the end; where its sign is not known, the exact form looks."""
+    text = sum_text(sheet, index)
+    return text if is_known_natural(sheet, index) else trees.call(trees.NATURAL, text)
+
+
 def index_text(sheet: Sheet, array: Array, dimension: int, index: Polynomial) -> ast.expr:
     """An index; Python counts negative ones from the end as Numba does."""
+    if array.is_view:
+        return natural_text(sheet, index)
     if not array.shape:
         return sum_text(sheet, index)
     length = array.shape[dimension]

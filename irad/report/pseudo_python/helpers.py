@@ -43,6 +43,13 @@ def truncated_rest(a: int, b: int) -> int:
     return int(a) - truncated_quotient(a, b) * int(b)
 
 
+def natural(index: int) -> int:
+    """An index into a part of an array, where only the exact form says it: Python counts others from the end."""
+    if index < 0:
+        raise IndexError(f"{index} is in front of the part of an array that is read or written")
+    return index
+
+
 def address(array: Any) -> int:
     """Where the items of an array begin: two arrays are compared by it, to see whether they overlap."""
     return int(array.ctypes.data)
@@ -50,7 +57,7 @@ def address(array: Any) -> int:
 
 HELPERS: Final = {
     "as_int64": as_int64,
-    **{each.__name__: each for each in (address, times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
+    **{each.__name__: each for each in (address, natural, times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
 }
 """What the source calls besides numpy, `scipy.special` and functions of Python."""
 

@@ -9,7 +9,7 @@ from irad.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
 from irad.ir.trip_count import affine_variables
 from irad.ir.values import Value
 from irad.report.pseudo_python.arrays import Array, Element, element_at, flat_element
-from irad.report.pseudo_python.facts import is_index, is_known_natural
+from irad.report.pseudo_python.facts import is_index
 from irad.report.pseudo_python.integers import iteration_number, polynomial_of
 from irad.report.pseudo_python.memory import HEADER_DATA, Place, byte_offset
 from irad.report.pseudo_python.polynomial import Polynomial
@@ -123,22 +123,13 @@ def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> Element:
         return Element(place.array, (place.offset,))
     array = place.array
     if array.is_view or array.is_flat:
-        return _item_of(sheet, pointer, place)
+        return replace(element_at(array, place.offset, types.size_of(type_)), is_flat=array.is_flat)
     found = element_at(array, place.offset, types.size_of(type_))
     is_ambiguous = len(found.indices) > 1 and array.shape and array.layout != "A"
     pairs = zip(found.indices[1:], array.shape[1:], strict=True) if is_ambiguous else ()
     if not all(is_index(sheet, index, length) for index, length in pairs):
         return flat_element(array, place.offset, found.part)
     return found
-
-
-def _item_of(sheet: Sheet, pointer: Value, place: Place) -> Element:
-    """The element of a variable that is one array or another; Python counts negative indices from the end."""
-    array = place.array
-    found = element_at(array, place.offset, array.itemsize)
-    if array.is_view and not is_known_natural(sheet, found.indices[0]):
-        raise sheet.unsupported(f"an access to {array.name}, which begins within another array, at this index", pointer)
-    return replace(found, is_flat=array.is_flat)
 
 
 def slot_name(sheet: Sheet, array: Array, offset: int) -> str:

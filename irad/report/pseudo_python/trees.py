@@ -68,7 +68,7 @@ def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
     return ast.BinOp(left, operator, right)
 
 
-TIMES, DIVIDED, AS_INT64 = "times", "divided", "as_int64"
+TIMES, DIVIDED, AS_INT64, NATURAL = "times", "divided", "as_int64", "natural"
 
 
 def strong_product(is_product: bool, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -89,7 +89,7 @@ class _PlainProducts(ast.NodeTransformer):
         operators: dict[str, ast.operator] = {TIMES: ast.Mult(), DIVIDED: ast.Div()}
         if isinstance(node.func, ast.Name) and node.func.id in operators:
             return binary(node.args[0], operators[node.func.id], node.args[1])
-        if isinstance(node.func, ast.Name) and node.func.id == AS_INT64:
+        if isinstance(node.func, ast.Name) and node.func.id in (AS_INT64, NATURAL):
             return node.args[0]
         return node
 
