@@ -16,6 +16,7 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.layouts import COMPLEX, FLOATS
 from irad.frontend.numba_untyped import types
+from irad.ir.types import I64
 from irad.ir.values import Parameter, Value
 from irad.report.pseudo_python.polynomial import Polynomial, product
 
@@ -64,6 +65,14 @@ class Array:
         return self.is_shadow == other.is_shadow and any(
             a is b or not (a.is_local or b.is_local) for a in mine for b in theirs
         )
+
+
+@dataclass(eq=False, slots=True)
+class Items(Value):
+    """The number of items that so many bytes are: a whole number, which the exact form makes sure of."""
+
+    count: Polynomial = field(default_factory=lambda: Polynomial({}))
+    size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +207,18 @@ def element_at(array: Array, offset: Polynomial, size: int) -> Element:
         offset = offset - Polynomial.constant(rest)
     indices = indices_at(array, offset)
     if indices is None:
-        raise UnsupportedError(
-            f"an access to {array.name} at {_shown(offset)} bytes is at no index of it",
-            "look at the adjoint as LLVM IR",
-            "Python reads and writes whole elements",
-        )
+        return _computed_element(array, offset, part)
     if len(indices) > 1 and array.layout == "C" and not any(index.terms for index in indices[:-1]):
         return flat_element(array, offset, part)
     return Element(array, indices, part)
+
+
+def items_in(count: Polynomial, size: int) -> Polynomial:
+    """How many items so many bytes are."""
+    parts = count.divided(Polynomial.constant(size))
+    assert parts is not None
+    whole, rest = parts
+    return whole + Polynomial.of(Items(I64, None, rest, size)) if rest.terms else whole
 
 
 def flat_element(array: Array, offset: Polynomial, part: str | None) -> Element:
@@ -219,10 +232,20 @@ def flat_element(array: Array, offset: Polynomial, part: str | None) -> Element:
     return Element(array, (parts[0],), part, is_flat=True)
 
 
-def _shown(offset: Polynomial) -> str:
-    return " + ".join(
-        "*".join([str(factor), *(str(v.name) for v in monomial)]) for monomial, factor in offset.terms.items()
-    )
+def _computed_element(array: Array, offset: Polynomial, part: str | None) -> Element:
+    """The element at an offset that is no sum of indices: the program computes it in bytes.
+
+    Raises:
+        UnsupportedError: the items of the array do not follow one another.
+    """
+    item = Polynomial.constant(array.itemsize)
+    if array.layout == "A" and not (len(array.strides) == 1 and array.strides[0].equals(item)):
+        raise UnsupportedError(
+            f"an index of {array.name}, which has gaps between its items or rows, cannot be written as Python",
+            f"pass a contiguous array (np.ascontiguousarray({array.name})), or look at the adjoint as LLVM IR",
+            "the index is computed in bytes, and cannot be told from these",
+        )
+    return Element(array, (items_in(offset, array.itemsize),), part, is_flat=len(array.strides) > 1 or array.is_flat)
 
 
 def indices_at(array: Array, offset: Polynomial) -> tuple[Polynomial, ...] | None:

@@ -7,6 +7,7 @@ import ast
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value
 from irad.report.pseudo_python import trees
+from irad.report.pseudo_python.arrays import items_in
 from irad.report.pseudo_python.expressions import array_text, natural_text, sum_text
 from irad.report.pseudo_python.integers import polynomial_of
 from irad.report.pseudo_python.memory import Place
@@ -51,14 +52,11 @@ def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
     """The items that so many bytes behind a pointer are."""
     place: Place = place_of(sheet, pointer)
     array = place.array
-    item = type(place.offset).constant(array.itemsize)
-    begin, count = place.offset.divided(item), polynomial_of(sheet, size).divided(item)
-    if begin is None or count is None or begin[1].terms or count[1].terms:
-        raise sheet.unsupported(f"a part of {array.name} that is no whole number of items", pointer)
+    first, number = (items_in(total, array.itemsize) for total in (place.offset, polynomial_of(sheet, size)))
     base = array_text(sheet, array)
     if len(array.strides) > 1 or array.is_flat:
         base = ast.Call(ast.Attribute(base, "reshape", ast.Load()), [trees.number(-1)], [])
     written = natural_text if array.is_view else sum_text
-    lower = written(sheet, begin[0]) if begin[0].terms else None
-    upper = sum_text(sheet, begin[0] + count[0])
+    lower = written(sheet, first) if first.terms else None
+    upper = sum_text(sheet, first + number)
     return ast.Subscript(base, ast.Slice(lower, upper), ast.Load())

@@ -21,10 +21,10 @@ from irad.ir.instructions import CallSite, Cast, ICmp, Instruction, Load, Phi, S
 from irad.ir.types import PointerType
 from irad.ir.values import Poison, Undef, Value
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.arrays import Array
+from irad.report.pseudo_python.arrays import Array, items_in
 from irad.report.pseudo_python.expressions import array_text, natural_text, text_of
 from irad.report.pseudo_python.memory import Place, is_allocation
-from irad.report.pseudo_python.pointers import origin_of, place_of
+from irad.report.pseudo_python.pointers import address_of, origin_of, place_of
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.sheet import Sheet
 from irad.report.pseudo_python.variables import is_silent
@@ -54,10 +54,10 @@ def find_chosen(sheet: Sheet) -> None:
     _describe(sheet, chosen)
     for inst in sheet.function.instructions():
         if isinstance(inst, Cast) and inst.opcode == "ptrtoint":
-            place = place_of(sheet, inst.operands[0])
-            if place.is_header or place.array.is_result:
-                raise sheet.unsupported("an address as a number", inst)
-            sheet.affine[inst] = Polynomial.of(sheet.memory.address_of(place.array)) + place.offset
+            number = address_of(sheet, inst.operands[0])
+            if number is None:
+                raise sheet.unsupported("the address of what is no array, as a number,", inst)
+            sheet.affine[inst] = number
 
 
 def _accessed(inst: Instruction) -> Iterator[Value]:
@@ -177,12 +177,9 @@ def array_of(sheet: Sheet, pointer: Value) -> ast.expr:
     text = array_text(sheet, place.array)
     if not place.offset.terms:
         return text
-    parts = place.offset.divided(Polynomial.constant(place.array.itemsize))
-    if parts is None or parts[1].terms:
-        raise sheet.unsupported(f"a variable that begins within an item of {place.array.name}", pointer)
     if len(place.array.strides) > 1 or place.array.is_flat:
         text = ast.Call(ast.Attribute(text, "reshape", ast.Load()), [trees.number(-1)], [])
-    return ast.Subscript(text, ast.Slice(natural_text(sheet, parts[0])), ast.Load())
+    return ast.Subscript(text, ast.Slice(natural_text(sheet, items_in(place.offset, place.array.itemsize))), ast.Load())
 
 
 def choice_text(sheet: Sheet, pointer: Select) -> ast.expr:

@@ -26,7 +26,7 @@ from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import ConstantFloat, ConstantInt, Poison, Undef, Value
 from irad.passes.callees import resolve
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.arrays import Array, Element
+from irad.report.pseudo_python.arrays import Array, Element, Items
 from irad.report.pseudo_python.facts import compared, decided, is_known_natural
 from irad.report.pseudo_python.functions import python_function
 from irad.report.pseudo_python.integers import (
@@ -58,7 +58,7 @@ from irad.report.pseudo_python.operations import (
     width,
     wrapped,
 )
-from irad.report.pseudo_python.pointers import element_of, is_truth, is_unsigned, slot_name
+from irad.report.pseudo_python.pointers import address_of, element_of, is_truth, is_unsigned, slot_name
 from irad.report.pseudo_python.polynomial import Polynomial
 from irad.report.pseudo_python.reads import STRONG
 from irad.report.pseudo_python.sheet import Sheet
@@ -135,6 +135,8 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
             assert form.index is not None
             distance = Polynomial.of(form.variable) - first_index(sheet, form)
             return trees.binary(sum_text(sheet, distance), ast.FloorDiv(), trees.number(form.index.step))
+        case Items(count=count, size=size):
+            return trees.call(trees.WHOLE, sum_text(sheet, count), trees.number(size))
         case Address(array=array):
             assert array is not None
             return trees.call("address", array_text(sheet, array))
@@ -271,7 +273,13 @@ def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
 def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     a, b = inst.operands
     if isinstance(a.type, PointerType):
-        return pointer_comparison(sheet, inst)
+        addresses = [address_of(sheet, v) for v in inst.operands]
+        sums = [total for total in addresses if total is not None]
+        if len(sums) < 2:
+            return pointer_comparison(sheet, inst)
+        predicate = inst.predicate if inst.predicate in ("eq", "ne") else inst.predicate[1:]
+        left, word, right = compared(sheet, sums[0], predicate, sums[1])
+        return trees.integer_compare(total_text(sheet, left), COMPARISONS[word](), total_text(sheet, right))
     if a.type is types.I1 and isinstance(b, ConstantInt) and inst.predicate in ("eq", "ne"):
         text = text_of(sheet, a)
         return text if (inst.predicate == "eq") == bool(b.value) else trees.negated(text)
@@ -343,6 +351,10 @@ def _call(sheet: Sheet, call: Call) -> ast.expr:
         return trees.call(python_function(callee.name) or callee.name, *arguments)
     stem = callee_name(call).rpartition(".")[0]
     function = INTEGER_FUNCTIONS.get(stem)
+    if stem == "llvm.usub.sat":
+        a, b = (unsigned_text(sheet, v) for v in call.arguments)
+        made = trees.call("max", trees.binary(a, ast.Sub(), b), trees.number(0))
+        return made if is_nonnegative(sheet, polynomial_of(sheet, call.arguments[0])) else wrapped(made, call)
     if function is None:
         raise sheet.unsupported(f"the call of {callee_name(call) or 'a function value'}", call)
     if stem.startswith("llvm.u") and not all(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in call.arguments):

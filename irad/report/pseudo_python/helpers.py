@@ -50,6 +50,13 @@ def natural(index: int) -> int:
     return index
 
 
+def whole_items(count: int, size: int) -> int:
+    """How many items so many bytes are, `count // size` where the form does not look whether none is cut in two."""
+    if count % size:
+        raise IndexError(f"{count} bytes are no whole number of items with {size} bytes each")
+    return count // size
+
+
 def address(array: Any) -> int:
     """Where the items of an array begin: two arrays are compared by it, to see whether they overlap."""
     return int(array.ctypes.data)
@@ -57,7 +64,7 @@ def address(array: Any) -> int:
 
 HELPERS: Final = {
     "as_int64": as_int64,
-    **{each.__name__: each for each in (address, natural, times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
+    **{each.__name__: each for each in (address, natural, whole_items, times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
 }
 """What the source calls besides numpy, `scipy.special` and functions of Python."""
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from irad.ir import types
 from irad.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
 from irad.ir.trip_count import affine_variables
-from irad.ir.values import Value
-from irad.report.pseudo_python.arrays import Array, Element, element_at, flat_element
+from irad.ir.values import Constant, Value
+from irad.report.pseudo_python.arrays import Array, Element, element_at, flat_element, items_in
 from irad.report.pseudo_python.facts import is_index
 from irad.report.pseudo_python.integers import iteration_number, polynomial_of
 from irad.report.pseudo_python.memory import HEADER_DATA, Place, byte_offset
@@ -91,6 +91,16 @@ def origin_of(sheet: Sheet, pointer: Value) -> Value:
     return pointer
 
 
+def address_of(sheet: Sheet, pointer: Value) -> Polynomial | None:
+    """A pointer as a number: where its array is, and the bytes behind that; None of what is no item of an array."""
+    if pointer in sheet.memory.allocations or isinstance(pointer, Constant):
+        return None
+    place = place_of(sheet, pointer)
+    if place.is_header or place.array.is_result:
+        return None
+    return Polynomial.of(sheet.memory.address_of(place.array)) + place.offset
+
+
 def is_unsigned(sheet: Sheet, value: Value) -> bool:
     """Whether Python has a value as a number without sign: parameters and elements of such types."""
     if isinstance(value, Load):
@@ -108,10 +118,7 @@ def is_truth(sheet: Sheet, value: Value) -> bool:
 def flat_index(sheet: Sheet, pointer: Value) -> Polynomial:
     """Where a pointer leads in the elements of its array, counted in the order of memory."""
     place = place_of(sheet, pointer)
-    parts = place.offset.divided(Polynomial.constant(place.array.itemsize))
-    if parts is None or parts[1].terms:
-        raise sheet.unsupported("a saved pointer into an array without order", pointer)
-    return parts[0]
+    return items_in(place.offset, place.array.itemsize)
 
 
 def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> Element:

@@ -39,11 +39,11 @@ def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
     good = reaching_success(function)
     found: dict[Block, Raised | None] = dict(_cut_computed(function, slot, good))
     for block in [b for b in function.blocks if b not in good]:
-        if block in found:
-            continue
         sources = [b for b in function.blocks if block in b.successors]
         for source in sources[1:]:
             copy = _copy_for(function, block, source)
+            if block in found:
+                found[copy] = found[block]
             last = source.terminator
             last.targets = [copy if target is block else target for target in last.targets]
             for phi in block.phis():

@@ -170,7 +170,9 @@ class Structurer:
                 return [ast.If(test, first, second)], {**left, **also}
             case Switch(targets=[default, *targets]):
                 return self._switch(block, default, targets)
-            case Ret() | Unreachable():
+            case Ret():  # what is written behind it is guarded, for the caller writes the return
+                return [*self.emitter.end(block), goto(block)], {block: None}
+            case Unreachable():
                 return self.emitter.end(block), {}
             case _:
                 raise UnsupportedError(

@@ -68,7 +68,7 @@ def binary(left: ast.expr, operator: ast.operator, right: ast.expr) -> ast.expr:
     return ast.BinOp(left, operator, right)
 
 
-TIMES, DIVIDED, AS_INT64, NATURAL = "times", "divided", "as_int64", "natural"
+TIMES, DIVIDED, AS_INT64, NATURAL, WHOLE = "times", "divided", "as_int64", "natural", "whole_items"
 
 
 def strong_product(is_product: bool, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -86,7 +86,7 @@ def with_plain_products(function: ast.FunctionDef) -> ast.FunctionDef:
 class _PlainProducts(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         self.generic_visit(node)
-        operators: dict[str, ast.operator] = {TIMES: ast.Mult(), DIVIDED: ast.Div()}
+        operators: dict[str, ast.operator] = {TIMES: ast.Mult(), DIVIDED: ast.Div(), WHOLE: ast.FloorDiv()}
         if isinstance(node.func, ast.Name) and node.func.id in operators:
             return binary(node.args[0], operators[node.func.id], node.args[1])
         if isinstance(node.func, ast.Name) and node.func.id in (AS_INT64, NATURAL):
