@@ -9,7 +9,7 @@ import numpy as np
 from irad.ir import types
 from irad.ir.instructions import Binary, Call, ICmp
 from irad.ir.types import IntType
-from irad.ir.values import ConstantFloat, ConstantInt, ConstantNull, Value
+from irad.ir.values import ConstantFloat, ConstantInt, ConstantExpression, ConstantNull, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.memory import is_allocation
 from irad.report.pseudo_python.sheet import Sheet
@@ -65,6 +65,10 @@ def pointer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     is_new = isinstance(a, Call) and is_allocation(a)
     if is_new and isinstance(b, ConstantNull) and inst.predicate in ("eq", "ne"):
         return ast.Constant(inst.predicate == "ne")  # `np.empty` raises MemoryError by itself
+    if isinstance(b, ConstantExpression) and b.opcode == "inttoptr" and inst.predicate[0] == "u":
+        (number,) = b.operands
+        if isinstance(number, ConstantInt) and number.value < 0:  # no program's memory is at the end of all addresses
+            return ast.Constant(inst.predicate[1:] in ("lt", "le"))
     raise sheet.unsupported("a comparison of addresses", inst)
 
 

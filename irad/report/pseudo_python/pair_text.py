@@ -193,7 +193,8 @@ class _Writer:
             loop = self._loop_of(value)
             if loop is not None and value not in self.keys.values():
                 sheet.tape[value] = self._tape_reader(value, loop)
-        for array, shadow in self.memory.allocations.values():
+        alive = set(sheet.function.instructions())
+        for array, shadow in (made for call, made in self.memory.allocations.items() if call in alive):
             array.name = self.namer.new(self.naming.array_name(array.origin))
             if shadow is not None:
                 shadow.name = self.namer.new(f"{array.name}_bar")
@@ -205,7 +206,8 @@ class _Writer:
         text.ignored = {captured.forward.function.params[3]}  # where exceptions go
         saved_once = {v for v in (*forced, *kept) if v in variables and v not in sheet.tape}
         classes = self._share(text, {v for v in variables if v not in sheet.tape or isinstance(v, Phi)}, saved_once)
-        self.naming.name_classes(classes, self.naming.forward_name)
+        named = {v: members for v, members in classes.items() if v not in self.memory.allocations}
+        self.naming.name_classes(named, self.naming.forward_name)
         for value in sheet.chosen:
             self.memory.starts[value].array.name = self.naming.names[value]
         for value in sheet.tape:

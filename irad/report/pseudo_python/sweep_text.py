@@ -335,11 +335,23 @@ def _assigned_at_once(pairs: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:
                 pending.remove(pair)
                 break
         else:
-            places = ast.Tuple([trees.stored(p) for p, _ in pending], ast.Store())
-            values = ast.Tuple([v for _, v in pending], ast.Load())
+            together = _depending(pending)
+            places = ast.Tuple([trees.stored(p) for p, _ in together], ast.Store())
+            values = ast.Tuple([v for _, v in together], ast.Load())
             made.append(ast.Assign([places], values))
-            return made
+            pending = [pair for pair in pending if pair not in together]
     return made
+
+
+def _depending(pairs: list[tuple[ast.expr, ast.expr]]) -> list[tuple[ast.expr, ast.expr]]:
+    """The first pair, and all that read what these assign or assign what these read."""
+    names = {trees.shown(pairs[0][0])} | _names(pairs[0][1])
+    while True:
+        found = [(p, v) for p, v in pairs if not names.isdisjoint({trees.shown(p)} | _names(v))]
+        more = names.union(*({trees.shown(p)} | _names(v) for p, v in found))
+        if more == names:
+            return found
+        names = more
 
 
 def _names(tree: ast.expr) -> set[str]:
