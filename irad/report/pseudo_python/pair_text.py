@@ -32,7 +32,7 @@ from irad.report.pseudo_python.loop_names import name_loops
 from irad.report.pseudo_python.memory import Memory, is_allocation
 from irad.report.pseudo_python.names import Namer, source_names
 from irad.report.pseudo_python.needs import keep_choices
-from irad.report.pseudo_python.pointers import place_of
+from irad.report.pseudo_python.pointers import origin_of, place_of
 from irad.report.pseudo_python.raises import Raised, split_raises
 from irad.report.pseudo_python.reads import Reads
 from irad.report.pseudo_python.sheet import Sheet
@@ -178,7 +178,8 @@ class _Writer:
         choice = Choice(sheet, self._line, set())
         forced: dict[Value, None] = {}
         for value in captured.plan.saved:
-            if isinstance(value, Instruction) and not choice.is_stable(value) and value not in sheet.affine:
+            is_moved = value in sheet.affine and origin_of(sheet, value) not in sheet.chosen
+            if isinstance(value, Instruction) and not choice.is_stable(value) and not is_moved:
                 forced[value] = None
         choice.forced = set(forced)
         sheet.texts.update({v: self.naming.reader(v) for v in forced if not isinstance(v.type, PointerType)})
