@@ -294,15 +294,6 @@ def recursive(x, n):
 
 
 @njit
-def chosen_array(x, y, flag):
-    z = x if flag else y
-    s = 0.0
-    for i in range(z.size):
-        s += z[i] ** 2
-    return s
-
-
-@njit
 def product_by_blas(x, y):
     return np.dot(x, y)
 
@@ -330,7 +321,6 @@ def star(*x):
         (product_by_blas, (VECTOR, VECTOR), "a call of .*, which was not inlined"),
         (returns_a_part, (VECTOR,), "a part of an array that is returned"),
         (returns_a_pair, (VECTOR,), "returns Tuple"),
-        (chosen_array, (VECTOR, VECTOR[:2].copy(), True), "array|pointer"),
     ],
 )
 def test_what_has_no_form_in_python_is_refused(function: Any, args: tuple[Any, ...], what: str):

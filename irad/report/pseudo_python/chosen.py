@@ -148,7 +148,8 @@ def _fill(sheet: Sheet, pointer: Instruction, array: Array, roots: list[Array], 
     item = Polynomial.constant(array.itemsize)
     if not all(root.layout == "C" or (len(root.strides) == 1 and root.strides[0].equals(item)) for root in roots):
         raise sheet.unsupported(
-            f"a variable that is one array or another ({names}), one of which has gaps or is in Fortran's order,", pointer
+            f"a variable that is one array or another ({names}), one of which has gaps or is in Fortran's order,",
+            pointer,
         )
     array.strides = (item,)
     array.is_flat = any(len(root.strides) > 1 for root in roots)

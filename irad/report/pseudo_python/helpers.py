@@ -64,7 +64,20 @@ def address(array: Any) -> int:
 
 HELPERS: Final = {
     "as_int64": as_int64,
-    **{each.__name__: each for each in (address, natural, whole_items, times, divided, unsigned, wrapped, truncated_quotient, truncated_rest)},
+    **{
+        each.__name__: each
+        for each in (
+            address,
+            natural,
+            whole_items,
+            times,
+            divided,
+            unsigned,
+            wrapped,
+            truncated_quotient,
+            truncated_rest,
+        )
+    },
 }
 """What the source calls besides numpy, `scipy.special` and functions of Python."""
 
