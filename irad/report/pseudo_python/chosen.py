@@ -5,7 +5,8 @@
     source = x[1:]          Numba reads a slice from a copy if it overlaps with what is assigned
 
 Input   a sweep.
-Output  `Sheet.chosen`: these pointers; each begins an `Array` of its own, whose `sources` are the arrays that it may be.
+Output  `Sheet.chosen`: these pointers; each begins an `Array` of its own, whose `sources` are
+        the arrays that it may be.
 Method  a pointer that an access needs is followed to where it begins. A phi or select all of whose ways lead to one
         place is that place; any other is a variable. What it has to be is told by its sources, over all ways.
 Limit   a variable that begins within an array is a view, `x[k:]`. Python counts negative k, and negative indices of the

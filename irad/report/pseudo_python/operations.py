@@ -9,7 +9,7 @@ import numpy as np
 from irad.ir import types
 from irad.ir.instructions import Binary, Call, ICmp
 from irad.ir.types import IntType
-from irad.ir.values import ConstantFloat, ConstantInt, ConstantExpression, ConstantNull, Value
+from irad.ir.values import ConstantExpression, ConstantFloat, ConstantInt, ConstantNull, Value
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.memory import is_allocation
 from irad.report.pseudo_python.sheet import Sheet

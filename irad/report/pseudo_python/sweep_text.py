@@ -179,6 +179,8 @@ class SweepText:
         if offset != result.data or not isinstance(value.type, PointerType) or self.sheet.is_reverse:
             return []
         returned = place_of(self.sheet, value)
+        if returned.array.sources:
+            raise self.sheet.unsupported("returning a variable that is one array or another", value)
         if returned.is_header or returned.offset.terms:
             raise self.sheet.unsupported("a part of an array that is returned", value)
         text = trees.name(returned.array.name)
