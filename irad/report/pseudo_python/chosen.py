@@ -18,7 +18,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from irad.ir.instructions import CallSite, Cast, ICmp, Instruction, Load, Phi, Select, Store
+from irad.ir.instructions import Call, CallSite, Cast, ICmp, Instruction, Load, Phi, Select, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Poison, Undef, Value
 from irad.report.pseudo_python import trees
@@ -68,7 +68,7 @@ def _accessed(inst: Instruction) -> Iterator[Value]:
             yield pointer
         case Store() | ICmp() | Cast():
             yield from (v for v in inst.operands if isinstance(v.type, PointerType))
-        case CallSite() if not is_silent(inst) and not is_allocation(inst):
+        case CallSite() if not is_silent(inst) and not (isinstance(inst, Call) and is_allocation(inst)):
             yield from (v for v in inst.arguments if isinstance(v.type, PointerType))
         case _:
             pass

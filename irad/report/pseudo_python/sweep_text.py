@@ -96,8 +96,10 @@ class SweepText:
         if inst in self.tape and isinstance(inst.type, PointerType) and inst not in self.sheet.chosen:
             return [trees.assign(self.tape[inst](), sum_text(self.sheet, flat_index(self.sheet, inst)))]
         if inst in self.variables:
-            is_choice = isinstance(inst, Select) and inst in self.sheet.chosen
-            value = choice_text(self.sheet, inst) if is_choice else operation(self.sheet, inst)
+            if isinstance(inst, Select) and inst in self.sheet.chosen:
+                value = choice_text(self.sheet, inst)
+            else:
+                value = operation(self.sheet, inst)
             place = self.tape[inst]() if inst in self.tape else self.sheet.texts[inst]()
             return [trees.assign(place, value)]
         return []
