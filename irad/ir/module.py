@@ -15,7 +15,7 @@ from irad.ir.values import GlobalAlias, GlobalVariable, Parameter, TrackedValue,
 class Block(Value):
     """A basic block: phis first, a terminator last. It is a `label` value so that `blockaddress` can name it."""
 
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[Instruction] = field(default_factory=list, repr=False)
     function: Function | None = field(default=None, repr=False)
     trailing_records: tuple[str, ...] = field(default=(), repr=False)
 
@@ -130,15 +130,15 @@ class Module:
     layout: str | None = None
     triple: str | None = None
     asm: list[str] = field(default_factory=list)
-    structs: dict[str, NamedStructType] = field(default_factory=dict)
-    comdats: dict[str, str] = field(default_factory=dict)
-    globals: dict[str, GlobalVariable] = field(default_factory=dict)
-    aliases: dict[str, GlobalAlias] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-    attribute_groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    named_metadata: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    metadata: dict[int, MetadataNode] = field(default_factory=dict)
-    trailer: list[str] = field(default_factory=list)
+    structs: dict[str, NamedStructType] = field(default_factory=dict, repr=False)
+    comdats: dict[str, str] = field(default_factory=dict, repr=False)
+    globals: dict[str, GlobalVariable] = field(default_factory=dict, repr=False)
+    aliases: dict[str, GlobalAlias] = field(default_factory=dict, repr=False)
+    functions: dict[str, Function] = field(default_factory=dict, repr=False)
+    attribute_groups: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    named_metadata: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    metadata: dict[int, MetadataNode] = field(default_factory=dict, repr=False)
+    trailer: list[str] = field(default_factory=list, repr=False)
     _free_number: int = field(default=0, repr=False)
     _shared_nodes: dict[str, str] = field(default_factory=dict, repr=False)
 

@@ -297,7 +297,7 @@ def test_gradient(case: Case):
 @pytest.mark.parametrize(
     ("f", "argument"),
     [(objmode_of_active, 0.7), (objmode_that_writes, np.ones(2)), (objmode_in_a_parallel_loop, np.ones(2))],
-    ids=str,
+    ids=["number", "written", "parallel"],
 )
 def test_active_values_in_object_mode_are_refused(f: Any, argument: Any):
     with pytest.raises(irad.UnsupportedError, match=rf"objmode(?s:.*)test_extensions\.py:\d+ in {f.__name__}"):
