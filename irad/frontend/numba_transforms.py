@@ -140,7 +140,7 @@ _KINDS: Final = {
 
 
 @functools.cache
-def _primitives() -> dict[tuple[str, Any], types.ExternalFunction]:
+def _primitives() -> dict[tuple[str, Any], Any]:
     """The functions that have rules, by kind and real type; LLVM finds them from now on."""
     # Not at the head of the file: rocket-fft is optional.
     from rocket_fft import get_workers, lowlevel  # pyright: ignore[reportMissingImports]

@@ -115,7 +115,8 @@ def _describe(sheet: Sheet, chosen: list[Instruction]) -> None:
     while changed:
         changed = False
         for pointer in chosen:
-            inner = [a.origin for a in sources[pointer] if a.origin in sources]
+            origins = [array.origin for array in sources[pointer]]
+            inner = [origin for origin in origins if isinstance(origin, Instruction) and origin in sources]
             reached = dict.fromkeys(a for origin in inner for a in sources[origin]) | sources[pointer]
             is_view = pointer in views or not views.isdisjoint(inner)
             if len(reached) > len(sources[pointer]) or is_view != (pointer in views):
