@@ -6,7 +6,8 @@ Method  an integer is tainted when it is the bits of an active float, loaded fro
         from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
         is cast to an active float or stored where active floats are. Where the program has no types, functions with a
         body hand bits on, too: one that is given active numbers and makes bits of them returns tainted integers, and
-        what is passed to one that makes numbers of bits, and gives or writes active ones, is lost.
+        what is passed to one that makes numbers of bits, and gives or writes active ones, is lost. Where it has types,
+        only what the function itself made of a float is lost so.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
@@ -83,8 +84,9 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
         case CallSite():
-            is_given = any(a in tainted for a in inst.arguments) and not unit.has_types and _has_body(unit, inst)
-            return is_given and _gives_useful(unit, inst) and _callee_has(inst, _takes_bits)
+            hands_on, takes = (_is_bits, _casts_bits) if unit.has_types else (_is_integer, _takes_bits)
+            is_given = any(a in tainted and hands_on(a) for a in inst.arguments) and _has_body(unit, inst)
+            return is_given and _gives_useful(unit, inst) and _callee_has(inst, takes)
         case _:
             return False
 
@@ -130,10 +132,38 @@ def _makes_bits(inst: Instruction) -> bool:
             return False
 
 
-def _takes_bits(inst: Instruction) -> bool:
+def _is_integer(value: Value) -> bool:
+    return not is_differentiable(value.type)
+
+
+def _is_bits(value: Value) -> bool:
+    """Whether a value is, as the function itself shows, the bits of a float or computed from them."""
+    pending, seen = [value], {value}
+    for each in pending:
+        match each:
+            case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+                return True
+            case Binary() | Cast() | Phi() | Freeze() | Select():
+                new = [v for v in each.operands if v not in seen]
+                seen.update(new)
+                pending.extend(new)
+            case _:
+                pass
+    return False
+
+
+def _casts_bits(inst: Instruction) -> bool:
     match inst:
         case Cast(opcode="bitcast", operands=[source]):
             return is_differentiable(inst.type) and not is_differentiable(source.type)
+        case _:
+            return False
+
+
+def _takes_bits(inst: Instruction) -> bool:
+    match inst:
+        case Cast():
+            return _casts_bits(inst)
         case Store(operands=[value, _]):
             return _holds_integers(value.type)
         case _:

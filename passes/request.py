@@ -68,7 +68,7 @@ class Request:
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
         restores: pairs from outside may put back, in the reverse, what their functions overwrote.
         signatures: those of functions that the entry may call.
-        has_types: the program was typed: integers that calls take and return are numbers, never the bits of floats.
+        has_types: the program was typed: integers that calls return are numbers, never the bits of floats.
         watches: floating-point operations are checked while they run (`irad.passes.watch`).
         meters: the bytes of the tape are counted (`irad.passes.meter`).
     """

@@ -535,3 +535,22 @@ def test_weights_that_may_be_returned_are_constant():
     a = np.abs(floats(3))
     np.testing.assert_allclose(irad.grad(one_of_both)(a, w), irad.grad(by_first)(a))
     check_quickly(by_first, a)
+
+
+@njit
+def _number_of(a, bits, depth):
+    if depth > 0:
+        return _number_of(a, bits, depth - 1) + _number_of(a, bits, depth - 2)
+    a[0] += 1.0
+    return np.int64(bits).view(np.float64)
+
+
+@njit
+def bits_through_a_recursion(a, x, depth):
+    return 2.0 * _number_of(a, np.float64(x).view(np.int64), depth)
+
+
+def test_bits_of_a_number_that_go_through_a_recursion_are_refused():
+    assert bits_through_a_recursion(np.zeros(1), 1.5, 3) == 15.0
+    with pytest.raises(irad.UnsupportedError, match="bits of an active number"):
+        irad.grad(bits_through_a_recursion, argnums=1)(np.zeros(1), 1.5, 3)
