@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,21 +14,6 @@ from irad import rules
 from irad.rules import AugmentedReturn, is_active, is_needed
 from irad.testing.allocations import allocations
 from irad.testing.check_gradient import check_quickly
-
-
-@pytest.fixture
-def with_rule() -> Iterator[Callable[..., None]]:
-    """Registers both parts of a rule until the end of the test."""
-    registered: list[Any] = []
-
-    def register(f: Any, augmented: Any, reverse: Any) -> None:
-        rules.augmented_primal(f)(augmented)
-        rules.reverse(f)(reverse)
-        registered.append(f)
-
-    yield register
-    for f in registered:
-        rules.remove(f)
 
 
 def marked_cube(with_rule: Callable[..., None], **options: Any) -> Any:

@@ -3,31 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit, objmode, prange
 
 import irad
-from irad import rules
 from irad.rules import AugmentedReturn
-
-
-@pytest.fixture
-def with_rule() -> Iterator[Callable[..., None]]:
-    """Registers both parts of a rule until the end of the test."""
-    registered: list[Any] = []
-
-    def register(f: Any, augmented: Any, reverse: Any) -> None:
-        rules.augmented_primal(f)(augmented)
-        rules.reverse(f)(reverse)
-        registered.append(f)
-
-    yield register
-    for f in registered:
-        rules.remove(f)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

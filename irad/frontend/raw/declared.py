@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import SignatureError
+from irad.frontend.raw.named import named_by
 from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, PointerType, StructType, Type
@@ -23,7 +24,6 @@ from irad.ir.values import (
     ConstantAggregate,
     ConstantExpression,
     ConstantString,
-    GlobalAlias,
     GlobalVariable,
     Value,
 )
@@ -115,16 +115,7 @@ def _registered(module: Module) -> Iterator[Handwritten]:
 
 
 def _functions(value: Value) -> Iterator[Function]:
-    match value:
-        case Function():
-            yield value
-        case GlobalAlias(target=Value() as target):
-            yield from _functions(target)
-        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from _functions(part)
-        case _:
-            pass
+    return (each for each in named_by(value) if isinstance(each, Function))
 
 
 def _text(value: Value) -> str | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from irad.errors import IradError, UnsupportedError
+from irad.frontend.raw.named import named_by
 from irad.ir.instructions import (
     AtomicRMW,
     CallSite,
@@ -34,7 +35,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function
 from irad.ir.types import IntType
-from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Value
+from irad.ir.values import GlobalVariable, Value
 from irad.passes.callees import Callee, Pointer, Unknown, effects_of, resolve
 from irad.passes.derivative import GeneratedPair
 from irad.passes.objects import MemoryObject, ObjectKind
@@ -139,18 +140,9 @@ class _Program:
         )
 
 
-def _variables(value: Value) -> Iterator[Value]:
+def _variables(value: Value) -> Iterator[GlobalVariable]:
     """The global variables that an operand names."""
-    match value:
-        case GlobalVariable():
-            yield value
-        case GlobalAlias(target=Value() as target):
-            yield from _variables(target)
-        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from _variables(part)
-        case _:
-            pass
+    return (each for each in named_by(value) if isinstance(each, GlobalVariable))
 
 
 def _global_roots(pointer: Value) -> Iterator[Value | None]:

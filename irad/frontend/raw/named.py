@@ -1,0 +1,22 @@
+"""Which functions and global variables a constant names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irad.ir.module import Function
+from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Value
+
+
+def named_by(value: Value) -> Iterator[Function | GlobalVariable]:
+    """Those that the value is, or that stand in its expression, structure or alias, in order."""
+    match value:
+        case Function() | GlobalVariable():
+            yield value
+        case GlobalAlias(target=Value() as target):
+            yield from named_by(target)
+        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
+            for part in parts:
+                yield from named_by(part)
+        case _:
+            pass
