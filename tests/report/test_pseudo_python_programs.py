@@ -13,6 +13,7 @@ from irad.errors import UnsupportedError
 from irad.testing.catalogue import Case, Catalogue
 from tests.programs import test_control_flow, test_mutation
 from tests.report.pseudo_python import assert_as_compiled, positions_of, python
+from tests.report.test_pseudo_python import break_and_continue, left_early
 
 VECTOR = np.array([0.5, -0.3, 1.2, 0.9, -1.1])
 MATRIX = np.array([[0.5, 1.5, -0.7], [0.2, -1.3, 0.8]])
@@ -80,17 +81,7 @@ def strided(x):
     return total
 
 
-@PROGRAMS.at(VECTOR)
-@njit
-def break_and_continue(x):
-    s = 0.0
-    for i in range(x.size):
-        if x[i] < 0.0:
-            continue
-        s += x[i] * x[i] * s + x[i]
-        if s > 1.5:
-            break
-    return s
+PROGRAMS.at(VECTOR)(break_and_continue)
 
 
 @PROGRAMS.at(VECTOR)
@@ -226,20 +217,9 @@ def integers(x, n):
     return s
 
 
-@PROGRAMS.at(VECTOR, 0.2)
-@PROGRAMS.at(VECTOR, 100.0)
-@PROGRAMS.at(VECTOR[:0].copy(), 0.2)
-@njit
-def early_exit_while(x, limit):
-    i = 0
-    s = 0.0
-    while i < x.size:
-        s += x[i] * x[i]
-        if s > limit:
-            s *= 2.0
-            break
-        i += 1
-    return s
+PROGRAMS.at(VECTOR, 0.2)(left_early)
+PROGRAMS.at(VECTOR, 100.0)(left_early)
+PROGRAMS.at(VECTOR[:0].copy(), 0.2)(left_early)
 
 
 @PROGRAMS.at(np.arange(16.0).reshape(4, 4) / 7)
