@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
+from irad.compiling import quietly
+
 _THEME = "ansi_dark"
 
 
@@ -25,7 +27,7 @@ def working(message: str) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    with console.status(message, spinner="dots"):
+    with quietly(), console.status(message, spinner="dots"):
         yield
 
 

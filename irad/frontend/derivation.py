@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from irad.backend.optimise import canonical_loops
+from irad.compiling import step
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import IradError
 from irad.frontend import abi
@@ -297,15 +298,21 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
             written.update(written_parameters(pairs[0].unit))
 
     registry = registry_of(program.ruled, _registry())
-    derivative = derive(
-        program.text, request, registry, check=verify, observer=observe, canonical_loops=canonical_loops
-    )
+    with step(f"differentiating {program.source.function}") as details:
+        derivative = derive(
+            program.text, request, registry, check=verify, observer=observe, canonical_loops=canonical_loops
+        )
+        details.append(f"{_lines(derivative.text)} of LLVM IR made of {_lines(program.text)}")
     install(derivative.pointers, request, _registry())
     events.install(derivative, rules_of(program.ruled))
     exports = (derivative.augmented, derivative.reverse, *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
     return Compiled(program, derivative, library, frozenset(written))
+
+
+def _lines(text: str) -> str:
+    return f"{text.count(chr(10))} lines"
 
 
 def _functions_of(program: Program) -> frozenset[Any]:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from numba.core import sigutils
 from numba.core.registry import CPUDispatcher
 
+from irad.compiling import step
 from irad.errors import BackendError, IradError, SignatureError, UnsupportedError
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
@@ -102,6 +104,12 @@ class DerivativeDispatcher(CPUDispatcher):
         except IradError as error:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
+
+    def compile(self, sig: Any) -> Any:
+        """Numba's hook that specialises it: the derivative, and the code that calls it."""
+        kinds = ", ".join(map(str, sigutils.normalize_signature(sig)[0]))
+        with step(f"compiling irad.{self.kind}({self.primal.py_func.__qualname__})", f"for {kinds}"):
+            return super().compile(sig)
 
     def add_overload(self, cres: Any) -> None:
         """Numba's hook after a specialisation is compiled and before it is called."""

@@ -18,6 +18,7 @@ from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
+from irad.compiling import step
 from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, IradError, SourceLocation
 from irad.frontend import numba_kernels, numba_private, numba_random
@@ -91,9 +92,10 @@ def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, peels: boo
     known = _programs.setdefault(dispatcher, {})
     key = (argument_types, peels)
     if key not in known:
-        with numba_private.shadow().active():
-            compiled = _compile(dispatcher, argument_types)
-            known[key] = _load(compiled, location_of(dispatcher.py_func), peels=peels)
+        source = location_of(dispatcher.py_func)
+        with step(f"compiling {source.function} with Numba") as details, numba_private.shadow().active():
+            program = known[key] = _load(_compile(dispatcher, argument_types), source, peels=peels)
+            details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
 
 
