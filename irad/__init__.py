@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         TieWarning,
         UnsupportedError,
         UnsupportedProgram,
+        UntestedVersionWarning,
     )
     from irad.options import Options
     from irad.report.inspection import Inspection, inspect
@@ -76,6 +77,7 @@ __all__ = [
     "TieWarning",
     "UnsupportedError",
     "UnsupportedProgram",
+    "UntestedVersionWarning",
     "__version__",
     "autodiff",
     "check",
@@ -114,6 +116,7 @@ def __getattr__(name: str) -> object:
     home = _home(name)
     if home == "irad.api":
         import_module("irad.backend.machine").check_machine()  # before anything that is made for such machines
+        import_module("irad.backend.compat").check_versions()
     value: object = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -222,6 +222,10 @@ class ChangedBufferWarning(UserWarning):
     """Debug mode: an argument was changed between `irad.vjp` and its pullback, which is that of the old content."""
 
 
+class UntestedVersionWarning(UserWarning):
+    """irad was not tested with this version of Numba or Python; given once, when irad is first used."""
+
+
 class UnsupportedProgram(UnsupportedError):
     """Several unsupported constructs of one program, listed at once in ``errors``."""
 

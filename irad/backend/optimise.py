@@ -19,6 +19,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from irad.backend import equality
+from irad.backend.compat import with_attribute
 from irad.frontend import numba_private
 
 _INLINE_BUDGET = 40_000
@@ -47,11 +48,12 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
         The optimised text. Source lines stay attached; debug records are removed.
     """
     module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
-    _internalise(module, frozenset(keep), frozenset(noinline))
+    module = _internalise(module, frozenset(keep), frozenset(noinline))
     builder = _scalar_pass_builder()
     _rotate_loops(module, builder)
     _run_pipeline(module, builder)
-    if _inline_rest(module, frozenset(keep) | frozenset(noinline)):
+    if left := _left_to_inline(module, frozenset(keep) | frozenset(noinline)):
+        module = with_attribute(module, left, "alwaysinline")
         _run_pipeline(module, builder)
     if not peels:
         module = _forbid_peeling(module)
@@ -111,15 +113,15 @@ def _forbid_peeling(module: Any) -> Any:
     return llvm.parse_assembly(f'{text}\n!{peeled} = !{{!"llvm.loop.peeled.count", i32 {_OFTEN}}}\n{"".join(nodes)}')
 
 
-def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:
-    """Marks what LLVM left standing but should be inlined; returns whether there is any.
+def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
+    """The functions that LLVM left standing but that should be inlined.
 
     A derivative across a call costs a frame and hides memory from the analyses, so a callee is inlined unless it is
     recursive or would make the program larger than `_INLINE_BUDGET` instructions.
     """
     calls, sizes = _call_graph(str(module))
     budget = _INLINE_BUDGET - sum(sizes.values())
-    marked = False
+    left = list[str]()
     for function in module.functions:
         name = function.name
         if function.is_declaration or name in exempt or _must_not_inline(function) or _reaches(calls, name, name):
@@ -127,9 +129,8 @@ def _inline_rest(module: Any, exempt: frozenset[str]) -> bool:
         copies = sum(callees.count(name) for callees in calls.values()) - 1
         if copies >= 0 and copies * sizes[name] <= budget:
             budget -= copies * sizes[name]
-            function.add_function_attribute("alwaysinline")
-            marked = True
-    return marked
+            left.append(name)
+    return left
 
 
 def _must_not_inline(function: Any) -> bool:
@@ -160,18 +161,20 @@ def _reaches(calls: dict[str, list[str]], start: str, goal: str) -> bool:
     return False
 
 
-def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) -> None:
-    """Only ``keep`` stays visible.
+def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) -> Any:
+    """The module with only ``keep`` visible, and what is to stay a call marked so.
 
     Of what is visible and stays a call LLVM must not know the body: it passes poison where an argument is not used.
     """
+    calls = list[str]()
     for function in module.functions:
         if function.is_declaration:
             continue
         function.linkage = "external" if function.name in keep else "internal"
         if function.name in noinline:
-            function.add_function_attribute("noinline")
+            calls.append(function.name)
             function.linkage = "weak_odr" if function.name in keep else "internal"
+    return with_attribute(module, calls, "noinline")
 
 
 def _scalar_pass_builder(*, unroll: bool = False) -> Any:

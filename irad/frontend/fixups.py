@@ -2,7 +2,17 @@
 
 Input   the text of one LLVM module as Numba's lowering printed it.
 Output  text of an equivalent module.
-Method  regular expressions over single lines; text without the pattern is returned as it is.
+Method  regular expressions over lines; text without the patterns is returned as it is.
+
+Numba before 0.67 adds to addresses as integers, which hides from every analysis what array an element belongs to. Later
+ones move the pointer; so is it written here::
+
+    %i = ptrtoint ptr %array to i64         %element = getelementptr i8, ptr %array, i64 %offset
+    %sum = add i64 %i, %offset
+    %element = inttoptr i64 %sum to ptr
+
+Numba 0.65 lists functions in metadata, for a pass that has run by now. The list would keep naming a function that was
+renamed or inlined, so it goes.
 
 A record is copied by Numba as one value of type ``[N x i8]``. LLVM's scalar optimiser splits such a value into bytes
 and with it the doubles inside, so that no analysis sees a float any more. The value is kept in a stack slot instead::
@@ -20,6 +30,13 @@ import re
 
 _NAME = r'%(?:"[^"]+"|[\w.$-]+)'
 _POINTER = r"(?:ptr|\[\d+ x i8\]\s*\*)"
+_ADDRESS_SUM = re.compile(
+    rf"^(?P<sum>\s+(?P<address>{_NAME}) = ptrtoint [^\n(]*?(?P<base>[%@]{_NAME[1:]}) to i64\b[^\n]*\n"
+    rf"\s+(?P<end>{_NAME}) = add i64 (?P=address), (?P<offset>{_NAME}|-?\d+)(?:, !dbg !\d+)?\n)"
+    rf"(?P<indent>\s+)(?P<element>{_NAME}) = inttoptr i64 (?P=end) to [^\n]*?(?P<line>, !dbg !\d+)?$",
+    re.MULTILINE,
+)
+_NAMED_FUNCTIONS = re.compile(r"^!numba_args_may_always_need_nrt = [^\n]*\n?", re.MULTILINE)
 _BYTES_LOAD = re.compile(
     rf"^(?P<indent>\s+)(?P<value>{_NAME}) = load \[(?P<size>\d+) x i8\], "
     rf"{_POINTER} (?P<source>{_NAME})(?P<rest>[^\n]*)$",
@@ -31,17 +48,24 @@ _MEMCPY_DECLARATION = f"declare void @{_MEMCPY}(ptr, ptr, i64, i1)\n"
 
 
 def repair(text: str) -> str:
-    """The module text with record copies written as memory copies.
+    """The module text with moved pointers for sums of addresses and memory copies for copies of records.
 
     Args:
         text: one module as printed by llvmlite's IR layer.
     """
+    text = _NAMED_FUNCTIONS.sub("", _ADDRESS_SUM.sub(_moved_pointer, text))
     if not _BYTES_LOAD.search(text):
         return text
     repaired = _FUNCTION.sub(lambda found: _repair_function(found.group(0)), text)
     if repaired != text and f"@{_MEMCPY}(" not in text:
         repaired += "\n" + _MEMCPY_DECLARATION
     return repaired
+
+
+def _moved_pointer(found: re.Match[str]) -> str:
+    """The pointer that such a sum is cast to; LLVM removes the sum where nothing else reads it."""
+    base, offset, line = found["base"], found["offset"], found["line"] or ""
+    return f"{found['sum']}{found['indent']}{found['element']} = getelementptr i8, ptr {base}, i64 {offset}{line}"
 
 
 def _repair_function(text: str) -> str:

@@ -14,20 +14,28 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import irad
+from irad import versions
 from irad.options import Options
+from irad.versions import numbers_of
 
 SUPPORTED: Final = (
     "Linux on x86-64 is supported and tested. Other systems on which Numba compiles to little-endian code may work; "
     "the self-test tells. Windows is not supported."
 )
-_REQUIRED: Final = {"numba": (0, 65), "llvmlite": (0, 47), "numpy": (1, 26), "click": (8, 1), "rich": (13, 0)}
+_REQUIRED: Final = {
+    "numba": min(versions.NUMBA),
+    "llvmlite": min(versions.NUMBA.values()),
+    "numpy": versions.NUMPY,
+    "click": (8, 1),
+    "rich": (13, 0),
+}
 _OPTIONAL: Final = {
     "scipy": "np.linalg, np.dot and @ in compiled code take their BLAS and LAPACK from it",
     "matplotlib": "`irad demo` plots with it",
@@ -87,9 +95,10 @@ def _versions() -> Iterator[Fact]:
     group = "versions"
     yield Fact(group, "irad", irad.__version__)
     version = platform.python_version()
-    yield Fact(group, "Python", f"{version} ({sys.executable})")
+    yield _tested(Fact(group, "Python", f"{version} ({sys.executable})"), version, versions.PYTHON)
     for name, least in _REQUIRED.items():
-        yield _required(group, name, least)
+        fact = _required(group, name, least)
+        yield _tested(fact, _version_of(name) or "", versions.NUMBA) if name == "numba" else fact
     for name, purpose in _OPTIONAL.items():
         found = _version_of(name)
         if found is not None:
@@ -98,28 +107,26 @@ def _versions() -> Iterator[Fact]:
             yield Fact(group, name, "not installed", State.MISSING, f"{purpose}: pip install {name}")
 
 
-def _required(group: str, name: str, least: tuple[int, int]) -> Fact:
+def _tested(fact: Fact, version: str, tested: Collection[tuple[int, ...]]) -> Fact:
+    """The fact, as a note where irad was not tested with this version."""
+    if fact.state is not State.GOOD or numbers_of(version)[:2] in tested:
+        return fact
+    span = versions.span_of(tested)
+    return replace(fact, value=f"{fact.value}, not tested", state=State.NOTE, remedy=f"irad was tested with {span}")
+
+
+def _required(group: str, name: str, least: tuple[int, ...]) -> Fact:
     found, wanted = _version_of(name), ".".join(map(str, least))
     module, failure = _module(name)
     install = f"pip install '{name}>={wanted}'"
     if found is None or module is None:
         return Fact(group, name, failure or "not installed", State.BROKEN, install)
-    if _numbers(found) < least:
+    if numbers_of(found) < least:
         return Fact(group, name, f"{found}, older than {wanted}", State.BROKEN, install)
     if name == "llvmlite":
         llvm = ".".join(map(str, importlib.import_module("llvmlite.binding").llvm_version_info))
         return Fact(group, name, f"{found} (LLVM {llvm})")
     return Fact(group, name, found)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    parts = []
-    for part in version.split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        parts.append(int(digits))
-    return tuple(parts)
 
 
 def _platform() -> Iterator[Fact]:

@@ -88,6 +88,18 @@ def test_an_old_version_is_broken(monkeypatch: pytest.MonkeyPatch):
     assert (numba.state, numba.value) == (State.BROKEN, "0.59.1, older than 0.65")
 
 
+@pytest.mark.parametrize(("package", "version"), [("numba", "0.99.0"), ("python", "3.99.1")])
+def test_a_version_that_was_not_tested_is_noted(monkeypatch: pytest.MonkeyPatch, package: str, version: str):
+    honest = importlib.metadata.version
+    monkeypatch.setattr(environment.importlib.metadata, "version", lambda n: version if n == package else honest(n))
+    if package == "python":
+        monkeypatch.setattr(environment.platform, "python_version", lambda: version)
+    [fact] = [fact for fact in environment._versions() if fact.what.lower() == package]
+    assert (fact.state, version in fact.value) == (State.NOTE, True)
+    assert fact.value.endswith("not tested")
+    assert fact.remedy.startswith("irad was tested with ")
+
+
 def test_a_wrong_derivative_is_broken(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(irad, "grad", lambda f: lambda x: 11.0, raising=False)
     done = CliRunner().invoke(main, ["doctor", "--json"])
@@ -111,11 +123,6 @@ def test_a_cache_folder_and_its_size(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
     [fact] = [fact for fact in environment._cache() if fact.what.startswith("Numba")]
     assert f"{tmp_path}: 1.5 MB in 1 files" in fact.value
-
-
-@pytest.mark.parametrize(("text", "numbers"), [("0.68.1", (0, 68, 1)), ("1.26.0rc1", (1, 26, 0)), ("2.x", (2,))])
-def test_versions(text: str, numbers: tuple[int, ...]):
-    assert environment._numbers(text) == numbers
 
 
 def test_help_does_not_start_numba():

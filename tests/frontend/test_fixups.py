@@ -56,3 +56,57 @@ entry:
 }
 """
     assert repair(text) == text
+
+
+def test_sums_of_addresses_move_pointers() -> None:
+    text = """
+define double @f(ptr %a, i64 %".2") {
+entry:
+  %".4" = ptrtoint double* %a to i64
+  %".5" = add i64 %".4", %".2"
+  %".6" = inttoptr i64 %".5" to double*
+  %x = load double, double* %".6"
+  %".8" = ptrtoint i8* %".6" to i64 , !dbg !7
+  %".9" = add i64 %".8", -16, !dbg !7
+  %".10" = inttoptr i64 %".9" to double* , !dbg !7
+  %y = load double, ptr %".10"
+  %z = fadd double %x, %y
+  ret double %z
+}
+"""
+    repaired = repair(text)
+    assert "inttoptr" not in repaired
+    assert '  %".6" = getelementptr i8, ptr %a, i64 %".2"\n' in repaired
+    assert '  %".10" = getelementptr i8, ptr %".6", i64 -16, !dbg !7\n' in repaired
+    module = llvm.parse_assembly(repaired.replace(", !dbg !7", "").replace("double*", "ptr").replace("i8*", "ptr"))
+    module.verify()
+
+
+def test_addresses_that_are_not_sums_of_this_form_stay() -> None:
+    text = """
+define ptr @f(ptr %a, ptr %b) {
+entry:
+  %i = ptrtoint ptr %a to i64
+  %j = ptrtoint ptr %b to i64
+  %sum = add i64 %i, %j
+  %p = inttoptr i64 %sum to ptr
+  ret ptr %p
+}
+"""
+    assert repair(text) == text
+
+
+def test_metadata_that_names_functions_goes() -> None:
+    text = """
+define void @f() {
+entry:
+  ret void
+}
+!numba_args_may_always_need_nrt = !{ !0 }
+!other = !{ !1 }
+!0 = !{ ptr @f }
+!1 = !{ i32 7 }
+"""
+    module = str(llvm.parse_assembly(repair(text)))
+    assert "ptr @f" not in module
+    assert "!other" in module

@@ -1,0 +1,86 @@
+"""What differs between the versions of Numba and llvmlite that irad runs with: the one place for branches by version.
+
+`irad.versions` says which those are. What only looks different in LLVM's text needs no branch: `irad.ir.keywords` lists
+the words of all versions, `irad.frontend.fixups` brings what Numba lowers into one form.
+"""
+
+from __future__ import annotations
+
+import platform
+import re
+import warnings
+from collections.abc import Collection
+from functools import cache
+from typing import Any, Final
+
+import llvmlite
+import llvmlite.binding as llvm
+import numba
+
+from irad.errors import UntestedVersionWarning
+from irad.versions import numbers_of, tested, untested
+
+_MARKS_FUNCTIONS: Final = numbers_of(llvmlite.__version__) >= (0, 48)
+_HEAD: Final = re.compile(r'^define [^@\n]*@(?:"(?P<quoted>[^"\n]+)"|(?P<plain>[^\s("]+))(?=\()', re.MULTILINE)
+_ADDRESS_WORD: Final = re.compile(r" (?:local_)?unnamed_addr\b")
+
+
+@cache
+def check_versions(numba_version: str = numba.__version__, python_version: str = platform.python_version()) -> None:
+    """Warns of versions that irad was not tested with, once in a process.
+
+    The warning is attributed to the user's line that named something of irad first (`irad.__getattr__`).
+
+    Args:
+        numba_version: as Numba spells it.
+        python_version: as Python spells it.
+    """
+    if found := untested(numba_version, python_version):
+        warnings.warn(
+            f"irad was tested with {tested()}, not with {' and '.join(found)}: functions may be refused for no good "
+            "reason. Check gradients with irad.testing.gradcheck, or install a version that was tested",
+            UntestedVersionWarning,
+            stacklevel=3,
+        )
+
+
+def with_attribute(module: Any, names: Collection[str], attribute: str) -> Any:
+    """A module with an attribute on some of its functions.
+
+    llvmlite before 0.48 would attach it to the function's result, where it means nothing.
+
+    Args:
+        module: of llvmlite; given away.
+        names: symbols of functions that it defines.
+        attribute: a word such as ``noinline``.
+    """
+    if not names:
+        return module
+    if not _MARKS_FUNCTIONS:
+        return llvm.parse_assembly(text_with_attribute(str(module), names, attribute))
+    for name in names:
+        module.get_function(name).add_function_attribute(attribute)
+    return module
+
+
+def text_with_attribute(text: str, names: Collection[str], attribute: str) -> str:
+    """The same of a module's text."""
+    parts, done = list[str](), 0
+    for head in _HEAD.finditer(text):
+        if (head["quoted"] or head["plain"]) in names:
+            end = _end_of_parameters(text, head.end())
+            address = _ADDRESS_WORD.match(text, end)
+            end = address.end() if address else end
+            parts += text[done:end], f" {attribute}"
+            done = end
+    return "".join((*parts, text[done:]))
+
+
+def _end_of_parameters(text: str, start: int) -> int:
+    """Behind the parenthesis that closes the one at ``start``."""
+    depth = 0
+    for found in re.compile(r'[()]|"[^"\n]*"').finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth == 0:
+            return found.end()
+    raise AssertionError("LLVM closes its parentheses")
