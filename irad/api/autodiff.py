@@ -51,13 +51,8 @@ def autodiff(
         SignatureError: an annotation, a shadow or the seed does not fit; nothing has run, unless it is a seed whose
             shape is not that of the returned array.
     """
+    _check_mode(mode)
     primal = primal_of(f)
-    if not isinstance(mode, Mode):
-        raise SignatureError(
-            f"the first argument of irad.autodiff, {mode!r}, is no mode",
-            "(a) irad.Reverse or (b) irad.ReverseWithPrimal, which returns the value, too",
-            "the order is irad.autodiff(mode, function, arguments…)",
-        )
     check_options(options)
     kinds = tuple(map(type, arguments))
     source = Seed.ONE if seed is _DEFAULT else Seed.NONE if seed is None else Seed.GIVEN
@@ -71,6 +66,19 @@ def autodiff(
     remaining = iter(gradients)
     aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)
     return (aligned, value[0]) if value else aligned
+
+
+def _check_mode(mode: Any) -> None:
+    if isinstance(mode, Mode):
+        return
+    is_function = callable(mode) and not isinstance(mode, type)
+    given = f"the function {getattr(mode, '__name__', mode)}" if is_function else repr(mode)
+    call = f"irad.autodiff(irad.Reverse, {getattr(mode, '__name__', 'f') if is_function else 'f'}, …)"
+    raise SignatureError(
+        f"the first argument of irad.autodiff is {given}, which is not a mode",
+        f"(a) {call} or (b) irad.ReverseWithPrimal in place of irad.Reverse, which also returns the value",
+        "the order is irad.autodiff(mode, function, arguments…)",
+    )
 
 
 def _shortened(argument: Any) -> str:

@@ -151,7 +151,7 @@ def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
         bound = signature.bind(*args)
     except TypeError as error:
         raise SignatureError(
-            f"{primal.py_func.__qualname__} cannot be called so: {error}",
+            f"{primal.py_func.__qualname__} cannot be called with these arguments: {error}",
             f"give the arguments of one call: {primal.py_func.__name__}{signature}",
             "irad.check looks at the code that Numba compiles for the types of one call",
             location_of(primal.py_func),

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, get_args
 from numba.core.registry import CPUDispatcher
 
 from irad.api.jit import jit
+from irad.api.not_functions import not_a_function
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.dispatcher import NO_SECOND_DERIVATIVE, SECOND_DERIVATIVE, DerivativeDispatcher
 from irad.frontend.numba_cpu import location_of
@@ -46,27 +47,7 @@ def primal_of(f: Any) -> Any:
             if known is None:
                 known = f.__dict__[_COMPILED] = jit(f)
             return known
-    raise SignatureError(
-        f"{_describe(f)} is no function that irad can differentiate",
-        _function_wanted(f),
-        "irad differentiates compiled code, and compiles Python functions itself",
-    )
-
-
-def _function_wanted(f: Any) -> str:
-    if not callable(f):
-        return "give the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
-    name = getattr(f, "__name__", "f")
-    return (
-        f"(a) call it in a numba.njit function, and give that or (b) give a plain Python function that calls it: "
-        f"irad.grad(lambda x: {name}(x))"
-    )
-
-
-def _describe(f: Any) -> str:
-    if callable(f):
-        return f"{getattr(f, '__qualname__', repr(f))} (a {type(f).__name__})"
-    return f"{f!r} (a {type(f).__name__})"
+    raise not_a_function(f)
 
 
 def remembered(primal: Any, key: Any, build: Callable[[], _T]) -> _T:

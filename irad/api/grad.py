@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from irad.api.bound import BoundDerivative, bound_method
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.frontend.annotations import Returns, Role, Task
@@ -31,7 +32,8 @@ def grad(
     None. All other arguments are constants.
 
     Args:
-        f: a function compiled by ``numba.njit`` or ``irad.jit``, or a plain Python function, which is compiled so.
+        f: a function compiled by ``numba.njit`` or ``irad.jit``; a plain Python function, which is compiled like that;
+            or a method of a jitclass instance, whose derivative keeps the instance and treats it as a constant.
         argnums: the position of the argument, or a tuple of positions; negative ones count from the end.
         has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(gradient, aux)``.
         options: how the derivative is made.
@@ -84,7 +86,11 @@ def _derivative(
     has_aux: bool,
     options: Options | None,
     returns: Returns,
-) -> DerivativeDispatcher:
+) -> DerivativeDispatcher | BoundDerivative:
+    method = bound_method(f)
+    if method is not None:
+        found = _derivative(kind, method.function, method.positions(argnums), has_aux, options, returns)
+        return BoundDerivative(found, method.instance, leading=int(returns is Returns.VALUE))
     primal = primal_of(f)
     check_options(options)
     numbers = tuple(argnums) if isinstance(argnums, list | tuple) else (argnums,)

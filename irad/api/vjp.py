@@ -8,6 +8,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
+from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.frontend.debug.seal import Seal
 from irad.frontend.numba_cpu import location_of
@@ -23,14 +24,14 @@ class Pullback:
     It holds the memory that the forward sweep saved until it is collected.
     """
 
-    __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_seal", "_shadows", "_state")
+    __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_seal", "_shadows", "_skipped", "_state")
 
     def __init__(
         self, name: str, reverse: Callable[..., Any], state: Any, shadows: Any, alive: Any, seal: Seal | None = None
     ) -> None:
         self._name, self._reverse, self._state, self._shadows, self._alive = name, reverse, state, shadows, alive
         self._seal = seal
-        self._lock = Lock()
+        self._lock, self._skipped = Lock(), 0
         weakref.finalize(self, close_state, state).atexit = False
 
     def __call__(self, cotangent: Any) -> Any:
@@ -48,47 +49,60 @@ class Pullback:
             ChangedBufferError: in debug mode, a rule reads memory that was changed since.
         """
         with self._lock:
-            if self._seal is not None:
-                return self._seal.call(lambda given: self._reverse(self._state, self._shadows, given), cotangent)
-            return self._reverse(self._state, self._shadows, cotangent)
+            if self._seal is None:
+                found = self._reverse(self._state, self._shadows, cotangent)
+            else:
+                found = self._seal.call(lambda given: self._reverse(self._state, self._shadows, given), cotangent)
+        return found[self._skipped :] if self._skipped else found
+
+    def without_first(self) -> Pullback:
+        """The same pullback, which from now on leaves out the first argument: the instance of a method."""
+        self._skipped = 1
+        return self
 
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"
 
 
 @public
-def vjp(f: Callable[..., Any], *args: Any, options: Options | None = None) -> tuple[Any, Pullback]:
+def vjp(f: Callable[..., Any], /, *args: Any, options: Options | None = None, **keywords: Any) -> tuple[Any, Pullback]:
     """Runs a function and keeps what its reverse sweep needs.
 
     All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
-    writes to are written, as in a plain call; the cotangent of their final content is zero.
+    writes to are written, as in a plain call. If the function returns a value, the cotangent of their final content is
+    zero; if it returns nothing, the pullback takes that cotangent: a tuple with an entry for each argument, an array
+    for an array, None for what has none.
 
     Args:
-        f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these.
+        f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these, or nothing.
         args: its arguments.
         options: how the derivative is made.
+        keywords: further arguments of the function, by name.
 
     Returns:
         ``(value, pullback)``.
 
     Raises:
-        SignatureError: no argument has a derivative.
+        SignatureError: no argument has a derivative, or the function has no such arguments.
         TapeLimitError: the tape would take more than the options allow.
         NonFiniteError: in debug mode, the value is NaN or infinite.
     """
     check_options(options)
-    forward = forward_of(f, options)
-    number, value, state, shadows = forward(*args)
+    method = bound_method(f)
+    if method is None:
+        return _run(forward_of(f, options), args, keywords)
+    value, pullback = _run(forward_of(method.function, options), (method.instance, *args), keywords)
+    return value, pullback.without_first()
+
+
+def _run(forward: ForwardDispatcher, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Pullback]:
+    number, value, state, shadows = forward(*args, **keywords)
     function, index = forward.primal.py_func, int(number)
+    given = inspect.signature(function).bind(*args, **keywords).arguments
     name, seal = function.__qualname__, None
     if forward.options.debug:
-        seal = Seal(name, location_of(function), _named(function, args), value, forward.has_rules[index])
-    return value, Pullback(name, forward.pullbacks[index], state, shadows, (args, value), seal)
-
-
-def _named(function: Callable[..., Any], args: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """The arguments with the names of the parameters."""
-    return list(inspect.signature(function).bind(*args).arguments.items())
+        seal = Seal(name, location_of(function), list(given.items()), value, forward.has_rules[index])
+    return value, Pullback(name, forward.pullbacks[index], state, shadows, (given, value), seal)
 
 
 def forward_of(f: Callable[..., Any], options: Options | None) -> ForwardDispatcher:

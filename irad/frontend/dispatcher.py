@@ -29,7 +29,7 @@ from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_messages import REFUSALS, described, explanation
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
-from irad.frontend.raising import leaving
+from irad.frontend.raising import leaving, without_source
 from irad.frontend.result_types import derivative_type
 from irad.frontend.signature import check_destination
 from irad.frontend.untypable import untypable
@@ -157,8 +157,10 @@ class DerivativeDispatcher(CPUDispatcher):
         try:
             bound = public.bind(*args[len(internal) :], **kwargs)
         except TypeError as misfit:
+            unknown = [name for name in kwargs if name not in public.parameters]
+            what = f"there is no argument {unknown[0]!r}" if unknown else misfit
             return SignatureError(
-                f"{self!r} cannot be called so: {misfit}",
+                f"{self!r} cannot be called with these arguments: {what}",
                 f"give the arguments {public}" if internal else f"call it with the arguments {public}",
                 f"a derivative takes the arguments of {function.__qualname__}"
                 + (", behind the place for the result" if "out" in public.parameters else ""),
@@ -172,6 +174,9 @@ class DerivativeDispatcher(CPUDispatcher):
 
     def __repr__(self) -> str:
         return f"<irad.{self.kind} of {self.primal.py_func.__qualname__}>"
+
+
+without_source(DerivativeDispatcher.__call__, "derivative")
 
 
 def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> BackendError:

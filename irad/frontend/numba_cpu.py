@@ -24,8 +24,11 @@ from irad.errors import BackendError, IradError, SourceLocation
 from irad.frontend import numba_kernels, numba_private, numba_random
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.outline import Outlined
+from irad.frontend.diagnosis.declared import no_signature
+from irad.frontend.diagnosis.readonly import about_argument
+from irad.frontend.diagnosis.unexpected import as_cause, unexpected
 from irad.frontend.numba_memory import signature_of
-from irad.frontend.numba_messages import REFUSALS, explanation
+from irad.frontend.numba_messages import REFUSALS, Explanation, explanation
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
@@ -132,14 +135,26 @@ def location_of(function: Callable[..., Any]) -> SourceLocation:
 def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
     """Numba's compile result, lowered only."""
     try:
-        return numba_private.compile_raw(dispatcher, argument_types)
+        compiled = numba_private.compile_raw(dispatcher, argument_types)
     except numba_errors.ForceLiteralArg:
         raise
     except IradError as error:  # of what it calls
         error.location = error.location or location_of(dispatcher.py_func)
         raise
     except REFUSALS as error:
-        raise refusal(error, location_of(dispatcher.py_func)) from error
+        found = about_argument(explanation(error), error, dispatcher.py_func, argument_types)
+        raise refusal(found, location_of(dispatcher.py_func)) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        unforeseen = unexpected(error)
+        if unforeseen is None:
+            raise
+        raise refusal(unforeseen, location_of(dispatcher.py_func)) from as_cause(error)
+    if compiled is None:
+        misfit = no_signature(numba_private.declared_arguments(dispatcher), argument_types)
+        raise refusal(misfit, location_of(dispatcher.py_func))
+    return compiled
 
 
 def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
@@ -190,9 +205,8 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
 _THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 
-def refusal(error: Exception, source: SourceLocation) -> BackendError:
+def refusal(found: Explanation, source: SourceLocation) -> BackendError:
     """Numba's refusal of a function, with the line it is about."""
-    found = explanation(error)
     place, callers = found.location(source)
     refused = BackendError(
         f"Numba cannot compile {source.function}: {found.problem}", found.remedy, found.reason, place, focus=found.focus

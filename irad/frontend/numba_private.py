@@ -374,7 +374,7 @@ def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     """Numba's compile result of a dispatcher for argument types, from the private table.
 
     Call it while the shadow is active. The signature of the result differs from ``arguments`` where the dispatcher has
-    only explicit signatures.
+    only explicit signatures; if none of these takes such arguments, the result is None.
     """
     overloads = user_dispatcher.overloads
     if arguments not in overloads:
@@ -384,9 +384,15 @@ def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
             template, _, folded, kws = user_dispatcher.get_call_template(arguments, {})
             chosen = template(cpu_target.typing_context).apply(folded, kws)
             if chosen is None:
-                raise errors.TypingError(f"no signature of {user_dispatcher.__name__} takes {arguments}")
+                return None
             return overloads[tuple(chosen.args)]
     return overloads[arguments]
+
+
+def declared_arguments(user_dispatcher: Any) -> list[tuple[Any, ...]]:
+    """The arguments of each explicit signature of a dispatcher."""
+    with _SHADOW.suspended():
+        return [tuple(signature.args) for signature in user_dispatcher.nopython_signatures]
 
 
 def overload_functions() -> Iterator[tuple[str, Any]]:

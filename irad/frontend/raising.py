@@ -26,7 +26,13 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
 
-    return call
+    return without_source(call, function.__name__)
+
+
+def without_source(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
+    """The same function; tracebacks show ``File "<irad>", in name`` where they would show a line of irad's source."""
+    function.__code__ = function.__code__.replace(co_filename="<irad>", co_name=name)
+    return function
 
 
 def leaving(error: IradError) -> IradError:

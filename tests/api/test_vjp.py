@@ -236,3 +236,15 @@ def test_loop_state_is_kept_for_repeated_calls():
         gradient, nothing = pullback(seed)
         assert nothing is None
         assert gradient == pytest.approx(seed * truth(1.9, 30), rel=1e-12)
+
+
+def test_keywords_are_arguments():
+    @numba.njit
+    def scaled(x, scale, shift=1.0):
+        return scale * x**2 + shift
+
+    value, pullback = irad.vjp(scaled, 3.0, shift=0.5, scale=2.0)
+    assert value == 18.5
+    assert pullback(1.0) == (12.0, 9.0, 1.0)
+    with pytest.raises(irad.SignatureError, match="no argument 'scael'"):
+        irad.vjp(scaled, 3.0, scael=2.0)

@@ -61,6 +61,7 @@ def test_an_uncaught_error_in_a_terminal():
     assert "During handling" not in trace
     assert "direct cause" not in trace
     assert len(trace.splitlines()) <= 9
+    assert "raise " not in trace, "no line of irad's own source"
 
 
 def test_a_traceback_has_one_frame_of_irad():
@@ -86,6 +87,32 @@ def test_what_raised_it_is_kept_unless_it_is_numba():
     mine = KeyError("x")
     assert raised(fails, mine).__cause__ is mine
     assert raised(fails, numba.errors.TypingError("long")).__cause__ is None
+
+
+@pytest.mark.parametrize("kind", [AttributeError, KeyError, NotImplementedError, RuntimeError])
+def test_whatever_numba_lets_through_is_explained(monkeypatch: pytest.MonkeyPatch, kind: type[Exception]):
+    def fails(*_: object) -> None:
+        raise kind("in the middle of it")
+
+    fails = type(fails)(fails.__code__, {"__name__": "numba.fails", "kind": kind}, closure=fails.__closure__)
+    monkeypatch.setattr("irad.frontend.numba_private.compile_raw", fails)
+    error = raised(irad.grad(njit(lambda x: x)), 1.0)
+    assert isinstance(error, irad.BackendError)
+    assert f"{kind.__name__}: " in error.problem
+    assert "in the middle of it" in error.problem
+    assert len(frames(error)) <= 3
+    assert error.__cause__ is None
+
+
+def test_what_irad_itself_raises_unforeseen_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch):
+    def fails(*_: object) -> None:
+        raise KeyError("a fault")
+
+    fails = type(fails)(fails.__code__, {"__name__": "irad.fails"}, closure=fails.__closure__)
+    monkeypatch.setattr("irad.frontend.numba_private.compile_raw", fails)
+    with pytest.raises(KeyError) as caught:
+        irad.grad(njit(lambda x: x))(1.0)
+    assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fails"
 
 
 def test_nothing_is_cut_from_a_fault_of_irad():

@@ -132,7 +132,7 @@ def test_nothing_is_left_on_the_function():
 @pytest.mark.parametrize(
     ("f", "args", "error", "words"),
     [
-        (42, (1.0,), SignatureError, "no function that irad can differentiate"),
+        (42, (1.0,), SignatureError, "irad cannot differentiate"),
         (energy, (1.0,), SignatureError, "missing a required argument"),
         (energy, (np.ones(3), "a", 1), BackendError, "Numba cannot compile energy"),
         (lambda n: n, (3,), SignatureError, "no argument of .* has a derivative"),

@@ -17,7 +17,7 @@ from irad.errors import SignatureError
 from irad.frontend import abi, layouts
 from irad.frontend.numba_messages import described
 from irad.frontend.numba_raw import RawContext
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba_untyped import cpu_target, types
 
 _Value = TypeVar("_Value")
 
@@ -111,3 +111,8 @@ def _of_tuple(numba_type: Any) -> Any:
     scope = {"stop": stop_gradient, "make": getattr(numba_type, "instance_class", None)}
     exec(compile(f"def stopped(value):\n    return {made}\n", "<irad.rules.stop_gradient>", "exec"), scope)
     return scope["stopped"]
+
+
+# The first use of irad.rules may be inside a function that Numba is typing at this moment.
+cpu_target.typing_context.refresh()
+cpu_target.target_context.refresh()

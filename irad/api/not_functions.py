@@ -1,0 +1,112 @@
+"""What is given in place of a function that Numba compiles, and what to give instead."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from irad.errors import SignatureError
+
+_COMPILED: Final = "irad differentiates compiled code, and compiles plain Python functions itself"
+
+
+def not_a_function(f: Any) -> SignatureError:
+    """The error for something that cannot be differentiated as it is."""
+    what, remedy, reason = _explained(f)
+    return SignatureError(f"{what}, which irad cannot differentiate", remedy, reason)
+
+
+def _explained(f: Any) -> tuple[str, str, str]:
+    """What it is, what to give instead, and why."""
+    if not callable(f):
+        remedy = "give the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
+        return f"{_shown(f)} is not a function but a value (type {type(f).__name__})", remedy, _COMPILED
+    for is_one, explain in _KINDS:
+        if is_one(f):
+            return explain(f)
+    name = type(f).__name__
+    return (
+        f"{_shown(f)} is an object that can be called (type {name})",
+        f"(a) write what {name} computes as a numba.njit function of numbers and arrays or (b) make {name} a "
+        "numba.experimental.jitclass, and call its method in a numba.njit function that takes the instance",
+        _COMPILED,
+    )
+
+
+def _method(f: Any) -> tuple[str, str, str]:
+    owner = type(f.__self__).__name__
+    if hasattr(type(f.__self__), "_numba_type_"):
+        call = f"lambda obj{_arguments(f)}: obj.{f.__name__}({_arguments(f)[2:]})"
+        remedy = f"give a function of the instance, and the instance as its first argument: {call}"
+        return f"{owner}.{f.__name__} is a method of an instance", remedy, "the instance is an argument of the method"
+    return (
+        f"{owner}.{f.__name__} is a method of a Python object",
+        f"(a) write it as a numba.njit function of the numbers and arrays that it uses of {owner} or (b) make {owner} "
+        "a numba.experimental.jitclass",
+        f"compiled code cannot hold the {owner} that the method belongs to",
+    )
+
+
+def _partial(f: Any) -> tuple[str, str, str]:
+    name = getattr(f.func, "__name__", "f")
+    name = "f" if name == "<lambda>" else name
+    return (
+        f"{name} with fixed arguments is a functools.partial",
+        f"fix the arguments in a function: lambda x: {name}(…, x), where {name} is a numba.njit function",
+        "Numba does not compile functools.partial",
+    )
+
+
+def _vectorized(_: Any) -> tuple[str, str, str]:
+    return (
+        "a numpy.vectorize object calls Python for each element",
+        "give a numba.njit function that calls the scalar function, decorated with numba.njit, for each element in a "
+        "loop",
+        _COMPILED,
+    )
+
+
+def _class(f: Any) -> tuple[str, str, str]:
+    return f"{f.__qualname__} is a class", "give a function that makes the instance and returns a float", _COMPILED
+
+
+def _library(f: Any) -> tuple[str, str, str]:
+    name = _full_name(f)
+    arguments = ", ".join("xyzw"[: getattr(f, "nin", 1)])
+    return (
+        f"{name} is a function of a library (type {type(f).__name__})",
+        f"give a function that calls it: lambda {arguments}: {name}({arguments})",
+        _COMPILED,
+    )
+
+
+_KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[str, str, str]]], ...]] = (
+    (inspect.ismethod, _method),
+    (lambda f: isinstance(f, functools.partial), _partial),
+    (lambda f: isinstance(f, np.vectorize), _vectorized),
+    (inspect.isclass, _class),
+    (lambda f: isinstance(f, np.ufunc | types.BuiltinFunctionType) or hasattr(f, "__name__"), _library),
+)
+
+
+def _full_name(f: Any) -> str:
+    name = str(getattr(f, "__name__", "f"))
+    if getattr(np, name, None) is f:
+        return f"np.{name}"
+    module = getattr(f, "__module__", None)
+    return name if module in (None, "builtins", "__main__") or "." in str(module) else f"{module}.{name}"
+
+
+def _arguments(method: Any) -> str:
+    names = list(inspect.signature(method.__func__).parameters)[1:]
+    return "".join(f", {name}" for name in names)
+
+
+def _shown(f: Any) -> str:
+    text = " ".join(repr(f).split())
+    return text if len(text) <= 40 else f"a {type(f).__name__}"
