@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,12 +23,18 @@ needs_clang = pytest.mark.skipif(
 
 
 def bitcode_of(source: Path, level: int, folder: Path, *flags: str) -> Path:
-    """A C or C++ file as bitcode, optimised at a level."""
+    """A C or C++ file as bitcode, optimised at a level, with the flags that its line `// flags: …` adds."""
     compiler = "clang" if source.suffix == ".c" else "clang++"
     output = folder / f"{source.stem}.bc"
-    command = [compiler, f"-O{level}", "-emit-llvm", "-c", str(source), "-o", str(output), *flags]
+    command = [compiler, f"-O{level}", "-emit-llvm", "-c", str(source), "-o", str(output), *flags, *own_flags(source)]
     subprocess.run(command, check=True, capture_output=True)
     return output
+
+
+def own_flags(source: Path) -> list[str]:
+    """The flags that a program asks for."""
+    found = re.search(r"^// flags: (.*)$", source.read_text(), re.MULTILINE)
+    return found[1].split() if found else []
 
 
 def text_of(bitcode: Path) -> str:

@@ -5,7 +5,9 @@ Output  none; errors.
 Method  an integer of four or eight bytes that is only copied may be the bits of a number. Front ends say whether it is
         one, by TBAA tags or, at -O0, by the type of the access; `mark_copies` gives loads of which nobody says so a
         name that `check_units` knows again. Where such a load, or a raw copy, brings bytes from memory with a
-        derivative to memory with one, and nothing else tells what they are, the program is refused.
+        derivative to memory with one, and nothing else tells what they are, the program is refused. An integer that
+        is stored may be an address, unless it is computed from loads of which the front end says that they are of
+        integers, in a program that makes no pointers of integers.
 """
 
 from __future__ import annotations
@@ -16,41 +18,54 @@ from typing import Final
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.frontend.raw.escapes import escapes
 from irad.frontend.raw.tbaa import Tbaa
-from irad.ir.instructions import Binary, CallSite, Cast, Instruction, Load, Store
+from irad.ir.instructions import Binary, CallSite, Cast, Freeze, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function, Module
 from irad.ir.types import IntType
-from irad.ir.values import ConstantInt, Value
+from irad.ir.values import ConstantInt, Poison, Undef, Value
 from irad.passes.derivative import GeneratedPair
 from irad.passes.objects import ObjectKind
 from irad.passes.retype import copying_group
 from irad.passes.unit import Unit
 
 SPELLED: Final = "irad.spelled"  # metadata: the front end spells the type of this access
+INTEGER: Final = "irad.integer"  # name: the front end says that this load is of an integer
 _COPIED: Final = "irad.copied"
 _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.")
 _CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE, ObjectKind.UNKNOWN)
 
 
 def mark_spelled(function: Function) -> None:
-    """Marks the accesses of a function that the front end did not optimise: it spells their types as they are."""
+    """Marks the accesses of a function that the front end did not optimise: it spells their types as they are.
+
+    LLVM drops the mark where it makes one load of two; the name of a load of an integer stays.
+    """
     for inst in function.instructions():
         if isinstance(inst, Load | Store):
             inst.metadata[SPELLED] = "!{}"
+        if isinstance(inst, Load) and _is_wide(inst):
+            inst.name = INTEGER
 
 
 def mark_copies(module: Module) -> None:
-    """Names the loads that copy bytes of which nobody says what they are."""
+    """Names the loads that copy bytes of which nobody says what they are, and those that are said to be of integers."""
     tbaa = Tbaa(module)
     for function in module.defined_functions():
         for inst in function.instructions():
-            if isinstance(inst, Load) and isinstance(inst.type, IntType) and inst.type.bits >= 32:
+            if isinstance(inst, Load) and _is_wide(inst):
                 group = copying_group(inst)
                 if group is not None and not any(_is_integer(each, tbaa) for each in group):
                     inst.name = _COPIED
+                elif _is_integer(inst, tbaa):
+                    inst.name = INTEGER
+
+
+def _is_wide(load: Load) -> bool:
+    """Whether what is loaded is an integer that has room for a number or an address."""
+    return isinstance(load.type, IntType) and load.type.bits >= 32
 
 
 def _is_integer(inst: Instruction, tbaa: Tbaa) -> bool:
-    return SPELLED in inst.metadata or tbaa.is_integer(inst)
+    return (inst.name or "").startswith(INTEGER) or SPELLED in inst.metadata or tbaa.is_integer(inst)
 
 
 # ------------------------------------------------------------------------------------------------ analysed functions
@@ -80,7 +95,7 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             if any(_is_unclear(unit, target, inst.operands[0]) for target in targets):
                 return _unclear(unit, inst.operands[0])
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
-            if unit.activity.has_shadow(value) and unit.activity.has_shadow(pointer):
+            if _hides_address(unit, value, pointer):
                 if isinstance(value, Load) and (value.name or "").startswith(_COPIED):
                     return _unclear(unit, value.operands[0])
                 return UnsupportedError(
@@ -93,6 +108,44 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
         case _:
             pass
     return None
+
+
+def _hides_address(unit: Unit, value: Value, pointer: Value) -> bool:
+    """Whether an integer that is stored beside shadows may be the address of memory that has one."""
+    if not (unit.activity.has_shadow(value) and unit.activity.has_shadow(pointer)):
+        return False
+    return _makes_pointers(unit.function) or unit.memory_types.is_pointer_at(pointer) or not _is_number(value)
+
+
+def _makes_pointers(function: Function) -> bool:
+    """Whether any function of the program makes a pointer of an integer."""
+    assert function.module is not None
+    return any(
+        isinstance(inst, Cast) and inst.opcode == "inttoptr"
+        for each in function.module.defined_functions()
+        for inst in each.instructions()
+    )
+
+
+def _is_number(value: Value) -> bool:
+    """Whether an integer is computed from nothing but constants and loads that are said to be of integers."""
+    pending, seen = [value], {value}
+    for each in pending:
+        match each:
+            case ConstantInt() | Undef() | Poison():
+                continue
+            case Load() if (each.name or "").startswith(INTEGER):
+                continue
+            case Binary() | Phi() | Freeze() | Cast(opcode="zext" | "sext" | "trunc"):
+                operands = each.operands
+            case Select():
+                operands = each.operands[1:]
+            case _:
+                return False
+        new = [operand for operand in operands if operand not in seen]
+        seen.update(new)
+        pending.extend(new)
+    return True
 
 
 def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:

@@ -63,8 +63,9 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
     module = parse_module(text)
     declared = read_declared(module)
     registry = Registry.of(*declared.rules()).over(_registry())
+    memory = Memory(module)
     try:
-        calls = find_calls(module, registry)
+        calls = find_calls(module, registry, memory.holds_integers)
     except IradError as error:
         name_places(error, module)
         raise
@@ -74,7 +75,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
             "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see docs/raw_ir.md",
             "a compiler may also have dropped a call whose result is not used",
         )
-    work = _Work(text, module, options, declared, registry)
+    work = _Work(text, module, options, declared, registry, memory)
     for asked in calls:
         work.add(asked)
     work.raise_errors()
@@ -98,15 +99,12 @@ class _Work:
     options: Options
     declared: Declared
     registry: Registry
+    memory: Memory
     modules: list[Module] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     wrappers: list[str] = field(default_factory=list)
     tables: set[str] = field(default_factory=set)
     errors: list[IradError] = field(default_factory=list)
-    memory: Memory = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.memory = Memory(self.module)
 
     def add(self, asked: AutodiffCall) -> None:
         """Derives what a call asks for and makes it a call of that."""

@@ -4,7 +4,7 @@ Input   a module as its front end made it.
 Output  none; the module is rewritten in place.
 Method  copies and fills that check the size of their target (`-D_FORTIFY_SOURCE`) become a branch and the plain copy;
         absolute value and angle of a complex number the functions of two numbers that they are, however a complex
-        number is passed.
+        number is passed; `posix_memalign` checks its arguments, calls `memalign` and stores the address.
 
     %r = call float @cabsf(<2 x float> %z)        %r = call float @hypotf(float %re, float %im)
 """
@@ -18,12 +18,13 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Call, ExtractElement, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.types import VOID, ArrayType, FloatType, VectorType, function_type
-from irad.ir.values import Value, const_int
+from irad.ir.values import ConstantNull, Value, const_int
 from irad.passes.exhaustion import split_before
 
 _CHECKED: Final = {"__memcpy_chk": "memcpy", "__memmove_chk": "memmove", "__memset_chk": "memset"}
 _OF_PARTS: Final = {"cabs": "hypot", "cabsf": "hypotf", "carg": "atan2", "cargf": "atan2f"}
 _FAILURE: Final = "__chk_fail"
+_EINVAL, _ENOMEM, _WORD = 22, 12, 8
 
 
 def plain_library_calls(module: Module) -> None:
@@ -36,6 +37,8 @@ def plain_library_calls(module: Module) -> None:
                     _check_and_copy(inst, _CHECKED[callee.name])
                 elif callee.name in _OF_PARTS and isinstance(inst.type, FloatType):
                     _call_with_parts(inst, _OF_PARTS[callee.name])
+                elif callee.name == "posix_memalign" and len(inst.arguments) == 3:
+                    _allocate_aligned(inst)
 
 
 def _check_and_copy(call: Call, symbol: str) -> None:
@@ -52,6 +55,31 @@ def _check_and_copy(call: Call, symbol: str) -> None:
     stop.unreachable()
     build = _stamped(Builder.before(call), call)
     _replace(call, build, symbol, plain)
+
+
+def _allocate_aligned(call: Call) -> None:
+    """Returns an error where the alignment is not a power of two, or memory has run out, as the library does."""
+    before = call.block
+    assert before is not None
+    assert before.function is not None
+    place, alignment, size = call.arguments
+    rest = split_before(call)
+    allocate, keep = (before.function.add_block(name, after=before) for name in ("allocate", "keep"))
+    none, word = const_int(types.I64, 0), const_int(types.I64, _WORD)
+    build = _stamped(Builder(before), call)
+    is_power = build.icmp("eq", build.and_(alignment, build.sub(alignment, const_int(types.I64, 1))), none)
+    build.cond_br(build.and_(is_power, build.icmp("uge", alignment, word)), allocate, rest)
+    build = _stamped(Builder(allocate), call)
+    memalign = build.module.declare("memalign", function_type(types.PTR, [types.I64, types.I64]))
+    memory = build.call(memalign, [alignment, size])
+    build.cond_br(build.icmp("eq", memory, ConstantNull(types.PTR)), rest, keep)
+    build = _stamped(Builder(keep), call)
+    build.store(memory, place, align=_WORD)
+    build.br(rest)
+    codes = [(_EINVAL, before), (_ENOMEM, allocate), (0, keep)]
+    status = Builder.at_start(rest).phi(call.type, [(const_int(call.type, code), block) for code, block in codes])
+    replace_uses(call, status)
+    call.erase()
 
 
 def _call_with_parts(call: Call, symbol: str) -> None:

@@ -6,14 +6,15 @@
 Input   a module.
 Output  `AutodiffCall`: for each such call the function and, argument by argument, how it takes part.
 Method  the marker of an argument is an integer that is loaded from a global called `enzyme_…` or `irad_…`, or metadata
-        with that text. Without a marker a pointer is `dup`, a floating-point number `out`, all else `const`.
+        with that text. Without a marker a pointer is `dup` unless it leads to nothing but integers, a floating-point
+        number `out`, all else `const`.
 Limit   the function must be known here, as a symbol.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -89,12 +90,15 @@ class AutodiffCall:
     result: Value | None
 
 
-def find_calls(module: Module, registry: Registry) -> list[AutodiffCall]:
+def find_calls(
+    module: Module, registry: Registry, holds_integers: Callable[[Parameter, Value], bool]
+) -> list[AutodiffCall]:
     """All calls of a module that ask for a derivative, in order.
 
     Args:
         module: is not changed.
         registry: the rules: what has one need not be defined.
+        holds_integers: whether a parameter leads to integers only, when a pointer is passed for it.
 
     Raises:
         IradError: one cannot be understood; several errors come as one.
@@ -105,7 +109,7 @@ def find_calls(module: Module, registry: Registry) -> list[AutodiffCall]:
         for inst in function.instructions():
             if isinstance(inst, CallSite) and (kind := kind_of(inst)) is not None:
                 try:
-                    found.append(_read(inst, kind, registry))
+                    found.append(_read(inst, kind, registry, holds_integers))
                 except IradError as error:
                     error.instruction = inst
                     errors.append(error)
@@ -126,7 +130,9 @@ def kind_of(call: CallSite) -> str | None:
     return next((kind for kind in _OTHERS if f"__enzyme_{kind}" in name or f"__irad_{kind}" in name), None)
 
 
-def _read(call: CallSite, kind: str, registry: Registry) -> AutodiffCall:
+def _read(
+    call: CallSite, kind: str, registry: Registry, holds_integers: Callable[[Parameter, Value], bool]
+) -> AutodiffCall:
     if kind != "autodiff":
         raise UnsupportedError(
             f"a call of {call.callee.name} asks for {_OTHERS[kind]}, which irad does not have",
@@ -144,7 +150,7 @@ def _read(call: CallSite, kind: str, registry: Registry) -> AutodiffCall:
             "the call says by its arguments what to differentiate, and at which point",
         )
     primal = _function(values.pop(0)[1], registry)
-    arguments = tuple(_arguments(values, primal, call))
+    arguments = tuple(_arguments(values, primal, call, holds_integers))
     return AutodiffCall(call, primal, arguments, result)
 
 
@@ -211,7 +217,12 @@ def stored_in(slot: Alloca) -> Value | None:
     return stored[0] if len(stored) == 1 else None
 
 
-def _arguments(values: list[tuple[int, Value]], primal: Function, call: CallSite) -> Iterator[Argument]:
+def _arguments(
+    values: list[tuple[int, Value]],
+    primal: Function,
+    call: CallSite,
+    holds_integers: Callable[[Parameter, Value], bool],
+) -> Iterator[Argument]:
     """Pairs the call's arguments with the parameters."""
     rest = list(values)
     for number, param in enumerate(primal.params):
@@ -228,6 +239,8 @@ def _arguments(values: list[tuple[int, Value]], primal: Function, call: CallSite
         position, value = rest.pop(0)
         where = f"argument {number + 1} of {primal.name}"
         role = marker or _default(value, param, where)
+        if marker is None and role is Role.DUP and holds_integers(param, value):
+            role = Role.CONST
         _check_passing(call.argument_attributes[position], param, where)
         _check_types(value, param, where)
         _check(role, param, where)

@@ -27,6 +27,7 @@ from irad.ir.instructions import (
     Cast,
     Freeze,
     GetElementPtr,
+    ICmp,
     Instruction,
     Load,
     Phi,
@@ -39,6 +40,7 @@ from irad.ir.values import ConstantExpression, ConstantInt, GlobalVariable, Para
 from irad.passes.memory_types import record_of, scalars
 from irad.ruleset.memory_type import MemoryType
 
+_MARKERS: Final = ("llvm.lifetime.", "llvm.dbg.", "__irad_autodiff", "__enzyme_autodiff")
 _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove")
 
 
@@ -51,12 +53,19 @@ class _Evidence:
         structures: those that addresses step through from the start of the memory, or of an element.
         is_partial: it is part of a structure that no address names.
         is_array: there are several structures of that kind, one behind the other.
+        is_complete: nothing is done with a pointer to it that was not looked into.
     """
 
     scalars: dict[Type, None] = field(default_factory=dict)
     structures: dict[Type, None] = field(default_factory=dict)
     is_partial: bool = False
     is_array: bool = False
+    is_complete: bool = True
+
+    def holds_integers(self) -> bool:
+        """Whether all that is read and written there is integers."""
+        kinds = self.scalars
+        return bool(kinds) and self.is_complete and all(isinstance(kind, types.IntType) for kind in kinds)
 
     def described(self) -> MemoryType | None:
         """What all of it says."""
@@ -99,10 +108,20 @@ class Memory:
         structure = structure_of(param.attributes, self._module)
         if structure is not None:
             return record_of(structure)
+        return self._evidence(param, passed).described()
+
+    def holds_integers(self, param: Parameter, passed: Value) -> bool:
+        """Whether a parameter certainly leads to an array of integers, when a call passes a pointer for it."""
+        found = self._evidence(param, passed)
+        return not found.structures and not found.is_partial and found.holds_integers()
+
+    def structures_at(self, pointer: Value) -> list[Type]:
+        """The structures that addresses step through from where a pointer leads."""
+        return list(self._follow(_root(pointer)).structures)
+
+    def _evidence(self, param: Parameter, passed: Value) -> _Evidence:
         own = self._follow(param)
-        if own.scalars or own.structures:
-            return own.described()
-        return self._follow(_root(passed)).described()
+        return own if own.scalars or own.structures else self._follow(_root(passed))
 
     def _follow(self, start: Value) -> _Evidence:
         walk = _Walk(self._tbaa)
@@ -157,7 +176,7 @@ class _Walk:
             case Store(operands=[stored, pointer]):
                 if pointer is value:
                     self.note_access(user, stored.type)
-                if stored is value and isinstance(pointer, Alloca):
+                if stored is value:
                     self.pass_slot(pointer, is_start=is_start)
             case GetElementPtr():
                 if user.operands[0] is value:
@@ -166,8 +185,10 @@ class _Walk:
                 self.reach(user, is_start=is_start)
             case CallSite():
                 self.visit_call(value, user, is_start=is_start)
-            case _:
+            case ICmp():
                 pass
+            case _:
+                self.evidence.is_complete = False
 
     def note_access(self, inst: Instruction, accessed: Type) -> None:
         told = self.tbaa.type_of(inst)
@@ -194,25 +215,31 @@ class _Walk:
         is_first = all(isinstance(index, ConstantInt) and index.value == 0 for index in gep.operands[1:])
         self.reach(gep, is_start=is_start and (steps or is_first))
 
-    def pass_slot(self, slot: Alloca, *, is_start: bool) -> None:
-        """A local variable that holds the pointer."""
-        if slot.allocated_type is types.PTR:
-            for user in slot.users:
-                if isinstance(user, Load) and user.type is types.PTR:
-                    self.reach(user, is_start=is_start)
+    def pass_slot(self, slot: Value, *, is_start: bool) -> None:
+        """A local variable that holds the pointer, or memory in which it is lost sight of."""
+        is_followed = isinstance(slot, Alloca) and slot.allocated_type is types.PTR
+        for user in slot.users if isinstance(slot, Alloca) and is_followed else ():
+            if isinstance(user, Load) and user.type is types.PTR:
+                self.reach(user, is_start=is_start)
+        self.evidence.is_complete &= isinstance(slot, Alloca) and is_followed and stored_in(slot) is not None
 
     def visit_call(self, value: Value, call: CallSite, *, is_start: bool) -> None:
         callee = call.callee
         if not isinstance(callee, Function):
+            self.evidence.is_complete = False
+            return
+        if (callee.name or "").startswith(_MARKERS):
             return
         places = [index for index, argument in enumerate(call.arguments) if argument is value]
         if (callee.name or "").startswith(_COPIES):
+            self.evidence.is_complete = False
             for other in (call.arguments[1 - index] for index in places if index < 2):
                 self.note_variable(_root(other))
-        elif not callee.is_declaration:
-            for index in places:
-                if index < len(callee.params):
-                    self.reach(callee.params[index], is_start=is_start)
+        for index in places:
+            if callee.is_declaration or index >= len(callee.params):
+                self.evidence.is_complete = False
+            else:
+                self.reach(callee.params[index], is_start=is_start)
 
     def note_variable(self, value: Value) -> None:
         """A local or global variable that is the memory, or is copied to or from it."""

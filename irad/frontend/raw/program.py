@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
+from irad.backend import equality
 from irad.backend.optimise import scalarise
 from irad.errors import IradError, UnsupportedError
 from irad.frontend.raw.attributes import expanded
 from irad.frontend.raw.bit_moves import restore_types
 from irad.frontend.raw.by_value import pass_pointers
 from irad.frontend.raw.checks import mark_copies, mark_spelled
+from irad.frontend.raw.copies import copy_members
 from irad.frontend.raw.library import plain_library_calls
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.masked import expand_masked
@@ -28,7 +30,7 @@ from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import CallSite
+from irad.ir.instructions import CallSite, Phi, Select
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
@@ -69,10 +71,12 @@ def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ())
     _keep_reachable(module, module.functions[primal])
     _drop_debug_records(module)
     _allow_optimising(module)
+    _keep_choices(module)
     pass_pointers(module)
     plain_library_calls(module)
+    copy_members(module)
     _add_entry(module, module.functions[primal])
-    return _normal_form(print_module(module), registry)
+    return _normal_form(equality.hide(print_module(module)), registry)
 
 
 def _normal_form(text: str, registry: Registry) -> str:
@@ -81,7 +85,7 @@ def _normal_form(text: str, registry: Registry) -> str:
     steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
     changed = [step(module) for step in steps]
     if any(changed):
-        module = parse_module(scalarise(print_module(module), keep=(ENTRY,)))
+        module = parse_module(scalarise(equality.hide(print_module(module)), keep=(ENTRY,)))
         restore_types(module)
     mark_copies(module)
     mark_strangers(module, registry)
@@ -256,6 +260,17 @@ def _allow_optimising(module: Module) -> None:
         if not variable.constant:  # what is not part of this program writes there, too
             variable.prefix = tuple(w for w in variable.prefix if w not in ("internal", "private"))
     module.comdats.clear()
+
+
+def _keep_choices(module: Module) -> None:
+    """Where both sides are equal, the derivative is that of the side that is taken.
+
+    Where the sign of zero does not matter, LLVM makes a choice between what was compared a maximum, which has no sides.
+    """
+    for function in module.defined_functions():
+        for inst in function.instructions():
+            if isinstance(inst, Select | Phi):
+                inst.flags = tuple(word for word in inst.flags if word not in ("fast", "nsz"))
 
 
 # ------------------------------------------------------------------------------------------------ entry

@@ -19,7 +19,7 @@ from irad.ir.types import Type
 
 _REFERENCE: Final = re.compile(r"!(\d+)")
 _NAME: Final = re.compile(r'^!\{!"((?:[^"\\]|\\.)*)"')
-_SAYS_NOTHING: Final = ("omnipotent char", "Simple C", "Simple C++")
+_SAYS_NOTHING: Final = ("omnipotent char", "Simple C", "Simple C++", "long double", "__float128")
 _POINTER: Final = re.compile(r"any pointer|vtable pointer|any p\d+ pointer|p\d+ .*")
 
 
@@ -33,10 +33,24 @@ class Tbaa:
 
     def type_of(self, inst: Instruction) -> Type | None:
         """The number or pointer that an access is of; None where it is of integers, or the tag says nothing."""
-        name = self.name_of(inst)
-        if name in ("double", "float"):
-            return types.DOUBLE if name == "double" else types.FLOAT
-        return types.PTR if name is not None and _POINTER.fullmatch(name) else None
+        return _named(self.name_of(inst))
+
+    def kind_of(self, tag: str, size: int) -> Type | None:
+        """The type of the elements of a member of a structure, by its tag; None where the tag says nothing.
+
+        Args:
+            tag: reference to the tag of an access to the member.
+            size: bytes of the member, which may be an array.
+        """
+        name = self._read(tag)
+        if name in _SAYS_NOTHING or name is None:
+            return types.I8 if size < types.size_of(types.FLOAT) else None
+        kind = _named(name)
+        if kind is None:
+            kind = next(
+                (each for each in (types.I64, types.I32, types.I16) if size % types.size_of(each) == 0), types.I8
+            )
+        return kind if size % types.size_of(kind) == 0 else None
 
     def is_integer(self, inst: Instruction) -> bool:
         """Whether a tag says that an access is of an integer."""
@@ -53,7 +67,7 @@ class Tbaa:
     def is_member(self, inst: Instruction) -> bool:
         """Whether a tag says that an access is of a part of a structure."""
         tag = inst.metadata.get("tbaa")
-        parts = _REFERENCE.findall(self._text(tag)) if tag is not None else []
+        parts = _REFERENCE.findall(self.text_of(tag)) if tag is not None else []
         return len(parts) >= 2 and parts[0] != parts[1]
 
     def name_of(self, inst: Instruction) -> str | None:
@@ -66,12 +80,19 @@ class Tbaa:
         return self._names[tag]
 
     def _read(self, tag: str) -> str | None:
-        parts = _REFERENCE.findall(self._text(tag))
+        parts = _REFERENCE.findall(self.text_of(tag))
         if len(parts) < 2:
             return None
-        found = _NAME.match(self._text(f"!{parts[1]}"))
+        found = _NAME.match(self.text_of(f"!{parts[1]}"))
         return found[1] if found else None
 
-    def _text(self, reference: str) -> str:
+    def text_of(self, reference: str) -> str:
+        """The text of a node of metadata, or of one that is spelled where it is used."""
         node = self.module.metadata.get(int(reference[1:])) if reference[1:].isdigit() else None
         return node.text if node is not None else reference
+
+
+def _named(name: str | None) -> Type | None:
+    if name in ("double", "float"):
+        return types.DOUBLE if name == "double" else types.FLOAT
+    return types.PTR if name is not None and _POINTER.fullmatch(name) else None
