@@ -18,7 +18,7 @@ from typing import Final
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.frontend.raw.escapes import escapes
 from irad.frontend.raw.tbaa import Tbaa
-from irad.ir.instructions import Binary, CallSite, Cast, Freeze, Instruction, Load, Phi, Select, Store
+from irad.ir.instructions import Binary, CallSite, Cast, Freeze, IndirectBr, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function, Module
 from irad.ir.types import IntType
 from irad.ir.values import ConstantInt, Poison, Undef, Value
@@ -37,12 +37,14 @@ _CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE, ObjectKind.UNKNOWN
 def mark_spelled(function: Function) -> None:
     """Marks the accesses of a function that the front end did not optimise: it spells their types as they are.
 
-    LLVM drops the mark where it makes one load of two; the name of a load of an integer stays.
+    LLVM drops the mark where it makes one load of two; the name of a load of an integer stays. Where the addresses of
+    blocks are taken, no value gets a name: they may name blocks by number.
     """
+    may_name = not any(isinstance(block.terminator, IndirectBr) for block in function.blocks)
     for inst in function.instructions():
         if isinstance(inst, Load | Store):
             inst.metadata[SPELLED] = "!{}"
-        if isinstance(inst, Load) and _is_wide(inst):
+        if may_name and isinstance(inst, Load) and _is_wide(inst):
             inst.name = INTEGER
 
 

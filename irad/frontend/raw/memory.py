@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from irad.frontend.raw.attributes import expanded
 from irad.frontend.raw.by_value import structure_of
 from irad.frontend.raw.markers import stored_in
 from irad.frontend.raw.tbaa import Tbaa
@@ -191,6 +192,7 @@ class _Walk:
                 self.evidence.is_complete = False
 
     def note_access(self, inst: Instruction, accessed: Type) -> None:
+        self.evidence.is_complete &= self.is_certain(inst, accessed)
         told = self.tbaa.type_of(inst)
         if self.tbaa.is_member(inst):
             self.evidence.is_partial = True
@@ -200,6 +202,14 @@ class _Walk:
         elif not (is_copy and self.tbaa.has_tags):  # eight bytes that are copied may be anything
             for _, scalar in scalars(accessed):
                 self.evidence.scalars[scalar] = None
+
+    def is_certain(self, inst: Instruction, accessed: Type) -> bool:
+        """Whether the type of an access says what is there: bytes that an optimiser copies may be anything."""
+        if all(types.size_of(kind) < types.size_of(types.FLOAT) for _, kind in scalars(accessed)):
+            return True
+        function = inst.block.function if inst.block is not None else None
+        is_spelled = function is not None and "optnone" in expanded(function, self.tbaa.module)
+        return is_spelled or self.tbaa.is_integer(inst)
 
     def note_address(self, gep: GetElementPtr, *, is_start: bool) -> None:
         source = gep.source_type
