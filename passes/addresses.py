@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import gcd
 from typing import Final
 
 from irad.ir import types
-from irad.ir.instructions import Alloca, GetElementPtr, Phi, Select
-from irad.ir.types import ArrayType, NamedStructType, StructType, Type
-from irad.ir.values import ConstantInt, GlobalVariable, Parameter, Value
+from irad.ir.instructions import Alloca, Binary, Cast, Freeze, GetElementPtr, Phi, Select
+from irad.ir.types import ArrayType, NamedStructType, PointerType, StructType, Type
+from irad.ir.values import ConstantInt, ConstantNull, GlobalVariable, Parameter, Poison, Undef, Value
 
-_MOST_STEPS = 100  # ways through nests of phis multiply
+_WORD: Final = 64
+_ARITHMETIC: Final = frozenset({"add", "sub", "mul", "shl", "and", "or", "srem", "urem"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,32 @@ class Position:
         """The offset, where there is only one."""
         return None if self.period else self.offset
 
+    def modulo(self, stride: int) -> int | None:
+        """The offset in a record of that size, where there is only one."""
+        return self.offset % stride if self.period % stride == 0 else None
+
     def moved(self, by: Position) -> Position:
         """The sum."""
-        return _normal(self.offset + by.offset, gcd(self.period, by.period))
+        return Position(self.offset + by.offset, gcd(self.period, by.period)).normal()
+
+    def times(self, other: Position) -> Position:
+        """The product."""
+        steps = gcd(self.period * other.offset, other.period * self.offset, self.period * other.period)
+        return Position(self.offset * other.offset, steps).normal()
+
+    def wrapped(self, bits: int) -> Position:
+        """The same as an integer of so many bits, of which higher ones may have been lost."""
+        if not self.period and 0 <= self.offset < 1 << bits - 1:
+            return self
+        return Position(self.offset, gcd(self.period, 1 << bits)).normal()
+
+    def normal(self) -> Position:
+        """With the least offset that is not negative."""
+        return Position(self.offset % self.period, self.period) if self.period else self
 
     def or_else(self, other: Position) -> Position:
         """What covers both."""
-        return _normal(self.offset, gcd(self.period, other.period, self.offset - other.offset))
+        return Position(self.offset, gcd(self.period, other.period, self.offset - other.offset)).normal()
 
     def may_be(self, other: Position) -> bool:
         """Whether the two have an offset in common."""
@@ -45,12 +65,8 @@ class Position:
         return distance % period == 0 if period else distance == 0
 
 
-def _normal(offset: int, period: int) -> Position:
-    return Position(offset % period if period else offset, period)
-
-
-ANYWHERE = Position(0, 1)
-_START = Position(0, 0)
+ANYWHERE: Final = Position(0, 1)
+START: Final = Position(0, 0)
 
 
 class _Everything:
@@ -68,56 +84,139 @@ def position(pointer: Value, bases: Container[Value] = ()) -> Position:
 
     With `EVERYTHING` for bases, where it points in an array, whose elements may start anywhere in the object.
     """
-    return _Positions(bases, _MOST_STEPS).of(pointer, frozenset())
+    return Positions(bases).of(pointer)
 
 
 @dataclass(slots=True)
-class _Positions:
+class Positions:
+    """The positions of all pointers of a function, found as they are asked for and remembered.
+
+    A pointer that is chosen or moved in a loop depends on itself. What belongs to such a circle is solved together,
+    from nothing known upwards, so that two pointers that a loop swaps keep their places. Integers are solved with
+    them, as multiples: the offsets that LLVM computes are products and shifts.
+    """
+
     bases: Container[Value]
-    steps_left: int
+    _known: dict[Value, Position] = field(default_factory=dict, repr=False)
 
-    def of(self, pointer: Value, open_phis: frozenset[Value]) -> Position:
-        self.steps_left -= 1
-        if self.steps_left < 0:
-            return ANYWHERE
-        match pointer:
-            case GetElementPtr(operands=[base, *_]):
-                return self.of(base, open_phis).moved(_step(pointer))
-            case Select(operands=[_, a, b]):
-                return self.of(a, open_phis).or_else(self.of(b, open_phis))
-            case Phi() if pointer not in open_phis:
-                return self.of_phi(pointer, open_phis | {pointer})
-            case Parameter() | Alloca() | GlobalVariable():
-                return _START
-            case _:
-                return _START if pointer in self.bases else ANYWHERE
+    def of(self, pointer: Value) -> Position:
+        """Where a pointer may point; anywhere for one that leads to no memory."""
+        if pointer not in self._known:
+            self._solve(pointer)
+        return self._known[pointer]
 
-    def of_phi(self, phi: Phi, open_phis: frozenset[Value]) -> Position:
-        """The ways in, and however many steps of those that lead from the phi back to it."""
-        found: Position | None = None
-        steps = 0
-        for value in phi.operands:
-            step, origin = _START, value
-            while isinstance(origin, GetElementPtr):
-                step, origin = step.moved(_step(origin)), origin.operands[0]
-            if origin is phi:
-                steps = gcd(steps, step.offset, step.period)
+    def _solve(self, root: Value) -> None:
+        """All that the position of a value depends on, until nothing grows; each value loses factors only."""
+        values, users = self._dependences(root)
+        found: dict[Value, Position] = {}
+        pending, waiting = values[::-1], set(values)
+        while pending:
+            value = pending.pop()
+            waiting.discard(value)
+            place = self._place(value, found)
+            if place is None or found.get(value) == place:
                 continue
-            way = self.of(value, open_phis)
-            found = way if found is None else found.or_else(way)
-        return ANYWHERE if found is None else found.moved(Position(0, steps))
+            found[value] = place
+            for user in users.get(value, ()):
+                if user not in waiting:
+                    waiting.add(user)
+                    pending.append(user)
+        for value in values:
+            self._known[value] = found.get(value, ANYWHERE)
+
+    def _dependences(self, root: Value) -> tuple[list[Value], dict[Value, list[Value]]]:
+        """The values whose positions are to be found, those that others depend on last, and the users of each."""
+        values: dict[Value, None] = {root: None}
+        users: dict[Value, list[Value]] = {}
+        pending = [root]
+        while pending:
+            value = pending.pop()
+            for source in self._sources(value):
+                if source in self._known:
+                    continue
+                users.setdefault(source, []).append(value)
+                if source not in values:
+                    values[source] = None
+                    pending.append(source)
+        return list(values)[::-1], users
+
+    def _sources(self, value: Value) -> list[Value]:
+        """What the position of a value is computed from."""
+        match value:
+            case _ if self._starts(value):
+                return []
+            case GetElementPtr(operands=[base, *indices]):
+                return [base, *(_scaled(index)[0] for index in indices if not isinstance(index, ConstantInt))]
+            case Select(operands=[_, a, b]):
+                return [a, b]
+            case Phi() | Freeze():
+                return [v for v in value.operands if not isinstance(v, ConstantNull | Undef | Poison)]
+            case Binary(operands=operands) if value.opcode in _ARITHMETIC:
+                return operands
+            case Cast(opcode="zext" | "sext" | "trunc", operands=[source]):
+                return [source]
+            case _:
+                return []
+
+    def _place(self, value: Value, found: Mapping[Value, Position]) -> Position | None:
+        """The position of a value by those that are known so far; None where nothing is."""
+        if self._starts(value):
+            return START
+        places = [self._known.get(source) or found.get(source) for source in self._sources(value)]
+        match value:
+            case ConstantInt(value=number):
+                return Position(number, 0)
+            case GetElementPtr(operands=[_, *indices]):
+                known = [place for place in places if place is not None]
+                return None if len(known) < len(places) else known[0].moved(_steps(value, indices, known[1:]))
+            case Phi() | Select() | Freeze():
+                return _any_of(place for place in places if place is not None)
+            case Binary() | Cast() if places:
+                known = [place for place in places if place is not None]
+                return None if len(known) < len(places) else _computed(value, known)
+            case ConstantNull() | Undef() | Poison():
+                return None
+            case _:
+                return ANYWHERE
+
+    def _starts(self, value: Value) -> bool:
+        """Whether a value is known to point to the start of an object."""
+        if not isinstance(value.type, PointerType):
+            return False
+        if isinstance(value, GetElementPtr | Select | Phi | Freeze | ConstantNull | Undef | Poison):
+            return False
+        return isinstance(value, Parameter | Alloca | GlobalVariable) or value in self.bases
 
 
-def _step(gep: GetElementPtr) -> Position:
-    """What a getelementptr adds."""
-    total, period = 0, 0
+def _any_of(places: Iterable[Position]) -> Position | None:
+    """What covers all of some positions."""
+    found: Position | None = None
+    for place in places:
+        found = place if found is None else found.or_else(place)
+    return found
+
+
+def _scaled(index: Value) -> tuple[Value, int]:
+    """An index as a multiple of another value: LLVM counts bytes where the program counts elements."""
+    match index:
+        case Binary(opcode="mul", operands=[value, ConstantInt(value=factor)]) if factor > 0:
+            return value, factor
+        case Binary(opcode="shl", operands=[value, ConstantInt(value=bits)]) if 0 <= bits < _WORD:
+            return value, 1 << bits
+        case _:
+            return index, 1
+
+
+def _steps(gep: GetElementPtr, indices: Sequence[Value], places: Sequence[Position]) -> Position:
+    """What a getelementptr adds, by the positions of those of its indices that vary."""
+    total, varying = START, iter(places)
     type_: Type = gep.source_type
-    for number, index in enumerate(gep.operands[1:]):
+    for number, index in enumerate(indices):
         if number > 0:
             if isinstance(type_, StructType | NamedStructType):
                 if not isinstance(index, ConstantInt):
                     return ANYWHERE
-                total += types.field_offsets(type_)[index.value]
+                total = total.moved(Position(types.field_offsets(type_)[index.value], 0))
                 type_ = types.struct_body(type_).elements[index.value]
                 continue
             if not isinstance(type_, ArrayType):
@@ -125,10 +224,39 @@ def _step(gep: GetElementPtr) -> Position:
             type_ = type_.element
         size = types.size_of(type_)
         if isinstance(index, ConstantInt):
-            total += size * index.value
+            total = total.moved(Position(size * index.value, 0))
         else:
-            period = gcd(period, size)
-    return _normal(total, period)
+            total = total.moved(next(varying).times(Position(size * _scaled(index)[1], 0)))
+    return total
+
+
+def _computed(value: Binary | Cast, places: Sequence[Position]) -> Position:
+    """The multiples that an integer operation gives. Sums and products that wrap around keep powers of two only."""
+    a, b = places[0], places[-1]
+    match value.opcode:
+        case "zext" | "sext" | "trunc":
+            return a.wrapped(_bits(value.operands[0] if value.opcode != "trunc" else value))
+        case "add":
+            found = a.moved(b)
+        case "or" if "disjoint" in value.flags:
+            return a.moved(b)
+        case "sub":
+            found = a.moved(b.times(Position(-1, 0)))
+        case "mul":
+            found = a.times(b)
+        case "shl" if b.exact is not None and 0 <= b.exact < _WORD:
+            found = a.times(Position(1 << b.exact, 0))
+        case "and" if b.exact:
+            return Position(0, b.exact & -b.exact)
+        case "srem" | "urem" if b.exact:
+            return Position(a.offset, gcd(a.period, b.exact)).normal()
+        case _:
+            return ANYWHERE
+    return found if "nsw" in value.flags or "nuw" in value.flags else found.wrapped(_bits(value))
+
+
+def _bits(value: Value) -> int:
+    return value.type.bits if isinstance(value.type, types.IntType) else _WORD
 
 
 def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = ()) -> int | None:
@@ -139,6 +267,4 @@ def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = 
     parameters and local variables.
     """
     found = position(pointer, bases if stride is None else EVERYTHING)
-    if stride is None:
-        return found.exact
-    return found.offset % stride if found.period % stride == 0 else None
+    return found.exact if stride is None else found.modulo(stride)

@@ -26,7 +26,7 @@ from irad.ir.types import (
     element_types,
 )
 from irad.ir.values import ConstantInt, Parameter, Value
-from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, offset_modulo, position
+from irad.passes.addresses import ANYWHERE, Position
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.passes.record_layouts import FloatAccess, record_layout
@@ -80,7 +80,7 @@ class MemoryTypes:
         layout = self.layout(self.points_to.mask(pointer))
         if layout is None or not layout.floats() or layout.lone_float() is not None:
             return layout
-        return layout.seen_from(offset_modulo(pointer, layout.stride) or 0)
+        return layout.seen_from(self.points_to.record_position(pointer).modulo(layout.stride) or 0)
 
     def common_layout(self, mask: int) -> MemoryType | None:
         """The pattern of all objects of a set; None where that of one is not known."""
@@ -94,11 +94,11 @@ class MemoryTypes:
     def _is_float_in(self, index: int, pointer: Value, kind: FloatType) -> bool:
         layout = self.layouts[index]
         if layout is not None and layout.floats():
-            offset = offset_modulo(pointer, layout.stride)
+            offset = self.points_to.record_position(pointer).modulo(layout.stride)
             return offset is None or (offset, str(kind)) in layout.fields
         if kind not in self.floats[index]:
             return False
-        place = position(pointer, self.points_to.bases)
+        place = self.points_to.position(pointer)
         offset = place.exact
         if self.opaque >> index & 1 and (offset is None or index in self.spread):
             place = ANYWHERE  # callees may have put floats elsewhere
@@ -117,13 +117,13 @@ class MemoryTypes:
     def _is_inside(self, index: int, pointer: Value) -> bool:
         layout = self.layouts[index]
         if layout is not None and layout.floats():
-            offset = offset_modulo(pointer, layout.stride)
+            offset = self.points_to.record_position(pointer).modulo(layout.stride)
             return offset is None or any(
                 start <= offset < start + _BY_TEXT[text].bits // 8 for start, text in layout.fields if text in _BY_TEXT
             )
         is_described = layout is not None or self.points_to.objects[index].kind is not ObjectKind.ARGUMENT
         floats = self.elements.get(index, frozenset() if is_described else {(Position(0, 4), types.FLOAT)})
-        place = position(pointer, EVERYTHING)
+        place = self.points_to.record_position(pointer)
         return any(
             place.may_be(start.moved(Position(inner, 0))) for start, kind in floats for inner in range(kind.bits // 8)
         )
@@ -132,7 +132,7 @@ class MemoryTypes:
         """Whether a pointer is loaded or stored as one at the place that a pointer points to."""
         if any(self._states_pointer(item.index, pointer) for item in self.points_to.of(pointer)):
             return True
-        offset = offset_modulo(pointer, None, self.points_to.bases)
+        offset = self.points_to.position(pointer).exact
         return offset is not None and any(
             types.PTR in self.accesses.get(item.index, {}).get(offset, ()) for item in self.points_to.of(pointer)
         )
@@ -141,7 +141,7 @@ class MemoryTypes:
         layout = self.layouts[index] if index in self.points_to.stated else None
         if layout is None:
             return False
-        offset = offset_modulo(pointer, layout.stride)
+        offset = self.points_to.record_position(pointer).modulo(layout.stride)
         return offset is not None and (offset, "ptr") in layout.fields
 
     def holds_floats(self, mask: int) -> bool:
@@ -298,7 +298,7 @@ class _Collector:
     def note_access(self, pointer: Value, accessed: Type, align: int | None) -> None:
         """Notes each scalar of an accessed type, at its offset if that is constant."""
         mask = self.points_to.mask(pointer)
-        place, record = position(pointer, self.points_to.bases), position(pointer, EVERYTHING)
+        place, record = self.points_to.position(pointer), self.points_to.record_position(pointer)
         if (mask, place, record, accessed, align) in self.noted:
             return  # hundreds of accesses may go to the same hundreds of objects
         self.noted.add((mask, place, record, accessed, align))

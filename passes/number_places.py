@@ -13,7 +13,7 @@ from typing import Final
 from irad.ir import types
 from irad.ir.types import FloatType
 from irad.ir.values import Value
-from irad.passes.addresses import Position, offset_modulo
+from irad.passes.addresses import Position
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import ObjectKind
 from irad.passes.record_layouts import FloatAccess, record_layout
@@ -29,8 +29,10 @@ def number_places(memory: MemoryTypes, pointer: Value) -> MemoryType | None:
     layout = found.pop() if len(found) == 1 else None
     if layout is None or not layout.floats():
         return layout
-    is_endless = layout.stride == _ENDLESS
-    offset = offset_modulo(pointer, None if is_endless else layout.stride, memory.points_to.bases)
+    if layout.stride == _ENDLESS:
+        offset = memory.points_to.position(pointer).exact
+    else:
+        offset = memory.points_to.record_position(pointer).modulo(layout.stride)
     return None if offset is None else layout.seen_from(offset)
 
 

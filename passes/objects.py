@@ -14,6 +14,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Parameter, Value
+from irad.passes.addresses import EVERYTHING, Position, Positions
 from irad.ruleset.interface import Effects, Place
 from irad.ruleset.memory_type import MemoryType
 
@@ -78,6 +79,8 @@ class PointsTo:
     exposed: int = 0
     _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
     _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
+    _positions: dict[Value, Position] = field(default_factory=dict, repr=False)
+    _record_positions: dict[Value, Position] = field(default_factory=dict, repr=False)
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
@@ -87,6 +90,14 @@ class PointsTo:
     def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
         """The same as objects."""
         return self.members(self.mask(pointer))
+
+    def position(self, pointer: Value) -> Position:
+        """Where a pointer may point in its object."""
+        return Positions(self.bases, self._positions).of(pointer)
+
+    def record_position(self, pointer: Value) -> Position:
+        """Where a pointer may point in an array, whose elements may start anywhere in the object."""
+        return Positions(EVERYTHING, self._record_positions).of(pointer)
 
     def place(self, call: CallSite, place: Place) -> int:
         """The objects that a place of a callee may be."""

@@ -15,7 +15,7 @@ Limit   an element of an array is as good as any other, and there is one object 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -49,7 +49,7 @@ from irad.ir.values import (
     Parameter,
     Value,
 )
-from irad.passes.addresses import offset_modulo
+from irad.passes.addresses import Positions, offset_modulo
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, may_hold_pointer, union
 from irad.passes.overlap import SEPARATE, find_overlaps
@@ -474,7 +474,8 @@ class _Solver:
         bookkeeping = union(1 << item.index for item in items if kind_of(item.holds) == BOOKKEEPING)
         sources = union(1 << item.index for item in items if self.contents[item.index])
         found = self.bases | {load for load in loads if self.is_header_pointer(load, bookkeeping)}
-        found |= {load for load in loads if self.is_data_pointer(load, found, sources)}
+        positions = Positions(frozenset(found))
+        found |= {load for load in loads if self.is_data_pointer(load, positions, sources)}
         for inst in self.function.instructions():
             if isinstance(inst, CallSite):
                 effects = effects_of(resolve(inst, self.registry))
@@ -487,11 +488,11 @@ class _Solver:
         owned = self.mask(load)
         return owned != 0 and not owned & ~(self.headers | bookkeeping)
 
-    def is_data_pointer(self, load: Load, bases: Container[Value], sources: int) -> bool:
+    def is_data_pointer(self, load: Load, positions: Positions, sources: int) -> bool:
         """Whether a load reads the address of an allocation's data from its header; ``sources`` hold pointers."""
         pointer = load.operands[0]
         owners = self.mask(pointer) & sources
         if not owners or owners & ~self.headers:
             return False
-        offset = offset_modulo(pointer, None, bases)
+        offset = positions.of(pointer).exact
         return offset is not None and all(self.contents[index].keys() == {offset} for index in indices(owners))

@@ -27,7 +27,6 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
-from irad.passes.addresses import offset_modulo
 from irad.passes.bits import lost_bits
 from irad.passes.callees import PARALLEL, Pointer, Unknown, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
@@ -107,7 +106,7 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
     if not isinstance(inst, Store) or not isinstance(inst.operands[0].type, PointerType):
         return None
     value, pointer = inst.operands
-    offset = offset_modulo(pointer, None, unit.points_to.bases)
+    offset = unit.points_to.position(pointer).exact
     for target in unit.points_to.of(pointer):
         stated = dict(target.holds.behind).get(offset) if target.holds is not None else None
         for item in unit.points_to.of(value) if stated is not None else ():

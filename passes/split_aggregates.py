@@ -162,6 +162,8 @@ def _put_in(aggregate: Value, path: Path, type_: Type) -> Value | None:
             return None
         aggregate = aggregate.operands[0]
     match aggregate:
+        case ExtractValue():
+            return _put_in(aggregate.operands[0], aggregate.indices + path, type_)
         case Poison() | Undef():
             return type(aggregate)(type_)
         case ConstantZero():

@@ -8,6 +8,7 @@ from numba import njit
 from irad.ir.instructions import ExtractValue, InsertValue, Load, Phi, Select, Store
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
+from irad.passes.addresses import offset_modulo
 from irad.testing.check_gradient import check_gradient
 from tests.passes.units import parsed
 
@@ -106,3 +107,21 @@ def other_layout(m):
 
 def test_arrays_of_another_layout():
     check_gradient(other_layout, np.arange(24.0).reshape(4, 6))
+
+
+def test_a_leaf_is_taken_out_step_by_step():
+    """As LLVM takes an optional instance apart that it loaded whole."""
+    text = """define double @f(ptr %a) {
+  %whole = load { { { ptr, ptr } }, i8 }, ptr %a, align 8
+  %value = extractvalue { { { ptr, ptr } }, i8 } %whole, 0
+  %pair = extractvalue { { ptr, ptr } } %value, 0
+  %data = extractvalue { ptr, ptr } %pair, 1
+  %v = load double, ptr %data, align 8
+  ret double %v
+}"""
+    module, function = parsed(text)
+    verify(module)
+    (read,) = (i for i in function.instructions() if isinstance(i, Load) and str(i.type) == "double")
+    (data,) = read.operands
+    assert isinstance(data, Load)
+    assert offset_modulo(data.operands[0], None) == 8
