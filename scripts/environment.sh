@@ -23,6 +23,13 @@ print(hashlib.sha256(b"\0".join(parts)).hexdigest())
 PY
 }
 
+# pip's output, shortened to a line for each package that is fetched and one for the installation.
+install_extra() {
+    .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --editable ".[$1]" | awk '
+        /^ *(Downloading|Using cached) / { sub(/^ */, "  "); sub(/ https?:[^ ]*\//, " "); print; fflush() }
+        /^Installing collected packages/ { print "  installing", gsub(/,/, ",") + 1, "packages"; fflush() }' >&2
+}
+
 ensure_environment() {
     local extra="$1" python stamp=".venv/.irad-$1" place=".venv/.irad-place"
     if [[ ! -x .venv/bin/python || "$(cat "$place" 2>/dev/null)" != "$PWD" ]]; then
@@ -35,8 +42,9 @@ ensure_environment() {
         echo "$PWD" >"$place"
     fi
     if [[ "$(cat "$stamp" 2>/dev/null)" != "$(environment_key)" ]]; then
-        echo "installing irad[$extra] into .venv" >&2
-        .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extra]" || return 1
+        echo "installing irad[$extra] into .venv: some hundred megabytes the first time" >&2
+        install_extra "$extra" || return 1
         environment_key >"$stamp"
+        echo "done; the next start is immediate" >&2
     fi
 }

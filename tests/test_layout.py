@@ -1,4 +1,4 @@
-"""The three folders are one package: the links exist and the wheel holds every module."""
+"""The three folders are one package: links exist; the sdist holds the repository, the wheel every module."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -37,22 +38,69 @@ def test_every_folder_with_modules_is_a_package(folder: str):
     assert bare == set()
 
 
-@pytest.fixture(scope="module")
-def wheel_contents(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """Names in a wheel that the build backend makes from a copy of the sources: no network, nothing left behind."""
-    source = tmp_path_factory.mktemp("source")
-    output = tmp_path_factory.mktemp("wheel")
-    ignore = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for folder in ("irad", *LINKED):
-        shutil.copytree(ROOT / folder, source / folder, symlinks=True, ignore=ignore)
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / file, source / file)
-    build = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", build, str(output)], cwd=source, capture_output=True, text=True)
+FOLDERS = (".ci", "bench", "docs", "irad", *LINKED, "scripts", "tests")
+GENERATED = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.pyc", "results")
+NOT_OURS = {"PKG-INFO", "setup.cfg", "irad_demo.png"}  # of a source distribution, of `irad demo`
+
+
+def build(kind: str, source: Path, output: Path) -> Path:
+    """A distribution that the build backend makes of a folder: no network, nothing left behind in this one."""
+    code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, str(output)], cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    [wheel] = output.glob("irad-*.whl")
-    with zipfile.ZipFile(wheel) as archive:
+    [built] = output.glob("irad-*")
+    return built
+
+
+def files(root: Path) -> set[str]:
+    """All files and links."""
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_symlink() or path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of it, for a build leaves files behind."""
+    copy: Path = tmp_path_factory.mktemp("repository")
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=GENERATED)
+    for file in (".gitignore", *(p.name for p in ROOT.iterdir() if p.is_file() and p.name[0] != ".")):
+        if file not in NOT_OURS:
+            shutil.copy(ROOT / file, copy / file)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def unpacked(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution, unpacked."""
+    folder, copy = tmp_path_factory.mktemp("unpacked"), tmp_path_factory.mktemp("sources") / "irad"
+    shutil.copytree(repository, copy, symlinks=True)
+    with tarfile.open(build("sdist", copy, tmp_path_factory.mktemp("sdist"))) as archive:
+        archive.extractall(folder, filter="data")
+    [top] = folder.iterdir()
+    return top
+
+
+@pytest.fixture(scope="module")
+def wheel_contents(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names in a wheel that is made of the source distribution."""
+    with zipfile.ZipFile(build("wheel", unpacked, tmp_path_factory.mktemp("wheel"))) as archive:
         return set(archive.namelist())
+
+
+def test_the_source_distribution_holds_the_whole_repository(repository: Path, unpacked: Path):
+    wanted = files(repository)
+    assert {"docs/contracts.md", "tests/conftest.py", "noxfile.py", ".ci/run", "irad/passes"} <= wanted
+    assert wanted - files(unpacked) == set()
+
+
+def test_the_tests_of_the_source_distribution_run(unpacked: Path):
+    assert os.readlink(unpacked / "irad" / "passes") == "../passes"
+    some = ("tests/test_layers.py", "tests/ir/test_cfg.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *some]
+    environment = {**os.environ, "PYTHONPATH": str(unpacked)}
+    done = subprocess.run(command, cwd=unpacked, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
 
 
 def test_the_wheel_holds_every_module(wheel_contents: set[str]):

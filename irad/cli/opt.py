@@ -23,6 +23,21 @@ In the source:
   extern int enzyme_dup, enzyme_const;
   double d = __irad_autodiff((void *)f, x);
   __irad_autodiff((void *)loss, enzyme_dup, w, dw, enzyme_const, data, n);
+  void *__enzyme_inactivefn[] = {(void *)log_it};
+  void *__enzyme_register_gradient_f[] = {(void *)f, (void *)f_augmented, (void *)f_reverse};
+
+\b
+Markers, before the argument that they are about:
+  enzyme_const      has no derivative; the default for integers
+  enzyme_dup        a pointer, behind it the pointer to its shadow, to which the derivative is added; the default
+  enzyme_dupnoneed  the same, and what is left in the memory itself is not needed
+  enzyme_out        a number whose derivative is returned; the default for float and double
+
+\b
+A derivative written by hand:
+  f_augmented takes what f takes, with the shadow behind each pointer, and returns the tape, if there is one, and
+  what f returns; f_reverse takes the same, the cotangent of the result if f returns a number, and the tape, adds to
+  the shadows and returns the derivatives by the numbers. Mark f noinline, or define it in another file.
 
 \b
 Environment:
@@ -54,7 +69,7 @@ def opt(
     """Differentiate LLVM IR of any front end: text (.ll) or bitcode (.bc).
 
     Calls of functions whose name holds __irad_autodiff or __enzyme_autodiff are replaced by derivatives; the result
-    needs neither Python nor Numba. What is not differentiated stays as it is. docs/raw_ir.md tells the conventions.
+    needs neither Python nor Numba. What is not differentiated stays as it is.
     """
     suffix = _FORMS[emit] if emit is not None else output.suffix[1:] if output is not None else "ll"
     if suffix not in _FORMS.values():

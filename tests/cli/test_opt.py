@@ -140,3 +140,10 @@ def test_the_object_file_links(module: Path, tmp_path: Path):
     (tmp_path / "main.c").write_text("double df(double);\nint main(void) { return df(3.0) != 6.0; }\n")
     subprocess.run([cc, str(tmp_path / "main.c"), str(code), "-o", str(tmp_path / "program")], check=True)
     assert subprocess.run([str(tmp_path / "program")]).returncode == 0
+
+
+def test_the_help_is_complete_without_other_files():
+    done = CliRunner().invoke(main, ["opt", "--help"])
+    for word in ("enzyme_const", "enzyme_dup ", "enzyme_dupnoneed", "enzyme_out", "__enzyme_inactivefn", "f_reverse"):
+        assert word in done.output
+    assert "docs/" not in done.output

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ def test_what_is_said_of_a_sample_has_a_form(name: str):
 def test_every_function_of_a_package(name: str):
     package = table_of(name)
     if importlib.util.find_spec(package.module) is None:
-        pytest.skip(f"needs {package.requirement}, of the extra corpus")
+        pytest.skip(f"needs {package.requirement}, see tests/corpus/requirements.txt")
     unexpected = []
     for number, outcome, details in run_package(name, range(len(package.samples))):
         sample = package.samples[number]
@@ -47,3 +48,10 @@ def test_every_function_of_a_package(name: str):
         if outcome != expected:
             unexpected.append(f"{sample.path} ({number}): {outcome}, expected {expected}\n{details}")
     assert not unexpected, "\n\n".join(unexpected)
+
+
+def test_the_requirements_are_those_of_the_tables():
+    lines = (Path(__file__).parent / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    listed = {line for line in lines if not line.startswith("#")}
+    forbidding = {"aeon>=1.4", "financepy>=1.1"}  # what they require excludes this Numba, see README.md
+    assert listed == {table_of(name).requirement for name in names()} - forbidding

@@ -34,7 +34,7 @@ from irad.ruleset.interface import Inactive, PairRule, Rule
 _INACTIVE: Final = ("enzyme_inactive", "irad_inactive")
 _INACTIVE_TABLES: Final = ("__enzyme_inactivefn", "__irad_inactivefn")
 _GRADIENTS: Final = ("__enzyme_register_gradient", "__irad_register_gradient")
-_HOW: Final = "see docs/raw_ir.md for the parameters of the two functions"
+_HOW: Final = "see irad opt --help for the parameters of the two functions"
 _WHY: Final = "the derivative calls the two functions in place of the one, with these types"
 
 

@@ -72,7 +72,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
     if not calls:
         raise BackendError(
             "nothing in this module asks for a derivative",
-            "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see docs/raw_ir.md",
+            "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see irad opt --help",
             "a compiler may also have dropped a call whose result is not used",
         )
     work = _Work(text, module, options, declared, registry, memory)

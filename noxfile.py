@@ -1,0 +1,67 @@
+"""The tests with every version of Python and Numba that irad supports: `nox` runs them all, docs/versions.md says more.
+
+    nox --list
+    nox                                             # everything, with what is installed of the Pythons
+    nox -s "tests(python='3.12', numba='0.66')" -- tests/programs -k stencil
+    nox -s edges                                    # the oldest and the newest Numba, some of the tests
+
+Arguments behind `--` go to pytest. A Python that is not installed is reported, and fails the run with
+`--error-on-missing-interpreters`.
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import nox
+
+TABLE = runpy.run_path(str(Path(__file__).parent / "irad" / "versions.py"))  # not imported: nox has no Numba
+SPELLED = TABLE["spelled"]
+PYTHON = tuple(map(SPELLED, TABLE["PYTHON"]))
+NUMBA = tuple(map(SPELLED, TABLE["NUMBA"]))
+OLDEST_NUMPY = SPELLED(TABLE["NUMPY"])
+
+SOME = (  # what depends most on how Numba lowers and how LLVM prints
+    "tests/frontend",
+    "tests/backend/test_compat.py",
+    "tests/backend/test_optimise.py",
+    "tests/programs/test_structures.py",
+    "tests/programs/test_linear_algebra.py",
+    "tests/programs/test_indexing.py",
+    "tests/programs/test_user_code.py",
+)
+
+nox.options.sessions = ["tests"]
+
+
+@nox.session
+@nox.parametrize("python", PYTHON)
+@nox.parametrize("numba", NUMBA)
+def tests(session: nox.Session, numba: str) -> None:
+    """All tests with one version of Python and one of Numba, and the newest NumPy that both permit."""
+    _run(session, [f"numba=={numba}.*"], session.posargs)
+
+
+@nox.session
+@nox.parametrize("numba", [NUMBA[0], NUMBA[-1]])
+def edges(session: nox.Session, numba: str) -> None:
+    """Some tests with the oldest and the newest Numba; with the oldest also the oldest NumPy."""
+    versions = [f"numba=={numba}.*"]
+    if numba == NUMBA[0]:
+        versions.append(f"numpy=={OLDEST_NUMPY}.*")
+    _run(session, versions, session.posargs or SOME)
+
+
+def _run(session: nox.Session, versions: list[str], arguments: list[str] | tuple[str, ...]) -> None:
+    """Installs irad with its tests' dependencies and these versions, says which there are, and runs pytest."""
+    session.install("--editable", ".[test]", *versions)
+    session.run("python", "-c", _SAY, silent=False)
+    session.run("python", "-m", "pytest", "-n", "auto", "--maxprocesses", "8", "--dist", "worksteal", *arguments)
+
+
+_SAY = """
+import importlib.metadata, platform
+print("Python", platform.python_version(), *(f"{name} {importlib.metadata.version(name)}"
+      for name in ("numba", "llvmlite", "numpy", "scipy")), sep=" | ", flush=True)
+"""
