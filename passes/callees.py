@@ -61,7 +61,13 @@ def is_from_outside(function: Function, registry: Registry) -> bool:
 def constant_parameters(function: Function, registry: Registry) -> frozenset[int]:
     """The parameters of a function through which no derivative flows, because a user said so."""
     rule = registry.lookup(function.name) if function.name is not None else None
-    return rule.parameters if isinstance(rule, ConstantParameters) else frozenset()
+    return rule.parameters if isinstance(rule, ConstantParameters | PairRule) else frozenset()
+
+
+def returns_new(function: Function, registry: Registry) -> bool:
+    """Whether a user promised that the memory that a function returns is new."""
+    rule = registry.lookup(function.name) if function.name is not None else None
+    return isinstance(rule, ConstantParameters | PairRule) and rule.returns_new
 
 
 def effects_of(callee: Callee) -> Effects | None:

@@ -23,6 +23,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import I64, PointerType
 from irad.ir.values import GlobalVariable, const_int
 from irad.passes.activity import everything, find_activity
+from irad.passes.callees import returns_new
 from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations, check_stack
 from irad.passes.forward import Forward, build_forward
@@ -163,7 +164,8 @@ def _summarise_ruled(module: Module, request: Request, registry: Registry) -> No
     for symbol, memory in request.ruled:
         function = module.functions.get(symbol)
         if function is not None and not function.is_declaration:
-            summarise(function, dict(zip(function.params, memory, strict=True)), registry, function.params[0])
+            known = dict(zip(function.params, memory, strict=True))
+            summarise(function, known, registry, function.params[0], returns_new=returns_new(function, registry))
 
 
 def analyse(program: Program, variant: Variant) -> Unit:

@@ -33,7 +33,7 @@ from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.passes.unit import Unit
-from irad.ruleset.interface import CallRule, Effects, Elementwise
+from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, PairRule
 from irad.ruleset.python_names import PYTHON_CODE, python_name
 from irad.ruleset.registry import Registry
 
@@ -320,6 +320,9 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if unit.everything:
         return None  # decided with what is really active
     callee = resolve(call, unit.registry)
+    overwriting = _overwriting_error(unit, call)
+    if overwriting is not None:
+        return overwriting
     if isinstance(callee, CallRule):
         return _written_error(unit, call, callee.effects) or _move_error(unit, call, callee.effects)
     if isinstance(callee, Elementwise):
@@ -357,6 +360,32 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         "take what the loop needs out of the object, as arrays and numbers, before the loop",
         "irad has to know which memory each iteration writes to, and cannot follow it through the object",
     )
+
+
+def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
+    """A callee writes constants to memory with a derivative: those of what was there would have to go, but where?"""
+    function = call.callee
+    rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
+    effects = effects_of(resolve(call, unit.registry))
+    if effects is None:
+        return None
+    match rule:
+        case Inactive(name=name) if name:
+            numbers, said = effects.writes - {0}, f"{name}, which was declared inactive,"
+        case PairRule(name=name, parameters=constant) | ConstantParameters(name=name, parameters=constant):
+            numbers, said = effects.writes & constant, f"{name}, some of whose arguments were declared inactive,"
+        case _:
+            return None
+    active = unit.activity.active_objects
+    for item in (item for number in sorted(numbers) for item in unit.points_to.of(call.arguments[number])):
+        if active >> item.index & 1:
+            return ActivityError(
+                f"{said} writes to {_describe(item)}, which has a derivative",
+                "(a) let it write to memory without derivative or (b) give it a rule instead, whose reverse makes the "
+                "shadow of what it overwrites zero (irad.rules.augmented_primal and reverse)",
+                "what it overwrites has no derivative any more; irad cannot know which elements that are",
+            )
+    return None
 
 
 def _unseen_callee(function: Function, registry: Registry) -> Unknown | None:

@@ -29,6 +29,8 @@ def summarise(
     memory: Mapping[Parameter, MemoryType | None],
     registry: Registry,
     result: Parameter | None = None,
+    *,
+    returns_new: bool = False,
 ) -> None:
     """Attaches the summary, where there is one.
 
@@ -37,6 +39,7 @@ def summarise(
         memory: what the parameters point to, as far as it is known.
         registry: the rules.
         result: the parameter that points to memory for the result, in which pointers may be handed on.
+        returns_new: whether those lead to new memory, as a user promised.
     """
     points_to = find_objects(function, memory, registry)
     numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]
@@ -52,6 +55,8 @@ def summarise(
         return
     handed_on = points_to.contents[points_to.of(result)[0].index] if result is not None else 0
     kinds = {item.kind for item in points_to.members(handed_on)}
+    if returns_new and kinds:
+        kinds, handed_on = {ObjectKind.ALLOCATION}, 0
     if not kinds <= {ObjectKind.ARGUMENT, ObjectKind.ALLOCATION, ObjectKind.HEADER}:
         return
     if kinds - {ObjectKind.ARGUMENT}:

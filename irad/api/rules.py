@@ -11,20 +11,19 @@ from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
-from numba.np.numpy_support import from_dtype
 
+from irad.api.declarations import inactive, inactive_arg, inactive_type, noalias, noinline, opt_out
 from irad.api.jit import jit
 from irad.api.stateful import build_rule, close, workspace
 from irad.errors import RuleError
-from irad.frontend import layouts
-from irad.frontend.custom import catalogue
+from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
-from irad.frontend.custom.pools import Workspace, pools_for
-from irad.frontend.custom.stateful import StatefulRule
+from irad.frontend.custom.patterns import ANY, check_concrete
 from irad.frontend.custom.stop import stop_gradient, within_autodiff
-from irad.frontend.custom.symbols import arity_of, target_of
-from irad.frontend.numba_untyped import types
+from irad.frontend.custom.symbols import arity_of, limited_to, target_of
+from irad.frontend.custom.workspace.pools import Workspace, pools_for
+from irad.frontend.custom.workspace.stateful import StatefulRule
 from irad.frontend.raising import public
 
 __all__ = [
@@ -37,13 +36,16 @@ __all__ = [
     "close",
     "easy_rule",
     "forward",
+    "has_rule",
     "ignore_derivatives",
     "inactive",
     "inactive_arg",
     "inactive_type",
     "is_active",
     "is_needed",
+    "noalias",
     "noinline",
+    "opt_out",
     "remove",
     "reverse",
     "stop_gradient",
@@ -57,7 +59,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @public
-def augmented_primal(f: Any) -> Callable[[_Function], _Function]:
+def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function]:
     """Registers the augmented primal of a function: what runs in its place in the forward sweep.
 
     The decorated function takes ``(config, *arguments)``. Each argument has a ``value``; one of memory that takes part
@@ -68,12 +70,19 @@ def augmented_primal(f: Any) -> Callable[[_Function], _Function]:
             ``njit``, a library function that Numba knows, such as ``np.linalg.solve``; a C function (of ctypes, cffi,
             ``types.ExternalFunction``); or the LLVM symbol of a function or an intrinsic. Of C functions the rule gets
             numbers, and pointers as ``void*``.
+        signature: the types of arguments that the rule is for; None for all. For each argument a Numba type, a class of
+            these (``types.Float``) or None for any; or a signature of Numba's, ``"float64(float64, float64[:])"``. Of
+            several rules that fit a call the most specific is taken.
+
+    Raises:
+        RuleError: the signature is not one; it fits calls that another rule fits, and neither is the more specific; or
+            the function is declared to have no derivative.
     """
-    return _registering(f, "augmented_primal")
+    return _registering(f, "augmented_primal", signature)
 
 
 @public
-def reverse(f: Any, *, restores: bool = False) -> Callable[[_Function], _Function]:
+def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers the reverse of a function: what runs in the reverse sweep.
 
     The decorated function takes ``(config, cotangent, tape, *arguments)``: the cotangent of the value (of arrays in it,
@@ -83,10 +92,14 @@ def reverse(f: Any, *, restores: bool = False) -> Callable[[_Function], _Functio
 
     Args:
         f: as for `augmented_primal`.
+        signature: likewise.
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
+
+    Raises:
+        RuleError: as for `augmented_primal`.
     """
-    return _registering(f, "reverse", restores=restores)
+    return _registering(f, "reverse", signature, restores=restores)
 
 
 @public
@@ -98,7 +111,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
     Raises:
         RuleError: it takes another number of arguments.
     """
-    register = _registering(f, "forward")
+    register = _registering(f, "forward", None)
 
     @public
     def register_forward(function: _Function) -> _Function:
@@ -118,7 +131,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
 
 
 @public
-def easy_rule(f: _Function, *partials: Partial) -> _Function:
+def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Function:
     """Gives a function a rule by its partial derivatives.
 
     Args:
@@ -127,12 +140,13 @@ def easy_rule(f: _Function, *partials: Partial) -> _Function:
             there is no derivative. It gives a number where value and argument are numbers; an array of the other's
             shape where one is an array; the Jacobian (the axes of the value, then those of the argument) or, in the
             shape that both have, its diagonal where both are. A tuple of these if the value is a tuple.
+        signature: as for `augmented_primal`.
 
     Returns:
         The function.
 
     Raises:
-        RuleError: the number of partials, or of their arguments, is wrong.
+        RuleError: the number of partials, or of their arguments, is wrong; or as for `augmented_primal`.
     """
     arity = _arity(f)
     if len(partials) != arity:
@@ -142,106 +156,50 @@ def easy_rule(f: _Function, *partials: Partial) -> _Function:
             "an argument without partial derivative would silently count as constant",
             catalogue.place_of(f),
         )
-    augmented, back = easy_functions(_compiled(f), partials, _compiled, arity)
-    with catalogue.edited(target_of(f)) as rule:
+    augmented, back = easy_functions(f, partials, _compiled, arity)
+    with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
         rule.parts.update(augmented_primal=augmented, reverse=back)
+        rule.is_easy = True
     return f
 
 
 @public
-def inactive(f: _Function, why: str = "declared inactive") -> _Function:
-    """Declares that no derivative flows through a function: what it returns and writes is constant.
-
-    The function is called in the forward sweep, once. Usable as a decorator.
-    """
-    with catalogue.edited(target_of(f)) as rule:
-        rule.inactive = why
-    return f
-
-
-@public
-def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
-    """Declares that no derivative flows through some arguments of a function: positions, or names.
-
-    The function is differentiated otherwise as any. Usable with `functools.partial` as a decorator.
-
-    Raises:
-        RuleError: the function has no such argument, or is a C function.
-    """
-    if isinstance(target_of(f), str):
-        raise RuleError(
-            f"{catalogue.name_of(target_of(f))} is a C function, of which irad differentiates nothing",
-            "(a) irad.rules.easy_rule with None for these arguments or (b) irad.rules.augmented_primal and reverse",
-            "the other arguments have no derivative either, as long as it has no rule",
-        )
-    names = list(inspect.signature(getattr(f, "py_func", f)).parameters)
-    for argument in arguments:
-        if argument not in names and not (isinstance(argument, int) and 0 <= argument < len(names)):
-            raise RuleError(
-                f"{catalogue.name_of(f)} has no argument {argument!r}",
-                f"name one of {', '.join(names)}, or its position",
-                "arguments are named as the function names them, or by position, counted from 0",
-                catalogue.place_of(f),
-            )
-    found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
-    with catalogue.edited(target_of(f)) as rule:
-        rule.inactive_arguments |= found
-    return f
-
-
-@public
-def inactive_type(T: Any) -> Any:
-    """Declares that arguments of a type carry no derivative.
+def has_rule(f: Any, signature: Any = None) -> bool:
+    """Whether a function has a rule for reverse mode, of yours or of an installed package; built-in ones do not count.
 
     Args:
-        T: a Numba type, a jitclass, or a structured dtype.
-
-    Returns:
-        ``T``.
+        f: as for `augmented_primal`.
+        signature: the types of arguments of a call, ``"(float64, float64[::1])"``; None asks whether there is one for
+            any.
 
     Raises:
-        RuleError: it is no type that Numba knows.
+        RuleError: the signature is not one of a call.
     """
-    if isinstance(T, types.Type):
-        found = T
-    elif hasattr(T, "class_type"):
-        found = T.class_type.instance_type
-    else:
-        try:
-            found = from_dtype(np.dtype(T))
-        except (TypeError, NotImplementedError) as error:
-            raise RuleError(
-                f"{T!r} is no type that Numba knows",
-                "(a) give a Numba type or (b) a jitclass or (c) a structured dtype",
-                "compiled code has arguments of Numba's types only",
-            ) from error
-    layouts.INACTIVE_TYPES.add(found)
-    catalogue.changed("")
-    return T
+    packs.load()
+    target, pattern = target_of(f), limited_to(f, signature)
+    if pattern.entries is not None:
+        check_concrete(pattern)
+        rule = catalogue.find(target, pattern.entries)
+        return rule is not None and rule.is_for_reverse
+    return any(rule.is_for_reverse for rule in catalogue.entries_of(target))
 
 
 @public
-def noinline(f: _Function) -> _Function:
-    """Has a function stay a call in programs that are differentiated, with a derivative of its own.
+def remove(f: Any, signature: Any = None) -> None:
+    """Takes back what was registered for a function, and releases the workspace of its rule.
 
-    For large functions that are called from many places. Usable as a decorator.
+    Args:
+        f: as for `augmented_primal`.
+        signature: takes back only what was declared with this signature; None takes back all.
     """
-    with catalogue.edited(target_of(f)) as rule:
-        rule.noinline = True
-    return f
-
-
-@public
-def remove(f: Any) -> None:
-    """Takes back all that was registered for a function, and releases the workspace of its rule."""
-    target = target_of(f)
-    catalogue.remove(target)
+    target, pattern = target_of(f), limited_to(f, signature)
+    catalogue.remove(target, None if pattern == ANY else pattern)
     for pool in pools_for(target):
         pool.close()
 
 
 def _arity(f: Any) -> int:
-    arity = arity_of(f)
+    arity = f.nin if isinstance(f, np.ufunc) else arity_of(f)
     if arity is not None:
         return arity
     try:
@@ -259,8 +217,10 @@ def _compiled(f: Any) -> Any:
     return jit(f) if isinstance(f, FunctionType) else f
 
 
-def _registering(f: Any, kind: str, *, restores: bool | None = None) -> Callable[[_Function], _Function]:
-    target = target_of(f)
+def _registering(
+    f: Any, kind: str, signature: Any, *, restores: bool | None = None
+) -> Callable[[_Function], _Function]:
+    target, pattern = target_of(f), limited_to(f, signature)
 
     @public
     def register(function: _Function) -> _Function:
@@ -270,7 +230,9 @@ def _registering(f: Any, kind: str, *, restores: bool | None = None) -> Callable
                 f"decorate a function with irad.rules.{kind}(…)",
                 "a rule is code that runs in the derivative",
             )
-        with catalogue.edited(target) as rule:
+        with catalogue.edited(target, pattern) as rule:
+            if rule.is_easy and kind != "forward":  # its parts belong together
+                rule.parts, rule.is_easy = {}, False
             rule.parts[kind] = function
             if restores is not None:
                 rule.restores = restores

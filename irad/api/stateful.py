@@ -14,8 +14,8 @@ from numba.core.registry import CPUDispatcher
 from irad.api.functions import primal_of
 from irad.errors import RuleError
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.pools import Pool, Workspace, pools_for
-from irad.frontend.custom.symbols import target_of
+from irad.frontend.custom.symbols import limited_to, target_of
+from irad.frontend.custom.workspace.pools import Pool, Workspace, pools_for
 from irad.frontend.derivation import pools_in
 from irad.frontend.dispatcher import DerivativeDispatcher
 from irad.frontend.raising import public
@@ -24,7 +24,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @public
-def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Function]:
+def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Callable[[_Function], _Function]:
     """Registers a function that builds the rule of a function, with workspace, for each signature.
 
     The decorated function takes Numba's signature of ``f`` (``args``, ``return_type``) and returns a `StatefulRule`, or
@@ -33,10 +33,11 @@ def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Func
 
     Args:
         f: as for `augmented_primal`.
+        signature: likewise.
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
     """
-    target = target_of(f)
+    target, pattern = target_of(f), limited_to(f, signature)
 
     @public
     def register(function: _Function) -> _Function:
@@ -46,7 +47,7 @@ def build_rule(f: Any, *, restores: bool = False) -> Callable[[_Function], _Func
                 "decorate a function with irad.rules.build_rule(…)",
                 "it is called to build a rule",
             )
-        with catalogue.edited(target) as rule:
+        with catalogue.edited(target, pattern) as rule:
             rule.parts["build_rule"], rule.restores = function, restores
         return function
 

@@ -21,8 +21,8 @@ from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.custom import catalogue, entry, packs
-from irad.frontend.custom.pools import Pool
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
+from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.debug import events
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba_cpu import Program, load_program

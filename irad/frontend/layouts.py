@@ -22,6 +22,8 @@ HEADER_SIZE, HEADER_DATA = 48, 24
 
 def holds_floats(element: Any) -> bool:
     """Whether an array element of this type has parts that carry a derivative."""
+    if element in INACTIVE_TYPES:
+        return False
     if isinstance(element, types.Record):
         return any(holds_floats(field.type) for field in element.fields.values())
     if isinstance(element, types.NestedArray):

@@ -22,7 +22,7 @@ from irad.compiling import step
 from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, IradError, SourceLocation
 from irad.frontend import numba_kernels, numba_private, numba_random
-from irad.frontend.custom import catalogue
+from irad.frontend.custom import catalogue, entry
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.diagnosis.declared import no_signature
 from irad.frontend.diagnosis.readonly import about_argument
@@ -120,7 +120,7 @@ def load_callee(found: CompiledFunction, *, peels: bool = True) -> Program:
             compiled = numba_private.shadow().context.compile_cfunc(function)
             source = location_of(function.__wrapped__)
         else:
-            compiled = _compile(function, tuple(found.signature.args))
+            compiled = _compile(entry.caller_of(function), tuple(found.signature.args))
             source = location_of(function.py_func)
         return _load(compiled, source, wrapper=found.is_wrapper, peels=peels)
 
@@ -160,21 +160,21 @@ def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
 def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
     """The program of what was lowered; its entry may be the wrapper that is called from C."""
     if wrapper:
-        entry = compiled.fndesc.llvm_cfunc_wrapper_name
+        symbol = compiled.fndesc.llvm_cfunc_wrapper_name
         linked = _Linker(numba_private.shadow().context.cfunc_library(compiled.library))
     else:
-        entry = compiled.fndesc.mangled_name
+        symbol = compiled.fndesc.mangled_name
         linked = _Linker(compiled.library)
     libraries = _reachable(compiled.library)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
-    text = _normal_form(linked.module, (entry, *(each.symbol for each in ruled)), peels)
+    text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels)
     return Program(
         text=text,
-        entry=entry,
+        entry=symbol,
         signature=compiled.signature,
         descriptor=compiled.fndesc,
         environments=linked.environments(),
-        python_functions=_python_functions(libraries),
+        python_functions=_python_functions(linked.libraries),
         kernels=tuple(k for library in libraries if (k := getattr(library, "kernel", None)) is not None),
         ruled=ruled,
         signatures=tuple(_signatures(linked.libraries, text)),

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numba.core import cgutils, compiler, errors, ir_utils, lowering, sigutils, types, typing
+from numba.core import cgutils, compiler, errors, funcdesc, ir_utils, lowering, sigutils, types, typing
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -33,7 +33,8 @@ from numba.stencils.stencil import StencilFunc
 
 from irad.frontend import numba_kernels
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.outline import rule_of
+from irad.frontend.custom.entry import caller_of
+from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.numba_raw import Entry, RawContext, real_context
 from irad.frontend.numba_untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
 
@@ -161,6 +162,7 @@ class Shadow:
             (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
             (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
             (lowering.BaseLower, "_compute_def_location", _definition_location),
+            (lowering.Lower, "_lower_call_RecursiveCall", _recursive_call),
             (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
             (InlineInlinables, "_do_work", _inline),
             (InlineOverloads, "_do_work_expr", _inline_overload),
@@ -302,6 +304,22 @@ def _function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> An
     return self.builder.bitcast(address, self.context.get_value_type(ftype))
 
 
+def _recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Any) -> Any:
+    """A recursive call of a function with a rule is a call of a function with a rule."""
+    rule = rule_of(callee, signature.args)
+    if rule is None:
+        return original(self, callee, expr, signature)
+    arguments = self.fold_call_args(callee, signature, expr.args, expr.vararg, expr.kws)
+    overload = callee.get_overloads(signature.args)
+    mangle = self.context.mangler or funcdesc.default_mangler
+    symbol = mangle(overload.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=overload.uid)
+
+    def lower(builder: Any, values: Any) -> Any:
+        return self.context.call_unresolved(builder, symbol, signature, values)
+
+    return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
+
+
 def _inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any) -> Any:
     """A call in Numba's own code is put in line, unless its callee has a rule."""
     try:
@@ -312,7 +330,7 @@ def _inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i:
         callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
     else:
         callee = vars(definition).get("value")
-    if callee and catalogue.find(callee) is not None:
+    if callee and catalogue.is_declared(callee):
         return False
     return original(self, state, work_list, block, i, expr, worker)
 
@@ -321,7 +339,7 @@ def _inline_overload(
     original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any
 ) -> Any:
     """The same for library functions."""
-    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name)) is not None:
+    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None:
         return False
     return original(self, state, work_list, block, i, expr, worker)
 
@@ -330,7 +348,7 @@ def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
     """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
     with _SHADOW.suspended():
         declared, _ = original(self, ewise_types)
-    overloads = self._dispatcher.overloads
+    overloads = caller_of(self._dispatcher).overloads
     if declared is not None and declared not in overloads:
         _lower_elementwise(self, declared)
     if declared is None and not self._frozen:
@@ -352,7 +370,7 @@ def _compile_generalized(_: Any, self: Any, argtys: Any, return_type: Any = None
 
 def _lower_elementwise(self: Any, sig: Any) -> Any:
     options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
-    compiled = self._dispatcher.compile(sig, **options)
+    compiled = caller_of(self._dispatcher).compile(sig, **options)
     self._lower_me.libs.append(compiled.library)
     return compiled
 

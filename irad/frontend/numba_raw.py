@@ -18,11 +18,13 @@ from numba.core import cgutils, codegen, debuginfo, types
 from numba.core.base import _wrap_impl
 from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
+from numba.core.typing import templates
 from numba.np.ufunc import dufunc
 
 from irad.backend import equality
 from irad.driver import LoopArray
 from irad.frontend import external, fixups, numba_transforms
+from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.numba_random import mark_draws
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
@@ -148,10 +150,22 @@ class RawContext(cpu.CPUContext):
         key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
         if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
             self._defns[key] = real_context()._defns[key]
+        rule = rule_of(fn, sig.args)
+        if isinstance(key, templates._EmptyImplementationEntry) and rule is not None:
+            fn = self._not_inlined(fn, sig)
         stand_in = numba_transforms.lowering(key, sig, self.suspended)
         lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
-        rule = rule_of(fn)
         return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
+
+    def _not_inlined(self, fn: Any, sig: Any) -> Any:
+        """The implementation of an overload that Numba only puts in line, as a function that can be called."""
+        for template in fn.templates:
+            if sig.args in getattr(template, "_inline_overloads", {}):
+                implementation, _ = template(self.typing_context)._get_impl(sig.args, {})
+                callee = types.Dispatcher(implementation)
+                callee.get_call_type(self.typing_context, sig.args, {})
+                return callee
+        return fn
 
     def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""
@@ -174,7 +188,7 @@ class RawContext(cpu.CPUContext):
         if isinstance(val, CFunc):
             symbol = self.compile_cfunc(val).fndesc.llvm_cfunc_wrapper_name
         elif isinstance(val, dispatcher.Dispatcher):
-            symbol = val.get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
+            symbol = caller_of(val).get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
         else:
             symbol = self._symbol_at(val.__wrapper_address__(), val, len(ty.signature.args))
         function = cgutils.get_or_insert_function(builder.module, wrapper.pointee, symbol)
@@ -190,7 +204,7 @@ class RawContext(cpu.CPUContext):
         if isinstance(found.function, CFunc):
             compiled = self.compile_cfunc(found.function)
         else:
-            compiled = found.function.get_compile_result(found.signature)
+            compiled = caller_of(found.function).get_compile_result(found.signature)
         wrapper: str = compiled.fndesc.llvm_cfunc_wrapper_name
         return wrapper
 
@@ -199,6 +213,7 @@ class RawContext(cpu.CPUContext):
         own = self._cfuncs.get(val)
         if own is None:
             own = self._cfuncs[val] = CPUDispatcher(val._pyfunc, targetoptions=val._compiler.targetoptions)
+        own = caller_of(own)
         own.compile(val._sig)
         return own.overloads[tuple(val._sig.args)]
 

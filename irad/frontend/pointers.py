@@ -77,6 +77,12 @@ class _Table:
                 self.head.first = ctypes.addressof(made)  # last: other threads read the list meanwhile
             return ctypes.addressof(made)
 
+    def forget(self) -> None:
+        """Drops all pairs: a rule has changed. Frames that refer to one keep it; it is only found no more."""
+        self.alive += self.entries.values()
+        self.entries.clear()
+        self.head.first = None
+
     def make(self, address: int) -> _Entry:
         if self.variant.by_value:
             raise UnsupportedError(
@@ -125,6 +131,14 @@ _numbers: Final = itertools.count(1)
 _failures: Final[OrderedDict[int, BaseException]] = OrderedDict()
 _TABLES: Final[dict[int, _Table]] = {}
 _BY_SYMBOL: Final[dict[str, _Table]] = {}
+
+
+@catalogue.when_changed
+def _forget() -> None:
+    """Pairs are made anew with the rules that there are now."""
+    with compiler_lock():
+        for table in _TABLES.values():
+            table.forget()
 
 
 def install(tables: Mapping[str, PointerVariant], request: Request, registry: Registry) -> None:

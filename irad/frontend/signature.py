@@ -85,6 +85,8 @@ def _is_refused(leaf: Leaf) -> bool:
 
 def may_hold_floats(numba_type: Any) -> bool:
     """Whether there may be numbers in a value of a type that is no array or record."""
+    if numba_type in layouts.INACTIVE_TYPES:
+        return False
     match numba_type:
         case types.List() | types.ListType() | types.Set() | types.Array():
             return may_hold_floats(numba_type.dtype)
@@ -176,15 +178,17 @@ def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> Sign
 
 def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
     kind = argument.type
-    remedy = _LEAVE_OUT
-    if isinstance(kind, types.Boolean | types.Integer):
+    remedy, reason = _LEAVE_OUT, _NO_CHANGE
+    if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
+        reason = "its type was declared to carry no derivative, by irad.rules.inactive_type"
+    elif isinstance(kind, types.Boolean | types.Integer):
         remedy = f"(a) pass a float, as in {_float_example(kind)}, or (b) {remedy}"
     elif isinstance(kind, types.Array):
         remedy = f"(a) pass an array of floats, as {argument.name}.astype(float) gives one, or (b) {remedy}"
     return SignatureError(
         f"{argument} of {_name(dispatcher)} is {described(kind)}, which has no derivative",
         remedy,
-        _NO_CHANGE,
+        reason,
         location_of(dispatcher.py_func),
         focus=argument.name,
     )

@@ -132,12 +132,14 @@ class Elementwise:
 class Inactive:
     """A callee that carries no derivative: whatever it returns or writes is constant.
 
-    ``effects=None``: they are not known; it may do anything to memory that it can reach.
+    ``effects=None``: they are not known; it may do anything to memory that it can reach. ``name`` is what the user who
+    declared it calls it.
     """
 
     symbols: tuple[str, ...]
     why: str
     effects: Effects | None = field(default_factory=Effects)
+    name: str = ""
 
 
 class ForwardContext(Protocol):
@@ -294,11 +296,15 @@ class PairRule:
         symbols: of the primal.
         name: what the user calls it, for messages.
         version: changes with the rule, so that what was generated for another is not taken for this one.
+        parameters: the numbers of parameters through which no derivative flows.
+        returns_new: the memory that it returns is new, as the user promises.
     """
 
     symbols: tuple[str, ...]
     name: str
     version: int
+    parameters: frozenset[int] = frozenset()
+    returns_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,11 +315,13 @@ class ConstantParameters:
         symbols: its.
         name: what the user calls it, for messages.
         parameters: the numbers of those parameters.
+        returns_new: the memory that it returns is new, as the user promises.
     """
 
     symbols: tuple[str, ...]
     name: str
     parameters: frozenset[int]
+    returns_new: bool = False
 
 
 Rule: TypeAlias = Elementwise | Inactive | CallRule | PairRule | ConstantParameters

@@ -156,9 +156,9 @@ def _text_of(rule: Rule) -> str:
             code = (_code_of(rule.forward), _code_of(rule.reverse))
             return repr(("call", rule.symbols, _sorted(rule.effects), code))
         case PairRule():
-            return repr(rule)
+            return repr((rule.symbols, rule.name, rule.version, sorted(rule.parameters), rule.returns_new))
         case ConstantParameters():
-            return repr((rule.symbols, sorted(rule.parameters)))
+            return repr((rule.symbols, sorted(rule.parameters), rule.returns_new))
 
 
 def _spell(value: object, known: dict[int, int]) -> str:

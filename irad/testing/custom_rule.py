@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any, Final
 
+from numba import typeof
+
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
-from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.catalogue import Key
 from irad.testing.leaves import has_leaves
 from irad.testing.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rule_fault import Property, RuleFault
 from irad.testing.rule_programs import call_once
 from irad.testing.rule_trial import Trial, in_precision
 
-_passed: Final[weakref.WeakKeyDictionary[CustomRule, int]] = weakref.WeakKeyDictionary()
+_passed: Final[dict[Key, int]] = {}
 
 
 def check_custom_rule(
@@ -42,7 +43,7 @@ def check_custom_rule(
         RuleError: there is no rule, or it cannot be compiled.
     """
     packs.load()
-    rule = catalogue.find(f)
+    rule = catalogue.find(f, tuple(map(typeof, arguments)))
     if rule is None or not rule.is_for_reverse:
         raise RuleError(
             f"{catalogue.name_of(f)} has no rule for reverse mode",
@@ -70,7 +71,9 @@ def check_custom_rule(
                 _check_some_constant(f, trial)
             if has_leaves(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
                 _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
-    _passed[rule] = rule.version
+    for each in catalogue.entries_of(f):
+        if each.pattern == rule.pattern and each.is_for_reverse:
+            _passed[each.key] = each.version
 
 
 def unchecked_rules() -> tuple[str, ...]:
@@ -79,7 +82,9 @@ def unchecked_rules() -> tuple[str, ...]:
     A rule that was changed after its check has passed none.
     """
     packs.load()
-    return tuple(rule.name for rule in catalogue.rules() if rule.is_for_reverse and _passed.get(rule) != rule.version)
+    return tuple(
+        rule.name for rule in catalogue.rules() if rule.is_for_reverse and _passed.get(rule.key) != rule.version
+    )
 
 
 def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 import irad
 from irad.errors import SignatureError
-from irad.frontend.numba_untyped import cpu_target
+from irad.frontend.custom.symbols import is_known
 from irad.testing.allocations import allocations
 from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, with_leaves
 from irad.testing.rule_fault import Property, RuleFault
@@ -75,15 +75,7 @@ test_reverse.__test__ = False  # type: ignore[attr-defined]  # no test, whatever
 
 def callable_in_compiled_code(f: Callable[..., Any]) -> Callable[..., Any]:
     """A function as programs call it: as it is where Numba knows it, else compiled."""
-    if not isinstance(f, FunctionType):
-        return f
-    context = cpu_target.typing_context
-    context.refresh()
-    try:
-        context.resolve_value_type(f)
-    except (ValueError, TypeError):  # NumbaTypeError is the latter
-        return irad.jit(f)
-    return f
+    return irad.jit(f) if isinstance(f, FunctionType) and not is_known(f) else f
 
 
 def _unwrap(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ...]]:

@@ -73,7 +73,7 @@ class RuleFault(RuleError):
 
 def _culprit(f: Any, in_reverse: bool) -> Any:
     """The function of the rule in which a fault shows."""
-    rule = catalogue.find(f)
-    if rule is None or not rule.parts:
+    rule = next((each for each in catalogue.entries_of(f) if each.parts), None)
+    if rule is None:
         return f
     return rule.parts.get("reverse" if in_reverse else "augmented_primal") or next(iter(rule.parts.values()))

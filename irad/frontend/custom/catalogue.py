@@ -1,9 +1,10 @@
 """Rules that users wrote: by the function that they are for.
 
 Input   registrations (`irad.rules`).
-Output  the rule of a callee, when Numba lowers a call of it.
-Method  one table, keyed by what Numba knows the callee as: a Python function, a dispatcher, a function of a library.
-        A rule for the Python function wins over one for a dispatcher of it.
+Output  what holds for a callee, when Numba lowers a call of it.
+Method  a table, keyed by what Numba knows the callee as (a Python function, a dispatcher, a function of a library) and
+        by the types of arguments that a declaration is limited to. What holds for a call is put together of all entries
+        that fit: see `find`. Declarations of one entry that contradict each other are refused when the second is made.
 
 What was compiled with a rule, or for want of one, is compiled again after the rule has changed: derivatives note which
 functions their programs call.
@@ -15,35 +16,44 @@ import itertools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from irad.errors import RuleError, SourceLocation
+from irad.frontend.custom.patterns import ANY, Pattern
 
 _versions = itertools.count(1)
 
 
 @dataclass(eq=False)
 class CustomRule:
-    """What users registered for one function.
+    """What users registered for one function, for all types of arguments or for some.
 
     Attributes:
         target: the function; for a C function its symbol.
+        pattern: the types of arguments that it is for.
         parts: the functions of the rule, by their kind: "augmented_primal", "reverse", "forward"; or "build_rule".
         inactive: why no derivative flows through it, or None.
+        opted_out: whether calls with these types are differentiated as if there were no rule.
         inactive_arguments: positions of arguments through which none flows.
         restores: the reverse may put back what the function overwrote.
+        is_easy: whether both parts were made from partial derivatives.
         noinline: no rule of its own: it only stays a call.
+        noalias: what it returns is new memory.
         version: changes with each registration.
     """
 
     target: Any
+    pattern: Pattern = ANY
     parts: dict[str, Callable[..., Any]] = field(default_factory=dict)
     inactive: str | None = None
+    opted_out: bool = False
     inactive_arguments: frozenset[int] = frozenset()
     restores: bool = False
+    is_easy: bool = False
     noinline: bool = False
+    noalias: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 
     @property
@@ -52,9 +62,24 @@ class CustomRule:
         return name_of(self.target)
 
     @property
+    def key(self) -> Key:
+        """What it is found by."""
+        return self.target, self.pattern
+
+    @property
     def is_for_reverse(self) -> bool:
         """Whether the function is not to be differentiated in reverse mode, but the rule to be called."""
         return not self.parts.keys().isdisjoint(("augmented_primal", "reverse", "build_rule"))
+
+    @property
+    def decides(self) -> bool:
+        """Whether it says how a call is differentiated."""
+        return self.is_for_reverse or self.inactive is not None or self.opted_out
+
+    @property
+    def replaces_body(self) -> bool:
+        """Whether the body of the function is not differentiated."""
+        return self.is_for_reverse or self.inactive is not None
 
     def part(self, kind: str) -> Callable[..., Any]:
         """A function of the rule.
@@ -74,7 +99,9 @@ class CustomRule:
         return found
 
 
-_RULES: Final[dict[Any, CustomRule]] = {}
+Key: TypeAlias = tuple[Any, Pattern]
+_Table: TypeAlias = dict[Any, dict[Pattern, CustomRule]]
+_RULES: Final[_Table] = {}
 _users: Final[weakref.WeakKeyDictionary[Any, frozenset[Any]]] = weakref.WeakKeyDictionary()
 _epoch: Final = [0]
 _on_change: Final[list[Callable[[], None]]] = []
@@ -103,24 +130,59 @@ def keys_of(target: Any) -> Iterator[Any]:
     yield target
 
 
-def find(target: Any) -> CustomRule | None:
-    """The rule of a callee."""
-    for key in keys_of(target):
-        try:
-            found = _RULES.get(key)
-        except TypeError:  # what cannot be hashed cannot have a rule
-            return None
-        if found is not None:
-            return found
-    return None
+def _levels(target: Any) -> list[dict[Pattern, CustomRule]]:
+    """The entries of a callee, those that win first."""
+    try:
+        return [table for key in keys_of(target) if (table := _RULES.get(key))]
+    except TypeError:  # what cannot be hashed cannot have a rule
+        return []
+
+
+def is_declared(target: Any) -> bool:
+    """Whether anything was declared for a callee, for some types of arguments."""
+    return bool(_levels(target))
+
+
+def entries_of(target: Any) -> Iterator[CustomRule]:
+    """All that was declared for a callee, for whatever types."""
+    for table in _levels(target):
+        yield from table.values()
+
+
+def find(target: Any, arguments: tuple[Any, ...]) -> CustomRule | None:
+    """What holds for calls of a function with arguments of these types; None where nothing was declared.
+
+    How it is differentiated, by a rule, not at all (inactive) or as if there were none (opted out), says the entry of
+    the highest level that fits, and there the one that is most specific. What besides was declared for the function
+    holds with it, whatever the level: constant arguments, to stay a call, to return new memory.
+    """
+    levels = _levels(target)
+    fitting = [[rule for rule in table.values() if rule.pattern.fits(arguments)] for table in levels]
+    deciding = [[rule for rule in rules if rule.decides] for rules in fitting]
+    chosen = next((_most_specific(rules) for rules in deciding if rules), None)
+    rules = [rule for each in fitting for rule in each]
+    inactive = frozenset().union(*(rule.inactive_arguments for rule in rules))
+    noinline, noalias = any(rule.noinline for rule in rules), any(rule.noalias for rule in rules)
+    has_rule = chosen is not None and not chosen.opted_out
+    if not (has_rule or inactive or noinline or noalias):
+        return None
+    base = chosen if chosen is not None else rules[0]
+    return replace(base, inactive_arguments=inactive, noinline=noinline, noalias=noalias)
+
+
+def _most_specific(rules: list[CustomRule]) -> CustomRule:
+    for rule in rules:
+        if all(other.pattern.covers(rule.pattern) for other in rules):
+            return rule
+    raise _unclear(rules[0], rules[1])
 
 
 @contextmanager
-def edited(target: Any) -> Iterator[CustomRule]:
+def edited(target: Any, pattern: Pattern = ANY) -> Iterator[CustomRule]:
     """The entry of a function, to be filled; afterwards what was compiled for the function is compiled again.
 
     Raises:
-        RuleError: nothing can be called by it.
+        RuleError: nothing can be called by it; or what it holds then contradicts itself, or another entry.
     """
     if not (callable(target) or isinstance(target, str)):
         raise RuleError(
@@ -128,33 +190,94 @@ def edited(target: Any) -> Iterator[CustomRule]:
             "(a) name a function or (b) the symbol of a function of a library, a string",
             "a rule belongs to what is called",
         )
-    known = _RULES.get(target)
-    rule = CustomRule(target) if known is None else known
+    known = _RULES.get(target, {}).get(pattern)
+    rule = CustomRule(target, pattern) if known is None else replace(known, parts=dict(known.parts))
     yield rule
-    _RULES[target] = rule
+    _check(rule)
+    _RULES.setdefault(target, {})[pattern] = rule
     rule.version = next(_versions)
     changed(target)
 
 
-def remove(target: Any) -> None:
-    """Takes the rule of a function away, if it has one."""
-    if _RULES.pop(target, None) is not None:
-        changed(target)
+def _check(rule: CustomRule) -> None:
+    """Refuses an entry that contradicts itself, or leaves open which of two is meant."""
+    stated = [
+        *(["has a rule"] if rule.parts.keys() - {"build_rule", "forward"} else []),
+        *(["has a build_rule"] if "build_rule" in rule.parts else []),
+        *(["is declared inactive"] if rule.inactive is not None else []),
+        *(["has opted out"] if rule.opted_out else []),
+    ]
+    if len(stated) > 1:
+        which = "" if rule.pattern == ANY else f" for {rule.pattern}"
+        raise RuleError(
+            f"{rule.name}{which} {stated[0]} and {stated[1]}",
+            f"take back what was declared first, irad.rules.remove({rule.name}), then declare the other",
+            "a call is differentiated in one way, and irad cannot know which of them is meant",
+            place_of(rule.target) if callable(rule.target) else None,
+        )
+    table = _RULES.get(rule.target, {})
+    for other in table.values():
+        one, two = rule.pattern, other.pattern
+        is_open = one.overlaps(two) and not (one.covers(two) or two.covers(one)) and one.meet(two) not in table
+        if is_open and rule.decides and other.decides:
+            raise _unclear(other, rule)
+
+
+def _unclear(one: CustomRule, two: CustomRule) -> RuleError:
+    return RuleError(
+        f"{two.name} has declarations for {one.pattern} and for {two.pattern}, and neither is the more specific",
+        f"(a) declare first what holds for {one.pattern.meet(two.pattern)} or "
+        f"(b) take one back: irad.rules.remove({two.name}, signature)",
+        "a call that fits both is differentiated in one way, and irad cannot know which of them is meant",
+        place_of(two.target) if callable(two.target) else None,
+    )
+
+
+def remove(target: Any, pattern: Pattern | None = None) -> None:
+    """Takes the rules of a function away, if it has any: all, or what was declared for a pattern."""
+    table = _RULES.get(target)
+    if table is None or (pattern is not None and pattern not in table):
+        return
+    if pattern is not None:
+        del table[pattern]
+    if pattern is None or not table:
+        del _RULES[target]
+    changed(target)
+
+
+@contextmanager
+def empty() -> Iterator[_Table]:
+    """A catalogue without entries; what is declared meanwhile is in the table, and taken out again afterwards."""
+    before = dict(_RULES)
+    _RULES.clear()
+    declared: _Table = {}
+    try:
+        yield declared
+    finally:
+        declared.update(_RULES)
+        _RULES.clear()
+        _RULES.update(before)
+
+
+def add(target: Any, table: dict[Pattern, CustomRule]) -> None:
+    """Puts the entries of a function into the catalogue."""
+    _RULES[target] = table
+    changed(target)
 
 
 def any_restores() -> bool:
     """Whether there is a rule that may put back, in the reverse, what its function overwrote."""
-    return any(rule.restores for rule in _RULES.values())
+    return any(rule.restores for rule in rules())
 
 
 def rules() -> tuple[CustomRule, ...]:
     """All rules that users registered."""
-    return tuple(_RULES.values())
+    return tuple(rule for table in _RULES.values() for rule in table.values())
 
 
 def symbols() -> dict[str, CustomRule]:
     """The rules of C functions and intrinsics, by symbol."""
-    return {target: rule for target, rule in _RULES.items() if isinstance(target, str)}
+    return {target: table[ANY] for target, table in _RULES.items() if isinstance(target, str)}
 
 
 def epoch() -> int:

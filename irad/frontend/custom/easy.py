@@ -18,12 +18,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
+
+from numba.extending import overload
 
 from irad.errors import RuleError
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.custom.contract import contract, kept_value, zero_shadow
+from irad.frontend.custom.symbols import is_known
 
 Partial = Callable[..., Any] | float | None
 
@@ -34,7 +38,7 @@ def easy_functions(
     """The functions of a rule.
 
     Args:
-        f: what Numba can call.
+        f: what has the rule.
         partials: one for each argument: a function of the arguments, or of these and the result; a number; None.
         compiled: makes a dispatcher of a Python function.
         arity: number of arguments.
@@ -46,7 +50,7 @@ def easy_functions(
     needs_result = any(with_result for _, _, with_result in wanted)
     names = [f"x{i}" for i in range(arity)]
     scope: dict[str, Any] = {
-        "f": f,
+        "f": _primal(f, compiled),
         "AugmentedReturn": AugmentedReturn,
         "is_active": is_active,
         "contract": contract,
@@ -58,6 +62,26 @@ def easy_functions(
     exec(compile("\n".join(source), f"<irad.rules.easy_rule of {name_of(f)}>", "exec"), scope)
     scope["augmented"].calls_primal = True
     return scope["augmented"], scope["reverse"]
+
+
+def _primal(f: Any, compiled: Callable[[Callable[..., Any]], Any]) -> Any:
+    """What a rule calls for the function: the overload that Numba has, else the Python function compiled.
+
+    That shows when the rule is compiled: overloads may come after rules.
+    """
+    if not isinstance(f, FunctionType):
+        return f
+    own = compiled(f)
+
+    def primal(*arguments: Any) -> Any:
+        raise NotImplementedError("called in compiled code only")
+
+    @overload(primal, strict=False)
+    def typed(*arguments):  # type: ignore[no-untyped-def]
+        called = f if is_known(f) else own
+        return lambda *arguments: called(*arguments)
+
+    return primal
 
 
 def _augmented_source(names: list[str], needs_result: bool) -> str:

@@ -14,8 +14,11 @@ _MEMO = "_irad_caller"  # on the dispatcher: the caller refers to it
 
 
 def caller_of(dispatcher: Any) -> Any:
-    """A dispatcher to differentiate in the place of one: itself, unless it has a rule."""
-    if catalogue.find(dispatcher) is None:
+    """A dispatcher to differentiate in the place of one: itself, unless something is declared for it.
+
+    For where no call of it is lowered, which is where rules are found: it is the entry, or a function value.
+    """
+    if not catalogue.is_declared(dispatcher):
         return dispatcher
     made = dispatcher.__dict__.get(_MEMO)
     if made is None:
@@ -28,9 +31,13 @@ def _caller(dispatcher: Any) -> Any:
     parameters = inspect.signature(function).parameters.values()
     names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]
     listing = ", ".join(names)
-    scope = {"irad_callee": dispatcher}
+    is_dispatcher = isinstance(dispatcher, CPUDispatcher)
+    options = {"nopython": True}
+    scope = {"irad_callee": dispatcher if is_dispatcher else CPUDispatcher(function, targetoptions=options)}
     exec(compile(f"def caller({listing}):\n    return irad_callee({listing})\n", "<irad.rules caller>", "exec"), scope)
     caller: Any = scope.pop("caller")
     caller.__defaults__ = function.__defaults__
     functools.update_wrapper(caller, function, updated=())
-    return CPUDispatcher(caller, targetoptions={"nopython": True})
+    if is_dispatcher:
+        return CPUDispatcher(caller, targetoptions=options)
+    return type(dispatcher)(caller, targetoptions=dispatcher.targetoptions)  # of a ufunc: nothing but its loop calls it

@@ -42,13 +42,15 @@ class Outlined:
     signature: Any
 
 
-def rule_of(callee: Any) -> CustomRule | None:
-    """The rule of a callee, given as Numba's type of it."""
+def rule_of(callee: Any, arguments: tuple[Any, ...]) -> CustomRule | None:
+    """The rule of a callee, given as Numba's type of it, for the types of arguments."""
     match callee:
         case types.Dispatcher():
-            return catalogue.find(callee.dispatcher)
+            return catalogue.find(callee.dispatcher, arguments)
+        case types.RecursiveCall():
+            return catalogue.find(callee.dispatcher_type.dispatcher, arguments)
         case types.Function():
-            return catalogue.find(callee.typing_key)
+            return catalogue.find(callee.typing_key, arguments)
         case _:
             return None
 

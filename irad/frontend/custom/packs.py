@@ -13,18 +13,14 @@ So a distribution has rules without depending on irad: nothing imports the modul
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import fields
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from irad.frontend.custom import catalogue
-from irad.frontend.custom.catalogue import CustomRule, name_of
+from irad.frontend.custom.catalogue import name_of
 
 GROUP: Final = "irad.rules"
 
-_State: TypeAlias = dict[str, Any]
-_STATE: Final = tuple(field.name for field in fields(CustomRule) if field.name not in ("target", "version"))
 _loaded: Final[list[EntryPoint]] = []
 _begun: Final[list[bool]] = []
 
@@ -54,14 +50,12 @@ def distribution_of(pack: EntryPoint) -> str:
 
 
 def _load_one(pack: EntryPoint, owners: dict[Any, EntryPoint]) -> None:
-    before = {rule.target: _state(rule) for rule in catalogue.rules()}
     try:
-        found = pack.load()
-        if pack.attr:
-            found()
+        with catalogue.empty() as declared:
+            found = pack.load()
+            if pack.attr:
+                found()
     except Exception as error:  # whatever a stranger's module raises must not keep others from being differentiated
-        for target in list(_changed(before)):
-            _put_back(target, before)
         warnings.warn(
             f"the rules of the distribution {distribution_of(pack)!r} (entry point {pack.name} = {pack.value}) cannot "
             f"be loaded: {type(error).__name__}: {error}. Functions are differentiated without them; correct, update "
@@ -71,34 +65,15 @@ def _load_one(pack: EntryPoint, owners: dict[Any, EntryPoint]) -> None:
         )
         return
     _loaded.append(pack)
-    for target in list(_changed(before)):
-        if target not in before:
+    known = {rule.target for rule in catalogue.rules()}
+    for target, table in declared.items():
+        if target not in known:
             owners[target] = pack
-            continue
-        _put_back(target, before)
-        if target in owners:
+            catalogue.add(target, table)
+        elif target in owners:
             warnings.warn(
                 f"the distributions {distribution_of(owners[target])!r} and {distribution_of(pack)!r} both have a rule "
                 f"for {name_of(target)}; that of {distribution_of(owners[target])!r} is used",
                 PackWarning,
                 stacklevel=2,
             )
-
-
-def _state(rule: CustomRule) -> _State:
-    state = {name: getattr(rule, name) for name in _STATE}
-    return {name: dict(value) if isinstance(value, dict) else value for name, value in state.items()}
-
-
-def _changed(before: dict[Any, _State]) -> Iterator[Any]:
-    for rule in catalogue.rules():
-        if before.get(rule.target) != _state(rule):
-            yield rule.target
-
-
-def _put_back(target: Any, before: dict[Any, _State]) -> None:
-    catalogue.remove(target)
-    if target in before:
-        with catalogue.edited(target) as rule:
-            for name, value in before[target].items():
-                setattr(rule, name, value)

@@ -37,9 +37,9 @@ from irad.frontend.custom.signature import (
     pointer_index,
     result_of,
 )
-from irad.frontend.custom.slots import TAKING
 from irad.frontend.custom.specialise import rule_dispatcher
-from irad.frontend.custom.stateful import Slots, built
+from irad.frontend.custom.workspace.slots import TAKING
+from irad.frontend.custom.workspace.stateful import Slots, built
 from irad.frontend.definition import Definition
 from irad.frontend.kept import raise_status
 from irad.frontend.linkable import resident

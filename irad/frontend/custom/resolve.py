@@ -44,16 +44,18 @@ def _places(rule: CustomRule) -> RulePlaces:
 def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Rule]:
     for symbol, rule in catalogue.symbols().items():
         if rule.inactive is not None:
-            yield Inactive((symbol,), rule.inactive, None)
+            yield Inactive((symbol,), rule.inactive, None, rule.name)
         elif rule.is_for_reverse:
             yield PairRule((symbol,), rule.name, rule.version)
     for each in ruled:
         if each.rule.inactive is not None:
-            yield Inactive((each.symbol,), each.rule.inactive, None)
+            yield Inactive((each.symbol,), each.rule.inactive, None, each.rule.name)
         elif each.rule.is_for_reverse:
-            yield PairRule((each.symbol,), each.rule.name, each.rule.version)
-        elif each.rule.inactive_arguments:
-            yield ConstantParameters((each.symbol,), each.rule.name, frozenset(_constant_parameters(each)))
+            constant = frozenset(_constant_parameters(each))
+            yield PairRule((each.symbol,), each.rule.name, each.rule.version, constant, each.rule.noalias)
+        elif each.rule.inactive_arguments or each.rule.noalias:
+            constant = frozenset(_constant_parameters(each))
+            yield ConstantParameters((each.symbol,), each.rule.name, constant, each.rule.noalias)
 
 
 def _constant_parameters(outlined: Outlined) -> Iterator[int]:

@@ -6,13 +6,16 @@ A C function is met as an object of ctypes or cffi, as a `types.ExternalFunction
 from __future__ import annotations
 
 import ctypes
+import inspect
 from typing import Any
 
 from numba.core.typing import cffi_utils
 
 from irad.errors import RuleError
 from irad.frontend import external
-from irad.frontend.numba_untyped import types
+from irad.frontend.custom.catalogue import name_of
+from irad.frontend.custom.patterns import ANY, Pattern, pattern_of
+from irad.frontend.numba_untyped import cpu_target, types
 
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 
@@ -58,3 +61,48 @@ def arity_of(f: Any) -> int | None:
     if cffi_utils.SUPPORTED and cffi_utils.is_cffi_func(f):
         return len(cffi_utils.make_function_type(f).sig.args)
     return None
+
+
+def is_known(f: Any) -> bool:
+    """Whether compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
+    context = cpu_target.typing_context
+    context.refresh()
+    try:
+        context.resolve_value_type(f)
+    except (ValueError, TypeError):  # NumbaTypeError is the latter
+        return False
+    return True
+
+
+def limited_to(f: Any, signature: Any) -> Pattern:
+    """The types of arguments that a declaration for a function is limited to; None for all.
+
+    Raises:
+        RuleError: it is not a signature, has another number of arguments, or the function is not one of Python.
+    """
+    pattern = pattern_of(signature)
+    if pattern == ANY:
+        return pattern
+    target = target_of(f)
+    if isinstance(target, str):
+        raise RuleError(
+            f"a declaration for {target}, a C function, is limited to a signature",
+            "leave signature out",
+            "a C function has one signature only",
+        )
+    count = _fixed_arity(f)
+    if count is not None and count != len(pattern.entries or ()):
+        raise RuleError(
+            f"{name_of(f)} takes {count} arguments; the signature {pattern} has {len(pattern.entries or ())}",
+            "give a type, a class of types, or None for each argument",
+            "the signature would never fit a call",
+        )
+    return pattern
+
+
+def _fixed_arity(f: Any) -> int | None:
+    """The number of arguments that Numba passes to a function; None where that varies, as with library functions."""
+    function = getattr(f, "py_func", None)
+    if function is None:
+        return None
+    return len(inspect.signature(function).parameters)

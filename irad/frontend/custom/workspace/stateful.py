@@ -16,9 +16,9 @@ from typing import Any
 
 from irad.errors import IradError, RuleError
 from irad.frontend.custom.catalogue import CustomRule, place_of
-from irad.frontend.custom.pools import Pool
-from irad.frontend.custom.slots import Define, SlotType, lending
 from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.custom.workspace.pools import Pool
+from irad.frontend.custom.workspace.slots import Define, SlotType, lending
 from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_untyped import types
 
@@ -65,19 +65,11 @@ def built(rule: CustomRule, signature: Any) -> tuple[CustomRule, Slots | None]:
     """The rule for a signature, and its slots if it is a stateful one.
 
     Raises:
-        RuleError: what was registered contradicts itself, does not build a rule, or builds one that does not compile.
+        RuleError: what was registered does not build a rule, or builds one that does not compile.
     """
     build = rule.parts.get("build_rule")
     if build is None:
         return rule, None
-    others = [kind for kind in rule.parts if kind != "build_rule"]
-    if others:
-        raise RuleError(
-            f"{rule.name} has a build_rule and a rule without state ({', '.join(others)})",
-            f"take back both with irad.rules.remove({rule.name}), then register one of them",
-            "irad cannot know which of them to use",
-            place_of(build),
-        )
     made = replace(rule, parts=_functions(rule, build, signature))
     first = rule_dispatcher(made.parts.pop("state"))
     return made, Slots(Pool(rule.target), SlotType(_state_type(rule, first)), first)

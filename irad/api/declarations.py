@@ -1,0 +1,142 @@
+"""What users declare of functions and types besides rules. See docs/custom_rules.md.
+
+Everything here is also a name of ``irad.rules``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numba.np.numpy_support import from_dtype
+
+from irad.errors import RuleError
+from irad.frontend import layouts
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.symbols import limited_to, target_of
+from irad.frontend.numba_untyped import types
+from irad.frontend.raising import public
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+@public
+def inactive(f: _Function, why: str = "declared inactive", *, signature: Any = None) -> _Function:
+    """Declares that no derivative flows through a function: what it returns and writes is constant.
+
+    The function is called in the forward sweep, once. Usable as a decorator.
+
+    Args:
+        f: as for `irad.rules.augmented_primal`.
+        why: the reason, for the inspector.
+        signature: only for calls with arguments of these types, as for `irad.rules.augmented_primal`.
+
+    Raises:
+        RuleError: the function has a rule, or the signature is not one.
+    """
+    with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
+        rule.inactive = why
+    return f
+
+
+@public
+def opt_out(f: _Function, signature: Any) -> _Function:
+    """Leaves calls with arguments of some types to irad: they are differentiated as if the function had no rule.
+
+    Args:
+        f: as for `irad.rules.augmented_primal`.
+        signature: the types, as for `irad.rules.augmented_primal`.
+
+    Raises:
+        RuleError: there is a rule, or a declaration, for just this signature, or the signature is not one.
+    """
+    with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
+        rule.opted_out = True
+    return f
+
+
+@public
+def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
+    """Declares that no derivative flows through some arguments of a function: positions, or names.
+
+    The function is differentiated otherwise as any; if it has a rule, that is given these arguments as constant. Usable
+    with `functools.partial` as a decorator.
+
+    Raises:
+        RuleError: the function has no such argument, or is a C function.
+    """
+    if isinstance(target_of(f), str):
+        raise RuleError(
+            f"{catalogue.name_of(target_of(f))} is a C function, of which irad differentiates nothing",
+            "(a) irad.rules.easy_rule with None for these arguments or (b) irad.rules.augmented_primal and reverse",
+            "the other arguments have no derivative either, as long as it has no rule",
+        )
+    names = list(inspect.signature(getattr(f, "py_func", f)).parameters)
+    for argument in arguments:
+        if argument not in names and not (isinstance(argument, int) and 0 <= argument < len(names)):
+            raise RuleError(
+                f"{catalogue.name_of(f)} has no argument {argument!r}",
+                f"name one of {', '.join(names)}, or its position",
+                "arguments are named as the function names them, or by position, counted from 0",
+                catalogue.place_of(f),
+            )
+    found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
+    with catalogue.edited(target_of(f)) as rule:
+        rule.inactive_arguments |= found
+    return f
+
+
+@public
+def inactive_type(T: Any) -> Any:
+    """Declares that arguments of a type carry no derivative.
+
+    Args:
+        T: a Numba type, a jitclass, or a structured dtype. Of a dtype: records of it, and arrays and lists of these.
+
+    Returns:
+        ``T``.
+
+    Raises:
+        RuleError: it is not a type that Numba knows.
+    """
+    if isinstance(T, types.Type):
+        found = T
+    elif hasattr(T, "class_type"):
+        found = T.class_type.instance_type
+    else:
+        try:
+            found = from_dtype(np.dtype(T))
+        except (TypeError, NotImplementedError) as error:
+            raise RuleError(
+                f"{T!r} is no type that Numba knows",
+                "(a) give a Numba type or (b) a jitclass or (c) a structured dtype",
+                "compiled code has arguments of Numba's types only",
+            ) from error
+    layouts.INACTIVE_TYPES.add(found)
+    catalogue.changed("")
+    return T
+
+
+@public
+def noinline(f: _Function) -> _Function:
+    """Has a function stay a call in programs that are differentiated, with a derivative of its own.
+
+    For large functions that are called from many places. Usable as a decorator.
+    """
+    with catalogue.edited(target_of(f)) as rule:
+        rule.noinline = True
+    return f
+
+
+@public
+def noalias(f: _Function) -> _Function:
+    """Declares that arrays that a function returns are new memory: no argument's, and nobody else's.
+
+    irad reads this off functions where it can; where it cannot (a function returns now an argument and now a copy), it
+    assumes the worst. Usable as a decorator.
+    """
+    with catalogue.edited(target_of(f)) as rule:
+        rule.noalias = True
+    return f
