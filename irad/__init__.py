@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from irad.errors import (
         ActivityError,
         BackendError,
+        BoundsError,
         ChangedBufferError,
         ChangedBufferWarning,
         InternalError,
@@ -53,6 +54,7 @@ __all__ = [
     "Active",
     "ActivityError",
     "BackendError",
+    "BoundsError",
     "ChangedBufferError",
     "ChangedBufferWarning",
     "CheckReport",

@@ -214,6 +214,32 @@ class TapeLimitError(IradError, MemoryError):
     """A call needs more tape than ``Options.max_tape_bytes`` allows. The location is the line that saves most."""
 
 
+class BoundsError(IradError, IndexError):
+    """With ``Options(boundscheck=True)``: an index is out of bounds. The location is that of the access.
+
+    Made by compiled code when it raises.
+
+    Attributes:
+        array: the name of the array, "" where it has none.
+        axis: of the array; -1 where that is not known.
+        index: as it was written, negative ones included.
+        size: how many elements the array has along that axis.
+    """
+
+    def __init__(self, file: str, line: int, function: str, array: str, axis: int, index: int, size: int) -> None:
+        self.array, self.axis, self.index, self.size = array, axis, index, size
+        along = f" along axis {axis}" if axis >= 0 else ""
+        name = array or "the array"
+        super().__init__(
+            f"index {index} is out of bounds: {name} has {size} element{'s' * (size != 1)}{along}",
+            "correct the index, or the range of the loop that it comes from",
+            "unchecked, the access reads memory that is not the array's, and its derivative writes to such memory",
+            SourceLocation(file, line, function) if file else HERE,
+            focus=array or None,
+        )
+        self.args = file, line, function, array, axis, index, size
+
+
 class TieWarning(UserWarning):
     """Debug mode: a branch, a minimum or a kink was decided by active values that are equal."""
 

@@ -27,6 +27,9 @@ class Options:
         verify: check the module after every pass.
         debug: the derivative looks for NaNs, infinities and ties while it runs, and names where they began.
         max_tape_bytes: a call whose tape would take more raises `TapeLimitError`; None: no limit.
+        boundscheck: an index out of bounds raises `BoundsError`, in the function and in all that it calls; parallel
+            loops run serially. Without it, as in Numba, nothing is checked: such an access reads and writes memory
+            that belongs to something else, and so does its derivative.
         measure_tape: calls note what their tape took, line by line; see `irad.tape_report`.
     """
 
@@ -36,6 +39,7 @@ class Options:
     debug: bool = False
     max_tape_bytes: int | None = None
     measure_tape: bool = False
+    boundscheck: bool = False
 
     def __post_init__(self) -> None:
         if self.plan not in get_args(PlanName):
@@ -63,7 +67,9 @@ class Options:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
-        """Options as the variables IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG and IRAD_MAX_TAPE_BYTES ask for.
+        """Options as the environment asks for them.
+
+        The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK and IRAD_MAX_TAPE_BYTES.
 
         Args:
             environment: read in place of ``os.environ``.
@@ -85,6 +91,7 @@ class Options:
             strict=_read_flag(variables, "IRAD_STRICT"),
             verify=_read_flag(variables, "IRAD_VERIFY"),
             debug=_read_flag(variables, "IRAD_DEBUG"),
+            boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
         )
 

@@ -71,6 +71,7 @@ class Request:
         has_types: the program was typed: integers that calls return are numbers, never the bits of floats.
         watches: floating-point operations are checked while they run (`irad.passes.watch`).
         meters: the bytes of the tape are counted (`irad.passes.meter`).
+        checks_bounds: the program checks its indices, and so have the functions behind pointers to.
     """
 
     entry: str
@@ -88,3 +89,4 @@ class Request:
     has_types: bool = False
     watches: bool = False
     meters: bool = False
+    checks_bounds: bool = False

@@ -17,6 +17,7 @@ def test_environment_of_debug_mode_and_limit():
     assert Options.from_environment({"IRAD_DEBUG": "1", "IRAD_MAX_TAPE_BYTES": "4096"}) == Options(
         debug=True, max_tape_bytes=4096
     )
+    assert Options.from_environment({"IRAD_BOUNDSCHECK": "1"}) == Options(boundscheck=True)
     assert Options.from_environment({"IRAD_MAX_TAPE_BYTES": "0"}).tape_limit == 0
     assert Options.from_environment({"IRAD_MAX_TAPE_BYTES": ""}).tape_limit is None
 

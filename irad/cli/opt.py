@@ -41,8 +41,8 @@ A derivative written by hand:
 
 \b
 Environment:
-  IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY and IRAD_ERRORS count, options before them; IRAD_DEBUG and IRAD_MAX_TAPE_BYTES
-  have no effect, for what they report needs Python when the derivative runs
+  IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY and IRAD_ERRORS count, options before them; IRAD_DEBUG, IRAD_BOUNDSCHECK and
+  IRAD_MAX_TAPE_BYTES have no effect, because what they report needs Python when the derivative runs
 
 \b
 Status:
@@ -86,7 +86,11 @@ def opt(
         strict=strict or environment.strict,
         verify=environment.verify,
     )
-    without_effect = {"IRAD_DEBUG": environment.debug, "IRAD_MAX_TAPE_BYTES": environment.max_tape_bytes is not None}
+    without_effect = {
+        "IRAD_DEBUG": environment.debug,
+        "IRAD_BOUNDSCHECK": environment.boundscheck,
+        "IRAD_MAX_TAPE_BYTES": environment.max_tape_bytes is not None,
+    }
     for name in (name for name, is_set in without_effect.items() if is_set):
         click.echo(f"{name} has no effect here: what it reports needs Python when the derivative runs", err=True)
     with working("differentiating …"):

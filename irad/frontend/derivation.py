@@ -220,7 +220,8 @@ def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, argument
     check_representable(dispatcher.py_func, argument_types)
     caller_arguments = abi.arguments_of(dispatcher.py_func, argument_types)
     check_arguments(dispatcher, caller_arguments, task, may_be_none=True)
-    program = load_program(dispatcher, argument_types, peels=not task.options.debug)
+    options = task.options
+    program = load_program(dispatcher, argument_types, peels=not options.debug, checks=options.boundscheck)
     return_type = _differentiated(program.signature.return_type, task)
     check_return(dispatcher, return_type, task)
     parameter_types = tuple(program.signature.args)
@@ -279,6 +280,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         has_types=True,
         watches=task.options.debug,
         meters=task.options.tape_limit is not None,
+        checks_bounds=task.options.boundscheck,
     )
 
 

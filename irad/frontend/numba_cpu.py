@@ -77,7 +77,9 @@ def _forget() -> None:
         numba_private.shadow().forget_callers()
 
 
-def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, peels: bool = True) -> Program:
+def load_program(
+    dispatcher: Any, argument_types: tuple[Any, ...], *, peels: bool = True, checks: bool = False
+) -> Program:
     """The LLVM text of a Numba function for argument types.
 
     The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew,
@@ -87,16 +89,17 @@ def load_program(dispatcher: Any, argument_types: tuple[Any, ...], *, peels: boo
         dispatcher: any ``CPUDispatcher``.
         argument_types: Numba types, defaults and star arguments folded as Numba does.
         peels: whether LLVM may take iterations out of loops; else their numbers are those of the source.
+        checks: whether an index out of bounds raises. Parallel loops are serial then: what their threads raise is lost.
 
     Raises:
         BackendError: Numba cannot compile it.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
     known = _programs.setdefault(dispatcher, {})
-    key = (argument_types, peels)
+    key = (argument_types, peels, checks)
     if key not in known:
         source = location_of(dispatcher.py_func)
-        with step(f"compiling {source.function} with Numba") as details, numba_private.shadow().active():
+        with step(f"compiling {source.function} with Numba") as details, numba_private.shadow().active(checks=checks):
             program = known[key] = _load(_compile(dispatcher, argument_types), source, peels=peels)
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
@@ -112,9 +115,9 @@ def linked_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
         return str(_Linker(_compile(dispatcher, argument_types).library).module)
 
 
-def load_callee(found: CompiledFunction, *, peels: bool = True) -> Program:
+def load_callee(found: CompiledFunction, *, peels: bool = True, checks: bool = False) -> Program:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
-    with numba_private.shadow().active():
+    with numba_private.shadow().active(checks=checks):
         function = found.function
         if isinstance(function, CFunc):
             compiled = numba_private.shadow().context.compile_cfunc(function)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from numba.core import cgutils, compiler, errors, funcdesc, ir_utils, lowering, sigutils, types, typing
+from numba.core import cgutils, compiler, cpu, errors, funcdesc, ir_utils, lowering, sigutils, types, typing
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -35,6 +35,7 @@ from irad.frontend import numba_kernels
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import outlined_call, rule_of
+from irad.frontend.numba_bounds import Statements
 from irad.frontend.numba_raw import Entry, RawContext, real_context
 from irad.frontend.numba_untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
 
@@ -44,7 +45,19 @@ class _Redirect:
 
     def __init__(self, name: str, make: Callable[[], Any]) -> None:
         self.name, self.make = name, make
-        self.tables: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self._tables: dict[bool, weakref.WeakKeyDictionary[Any, Any]] = {
+            checks: weakref.WeakKeyDictionary() for checks in (False, True)
+        }
+
+    @property
+    def tables(self) -> weakref.WeakKeyDictionary[Any, Any]:
+        """The private tables: what is compiled with bounds checks has tables of its own."""
+        return self._tables[_SHADOW.checks]
+
+    def clear(self) -> None:
+        """Drops what is in the tables."""
+        for tables in self._tables.values():
+            tables.clear()
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         if instance is None:
@@ -69,7 +82,9 @@ class Shadow:
     def __init__(self) -> None:
         self._owner: int | None = None
         self._depth = 0
-        self._context: RawContext | None = None
+        self.checks = False
+        self._statements = Statements()
+        self._contexts: dict[bool, RawContext] = {}
         self._redirects = (
             (dispatcher._DispatcherBase, _Redirect("overloads", dict)),
             (dispatcher._FunctionCompiler, _Redirect("_failed_cache", dict)),
@@ -83,32 +98,36 @@ class Shadow:
 
     @property
     def context(self) -> RawContext:
-        """The private target context; made at first use."""
-        if self._context is None:
-            self._context = RawContext(cpu_target.typing_context, "cpu")
-            self._context.suspended = self.suspended
-        return self._context
+        """The private target context, that for code with bounds checks where there are any; made at first use."""
+        if self.checks not in self._contexts:
+            made = self._contexts[self.checks] = RawContext(cpu_target.typing_context, "cpu")
+            made.suspended = self.suspended
+        return self._contexts[self.checks]
 
     def forget_callers(self) -> None:
         """Drops what was lowered, for the meaning of calls has changed."""
-        if self._context is not None:
-            self._context.outlined.clear()
+        for context in self._contexts.values():
+            context.outlined.clear()
         for _, redirect in self._redirects:
-            redirect.tables.clear()
+            redirect.clear()
 
     def is_here(self) -> bool:
         """Whether the calling thread compiles in the shadow now."""
         return self._owner == threading.get_ident()
 
     @contextmanager
-    def active(self) -> Iterator[None]:
-        """Shadow compilation for the calling thread. Re-entrant; also inside a compilation by Numba."""
+    def active(self, *, checks: bool = False) -> Iterator[None]:
+        """Shadow compilation for the calling thread. Re-entrant; also inside a compilation by Numba.
+
+        Args:
+            checks: whether indices are checked; parallel loops are serial then.
+        """
         with ExitStack() as stack:
             stack.enter_context(global_compiler_lock)
             real_context().refresh()  # before the private one, which would make the runtime its own
             if self._depth == 0:
                 stack.enter_context(self._patched())
-            stack.enter_context(self._entered())
+            stack.enter_context(self._entered(checks))
             stack.enter_context(_fresh_compilation())
             self.context.refresh()
             yield
@@ -123,18 +142,19 @@ class Shadow:
             self._owner = owner
 
     @contextmanager
-    def _entered(self) -> Iterator[None]:
-        owner, self._owner = self._owner, threading.get_ident()
+    def _entered(self, checks: bool) -> Iterator[None]:
+        before = self._owner, self.checks
+        self._owner, self.checks = threading.get_ident(), checks
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
-            self._owner = owner
+            self._owner, self.checks = before
 
     @contextmanager
     def _patched(self) -> Iterator[None]:
-        undo: list[tuple[type, str, bool, Any]] = []
+        undo: list[tuple[Any, str, bool, Any]] = []
         try:
             for owner, name, value in self._replacements():
                 undo.append((owner, name, name in vars(owner), vars(owner).get(name)))
@@ -147,7 +167,7 @@ class Shadow:
                 else:
                     delattr(owner, name)
 
-    def _replacements(self) -> Iterator[tuple[type, str, Any]]:
+    def _replacements(self) -> Iterator[tuple[Any, str, Any]]:
         for owner, redirect in self._redirects:
             yield owner, redirect.name, redirect
         real = vars(CPUTarget)["target_context"]
@@ -161,6 +181,8 @@ class Shadow:
             (dispatcher.Dispatcher, "get_function_type", _get_function_type),
             (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
             (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
+            (lowering.Lower, "lower_inst", self._statements.lower),
+            (cgutils, "do_boundscheck", self._check_bounds),
             (lowering.BaseLower, "_compute_def_location", _definition_location),
             (lowering.Lower, "_lower_call_RecursiveCall", _recursive_call),
             (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
@@ -174,6 +196,15 @@ class Shadow:
             (GUFuncWrapper, "gen_loop_body", numba_kernels.build_loop_body),
         ):
             yield owner, name, self._bind(replacement, getattr(owner, name))
+
+    def _check_bounds(
+        self, original: Callable[..., Any], context: Any, builder: Any, index: Any, size: Any, axis: Any = None
+    ) -> None:
+        """The check of an index; that of Numba where the user asked for it, and not of irad."""
+        if self.checks:
+            self._statements.check(context, builder, index, size, axis)
+        else:
+            original(context, builder, index, size, axis)
 
     def _bind(self, replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
         """A method that is ``replacement`` in the shadow's thread and ``original`` elsewhere."""
@@ -281,6 +312,9 @@ def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
     flags = original(self, flags)
     if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
         flags.boundscheck = False
+    if _SHADOW.checks:
+        flags.boundscheck = True
+        flags.auto_parallel = cpu.ParallelOptions(False)
     flags.debuginfo = True
     flags.dbg_directives_only = True
     flags.dbg_extend_lifetimes = False
@@ -370,7 +404,8 @@ def _compile_generalized(_: Any, self: Any, argtys: Any, return_type: Any = None
 
 def _lower_elementwise(self: Any, sig: Any) -> Any:
     options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
-    compiled = caller_of(self._dispatcher).compile(sig, **options)
+    checks = {"boundscheck": True} if _SHADOW.checks else {}
+    compiled = caller_of(self._dispatcher).compile(sig, **{**options, **checks})
     self._lower_me.libs.append(compiled.library)
     return compiled
 

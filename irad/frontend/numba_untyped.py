@@ -3,8 +3,10 @@
 Numba declares itself typed, but its stubs, and what a checker infers from its sources, lack members that exist.
 """
 
-from typing import Any
+import os
+from typing import Any, Final
 
+import numba as _numba
 from numba.core import config as _config
 from numba.core import cpu as _cpu
 from numba.core import dispatcher as _dispatcher
@@ -14,6 +16,7 @@ from numba.cpython.unsafe import tuple as _tuple
 from numba.np.ufunc import gufunc as _gufunc
 from numba.np.ufunc import wrappers as _wrappers
 
+numba_folder: Final = os.path.dirname(str(_numba.__file__)) + os.sep
 config: Any = _config
 cpu: Any = _cpu
 dispatcher: Any = _dispatcher

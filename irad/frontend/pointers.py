@@ -98,7 +98,7 @@ class _Table:
                 "pass functions compiled by numba.njit or numba.cfunc",
                 "it is not code that Numba compiled in this process, so irad has nothing to differentiate",
             )
-        program = load_callee(found, peels=not self.request.watches)
+        program = load_callee(found, peels=not self.request.watches, checks=self.request.checks_bounds)
         variant = self.variant
         callee = CalleeRequest(variant.function_type, variant.result_active, variant.result_has_shadow)
         request = Request(
@@ -114,6 +114,7 @@ class _Table:
             has_types=True,
             watches=self.request.watches,
             meters=self.request.meters,
+            checks_bounds=self.request.checks_bounds,
         )
         registry = registry_of(program.ruled, self.registry)
         derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)

@@ -39,6 +39,7 @@ The same text is shown by an uncaught exception, in notebooks, at the command li
 | `irad.UnsupportedProgram` | several such places of one function, listed in `errors`; an `UnsupportedError` |
 | `irad.NoRuleError` | a call of code that irad does not see, without rule; an `UnsupportedError` |
 | `irad.ActivityError` | derivatives would be lost in memory that was passed as constant |
+| `irad.BoundsError` | with `Options(boundscheck=True)`, an index is out of bounds; an `IndexError` |
 | `irad.RuleError` | a rule that you wrote contradicts what it is for |
 | `irad.BackendError` | Numba cannot compile the function, or LLVM the derivative |
 | `irad.PlanError`, `irad.ParseError`, `irad.InternalError` | irad is at fault: please report it |
@@ -68,6 +69,7 @@ _SHOWN: Final = (
     Program("calls", "array_result"),
     Program("calls", "active_array"),
     Program("calls", "shadow_of_another_shape"),
+    Program("calls", "index_out_of_bounds"),
     Program("activity", "constant_array_written_in_callee"),
     Program("unsupported", "object_mode"),
     Program("unsupported", "several_problems"),

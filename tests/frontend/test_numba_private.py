@@ -162,7 +162,7 @@ def test_range_lowerings_are_registered_with_their_types() -> None:
 
 def class_state() -> list[Any]:
     owners = {owner for owner, *_ in numba_private.shadow()._replacements()}
-    return [dict(vars(owner)) for owner in sorted(owners, key=lambda o: o.__qualname__)]
+    return [dict(vars(owner)) for owner in sorted(owners, key=lambda o: getattr(o, "__qualname__", o.__name__))]
 
 
 def test_classes_are_restored() -> None:
