@@ -23,10 +23,11 @@ print(hashlib.sha256(b"\0".join(parts)).hexdigest())
 PY
 }
 
-# pip's output, shortened to a line for each package that is fetched and one for the installation.
+# pip's output, shortened to a line for each package, for each large download, and for the installation.
 install_extra() {
     .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --editable ".[$1]" | awk '
-        /^ *(Downloading|Using cached) / { sub(/^ */, "  "); sub(/ https?:[^ ]*\//, " "); print; fflush() }
+        /^Collecting |^Processing .*\.whl/ { sub(/.*\//, "", $2); print "  " $2; fflush() }
+        /^ *Downloading .* MB\)/ { sub(/^ */, "    "); sub(/ https?:[^ ]*\//, " "); print; fflush() }
         /^Installing collected packages/ { print "  installing", gsub(/,/, ",") + 1, "packages"; fflush() }' >&2
 }
 
@@ -42,7 +43,7 @@ ensure_environment() {
         echo "$PWD" >"$place"
     fi
     if [[ "$(cat "$stamp" 2>/dev/null)" != "$(environment_key)" ]]; then
-        echo "installing irad[$extra] into .venv: some hundred megabytes the first time" >&2
+        echo "installing irad[$extra] into .venv; the first time this takes a few minutes on a slow network" >&2
         install_extra "$extra" || return 1
         environment_key >"$stamp"
         echo "done; the next start is immediate" >&2
