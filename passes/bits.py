@@ -4,10 +4,10 @@ Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
         from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
-        is cast to an active float or stored where active floats are. Where the program has no types, functions with a
-        body hand bits on, too: one that is given active numbers and makes bits of them returns tainted integers, and
-        what is passed to one that makes numbers of bits, and gives or writes active ones, is lost. Where it has types,
-        only what the function itself made of a float is lost so.
+        is cast to an active float, stored where active floats are or put anywhere by an atomic update. Where the
+        program has no types, functions with a body hand bits on, too: one that is given active numbers and makes bits
+        of them returns tainted integers, and what is passed to one that makes numbers of bits, and gives or writes
+        active ones, is lost. Where it has types, only what the function itself made of a float is lost so.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
@@ -17,9 +17,11 @@ from collections.abc import Callable
 
 from irad.ir import types
 from irad.ir.instructions import (
+    AtomicRMW,
     Binary,
     CallSite,
     Cast,
+    CmpXchg,
     ExtractValue,
     Freeze,
     InsertValue,
@@ -81,6 +83,8 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
     match inst:
         case Cast(opcode="bitcast", operands=[source]):
             return source in tainted and inst in unit.activity.useful
+        case AtomicRMW() | CmpXchg():
+            return any(value in tainted for value in inst.operands[1:])
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
         case CallSite():

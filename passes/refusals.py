@@ -120,6 +120,17 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
     return None
 
 
+def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
+    """Whether an atomic update puts active numbers, or their bits, into memory, or meets some there."""
+    pointer, *given = inst.operands
+    if any(value in unit.activity.varied for value in given):
+        return True
+    if not unit.activity.has_shadow(pointer):
+        return False
+    kind = {64: types.DOUBLE, 32: types.FLOAT}.get(8 * types.size_of(given[-1].type))
+    return is_differentiable(given[-1].type) or (kind is not None and unit.memory_types.is_float_at(pointer, kind))
+
+
 def _at(error: IradError, inst: Instruction) -> IradError:
     error.instruction = inst
     return error
@@ -138,7 +149,7 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             )
         case CallSite():
             return _call_error(unit, inst)
-        case AtomicRMW() | CmpXchg() if activity.has_shadow(inst.operands[0]) and is_differentiable(inst.type):
+        case AtomicRMW() | CmpXchg() if _updates_numbers(unit, inst):
             return UnsupportedError(
                 "an atomic update of active memory has no derivative in irad yet",
                 "use an ordinary update, x[i] += …",

@@ -84,11 +84,30 @@ def test_constant_memory_as_scratch():
 
 
 @pytest.mark.parametrize(
-    "update", ["%o = atomicrmw fadd ptr %a, double 1.0 seq_cst", "%o = atomicrmw xchg ptr %a, double %k seq_cst"]
+    "update",
+    [
+        "%o = atomicrmw fadd ptr %a, double 1.0 seq_cst",
+        "%o = atomicrmw xchg ptr %a, double %k seq_cst",
+        "%o = atomicrmw xchg ptr %a, i64 0 seq_cst",
+        "%o = cmpxchg ptr %a, i64 0, i64 1 seq_cst seq_cst",
+    ],
 )
 def test_atomic_updates_of_active_memory(update):
-    assert "atomic update" in str(refusal(update))
-    accepted(update.replace("%a", "%b"))
+    read = "\n  %x = load double, ptr %a\n  store double %x, ptr %r"
+    assert "atomic update" in str(refusal(update + read))
+    accepted(update.replace("%a", "%b") + read)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "%o = atomicrmw fadd ptr %b, double %x seq_cst",
+        "%bits = bitcast double %x to i64\n  %o = cmpxchg ptr %b, i64 0, i64 %bits seq_cst seq_cst",
+        "%bits = bitcast double %x to i64\n  %o = atomicrmw xchg ptr %b, i64 %bits seq_cst",
+    ],
+)
+def test_active_numbers_put_somewhere_by_an_atomic_update(update):
+    assert "integer" in (text := str(refusal("%x = load double, ptr %a\n  " + update))) or "atomic update" in text
 
 
 def test_several_at_once():

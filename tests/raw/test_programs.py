@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, differentiated, needs_clang, run
+from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, differentiated, needs_clang, own_flags, run
 
 pytestmark = needs_clang
 
@@ -49,5 +49,5 @@ def check(path: Path, level: int, folder: Path, plan: str = "default") -> None:
     made = differentiated(bitcode, plan)
     names = {function.name for function in made.module.functions}
     assert not [name for name in names if "_autodiff" in name and not name.startswith("irad.autodiff.")]
-    done = run(made, folder)
+    done = run(made, folder, *(flag for flag in own_flags(path) if flag == "-fopenmp"))
     assert (done.returncode, done.stderr) == (0, "")

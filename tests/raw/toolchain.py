@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,17 +18,22 @@ from irad.options import Options
 
 PROGRAMS = sorted(p for p in (Path(__file__).parent / "programs").iterdir() if p.suffix in (".c", ".cpp"))
 LEVELS = (0, 1, 2, 3)
+CLANG = os.environ.get("IRAD_TEST_CLANG", "clang")  # another release: clang-22
+CLANGXX = CLANG.replace("clang", "clang++", 1)
 
 needs_clang = pytest.mark.skipif(
-    shutil.which("clang") is None or shutil.which("clang++") is None, reason="clang is not installed"
+    shutil.which(CLANG) is None or shutil.which(CLANGXX) is None, reason=f"{CLANG} is not installed"
 )
 
 
 def bitcode_of(source: Path, level: int, folder: Path, *flags: str) -> Path:
     """A C or C++ file as bitcode, optimised at a level, with the flags that its line `// flags: …` adds."""
-    compiler = "clang" if source.suffix == ".c" else "clang++"
+    compiler = CLANG if source.suffix == ".c" else CLANGXX
     output = folder / f"{source.stem}.bc"
-    command = [compiler, f"-O{level}", "-emit-llvm", "-c", str(source), "-o", str(output), *flags, *own_flags(source)]
+    own = own_flags(source)
+    if "-fopenmp" in own and not has_openmp():
+        pytest.skip("OpenMP is not installed for this clang")
+    command = [compiler, f"-O{level}", "-emit-llvm", "-c", str(source), "-o", str(output), *flags, *own]
     subprocess.run(command, check=True, capture_output=True)
     return output
 
@@ -35,6 +42,16 @@ def own_flags(source: Path) -> list[str]:
     """The flags that a program asks for."""
     found = re.search(r"^// flags: (.*)$", source.read_text(), re.MULTILINE)
     return found[1].split() if found else []
+
+
+@cache
+def has_openmp() -> bool:
+    """Whether programs with OpenMP can be compiled and linked: its header and library are a package of their own."""
+    if shutil.which(CLANG) is None:
+        return False
+    command = [CLANG, "-fopenmp", "-x", "c", "-", "-o", os.devnull]
+    source = "#include <omp.h>\nint main(void) { return omp_get_num_threads() - 1; }\n"
+    return subprocess.run(command, input=source, text=True, capture_output=True, check=False).returncode == 0
 
 
 def text_of(bitcode: Path) -> str:
@@ -47,9 +64,11 @@ def differentiated(bitcode: Path, plan: str = "default") -> Differentiated:
     return differentiate(text_of(bitcode), Options(plan="save_all" if plan == "save_all" else "default", verify=True))
 
 
-def run(made: Differentiated, folder: Path) -> subprocess.CompletedProcess[str]:
+def run(made: Differentiated, folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Links a differentiated program and runs it."""
     code, program = folder / "program.o", folder / "program"
     code.write_bytes(encode(made.module, Form.OBJECT))
-    subprocess.run(["clang++", str(code), "-o", str(program), "-lm", "-pthread"], check=True, capture_output=True)
+    subprocess.run(
+        ["clang++", str(code), "-o", str(program), "-lm", "-pthread", *flags], check=True, capture_output=True
+    )
     return subprocess.run([str(program)], capture_output=True, text=True, timeout=60)

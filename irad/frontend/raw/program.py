@@ -25,6 +25,7 @@ from irad.frontend.raw.copies import copy_members
 from irad.frontend.raw.library import plain_library_calls
 from irad.frontend.raw.markers import kind_of
 from irad.frontend.raw.masked import expand_masked
+from irad.frontend.raw.openmp import run_with_one_thread
 from irad.frontend.raw.strangers import mark_strangers
 from irad.frontend.raw.unwind import lower_unwinding
 from irad.frontend.raw.vectors import split_vectors
@@ -73,6 +74,7 @@ def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ())
     _allow_optimising(module)
     _keep_choices(module)
     pass_pointers(module)
+    run_with_one_thread(module)
     plain_library_calls(module)
     copy_members(module)
     _add_entry(module, module.functions[primal])
