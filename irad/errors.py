@@ -210,6 +210,10 @@ class ChangedBufferError(IradError):
     """Debug mode: memory that a rule may read in the pullback was changed since the forward sweep."""
 
 
+class ChangedProgramError(IradError):
+    """Numba's machine code of a function computes with other values of globals than the function would now."""
+
+
 class TapeLimitError(IradError, MemoryError):
     """A call needs more tape than ``Options.max_tape_bytes`` allows. The location is the line that saves most."""
 

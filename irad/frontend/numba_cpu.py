@@ -27,6 +27,8 @@ from irad.frontend.custom.outline import Outlined
 from irad.frontend.diagnosis.declared import no_signature
 from irad.frontend.diagnosis.readonly import about_argument
 from irad.frontend.diagnosis.unexpected import as_cause, unexpected
+from irad.frontend.frozen.check import check_links, lowered_of
+from irad.frontend.frozen.numba_watch import watch
 from irad.frontend.numba_memory import signature_of
 from irad.frontend.numba_messages import REFUSALS, Explanation, explanation
 from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
@@ -77,13 +79,24 @@ def _forget() -> None:
         numba_private.shadow().forget_callers()
 
 
+def _note_specialisation(dispatcher: Any, compiled: Any) -> None:
+    """Drops the derivatives of a function that Numba compiled after them, with other values of globals."""
+    earlier = numba_private.shadow().lowered(dispatcher, tuple(compiled.signature.args))
+    if any(lowered.has_changed(compiled, numba_private.compiled_by_numba) for lowered in earlier):
+        catalogue.changed(dispatcher)
+
+
+watch(_note_specialisation)
+
+
 def load_program(
     dispatcher: Any, argument_types: tuple[Any, ...], *, peels: bool = True, checks: bool = False
 ) -> Program:
     """The LLVM text of a Numba function for argument types.
 
-    The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew,
-    so globals are frozen at this moment. The result is remembered as long as the dispatcher lives.
+    The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew;
+    globals have the values that Numba froze, or, where it compiled nothing yet, those of this moment. The result is
+    remembered as long as the dispatcher lives.
 
     Args:
         dispatcher: any ``CPUDispatcher``.
@@ -93,6 +106,7 @@ def load_program(
 
     Raises:
         BackendError: Numba cannot compile it.
+        ChangedProgramError: Numba compiled it, or what it calls, with values that it did not keep.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
     known = _programs.setdefault(dispatcher, {})
@@ -100,7 +114,7 @@ def load_program(
     if key not in known:
         source = location_of(dispatcher.py_func)
         with step(f"compiling {source.function} with Numba") as details, numba_private.shadow().active(checks=checks):
-            program = known[key] = _load(_compile(dispatcher, argument_types), source, peels=peels)
+            program = known[key] = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
 
@@ -123,7 +137,7 @@ def load_callee(found: CompiledFunction, *, peels: bool = True, checks: bool = F
             compiled = numba_private.shadow().context.compile_cfunc(function)
             source = location_of(function.__wrapped__)
         else:
-            compiled = _compile(entry.caller_of(function), tuple(found.signature.args))
+            compiled = _current(lambda: _compile(entry.caller_of(function), tuple(found.signature.args)))
             source = location_of(function.py_func)
         return _load(compiled, source, wrapper=found.is_wrapper, peels=peels)
 
@@ -157,6 +171,23 @@ def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
     if compiled is None:
         misfit = no_signature(numba_private.declared_arguments(dispatcher), argument_types)
         raise refusal(misfit, location_of(dispatcher.py_func))
+    return compiled
+
+
+def _current(compile_it: Callable[[], Any]) -> Any:
+    """A compile result of which every function is what Numba compiled for it, where it did.
+
+    Raises:
+        ChangedProgramError: Numba compiled another program, and kept too little for irad to do the same.
+    """
+    compiled = compile_it()
+    if any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
+        numba_private.shadow().forget_callers()  # lowered before Numba compiled it, with other values
+        compiled = compile_it()
+    for library in _reachable(compiled.library):
+        if getattr(library, "lowered", None) is not None:
+            library.lowered.check(numba_private.compiled_by_numba)
+            check_links(library)
     return compiled
 
 

@@ -6,7 +6,8 @@ Method  a *shadow compile*: while it is active, the calling thread sees a privat
         neither optimise nor link nor load machine code, and private tables in place of every table in which Numba
         remembers what it compiled. Numba's own code does the rest, callees included, and finds nothing compiled yet.
         Other threads see Numba as ever; the user's tables, caches and statistics stay as they are.
-Limit   functions are lowered again even if the user has compiled them: globals are frozen at that moment.
+Limit   functions are lowered again even if the user has compiled them: globals are read again, under the values that
+        Numba froze where it kept them (`frozen`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ from irad.frontend import numba_kernels
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import outlined_call, rule_of
+from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen.check import Lowered
+from irad.frontend.frozen.numba_follow import following, replacements
 from irad.frontend.numba_bounds import Statements
 from irad.frontend.numba_raw import Entry, RawContext, real_context
 from irad.frontend.numba_untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
@@ -53,6 +57,10 @@ class _Redirect:
     def tables(self) -> weakref.WeakKeyDictionary[Any, Any]:
         """The private tables: what is compiled with bounds checks has tables of its own."""
         return self._tables[_SHADOW.checks]
+
+    def all_of(self, instance: Any) -> list[Any]:
+        """The private tables of an object."""
+        return [tables[instance] for tables in self._tables.values() if instance in tables]
 
     def clear(self) -> None:
         """Drops what is in the tables."""
@@ -110,6 +118,11 @@ class Shadow:
             context.outlined.clear()
         for _, redirect in self._redirects:
             redirect.clear()
+
+    def lowered(self, owner: Any, key: Any) -> list[Lowered]:
+        """What a specialisation of a dispatcher was lowered from."""
+        _, redirect = self._redirects[0]
+        return [found.library.lowered for table in redirect.all_of(owner) if (found := table.get(key)) is not None]
 
     def is_here(self) -> bool:
         """Whether the calling thread compiles in the shadow now."""
@@ -173,6 +186,7 @@ class Shadow:
         real = vars(CPUTarget)["target_context"]
         context = property(lambda target: self.context if self.is_here() else real.fget(target))
         yield CPUTarget, "target_context", context
+        yield from replacements()
         for owner, name, replacement in (
             (dispatcher.Dispatcher, "compile", _compile),
             (dispatcher.Dispatcher, "__init__", _outside),
@@ -247,10 +261,12 @@ def _lower(self: Any, arguments: Any, result: Any) -> Any:
     """Lowers one signature into the private table."""
     with self._compiling_counter:
         try:
-            compiled = self._compiler.compile(tuple(arguments), result)
+            with following(_specialisation(self, tuple(arguments))) as reads:
+                compiled = self._compiler.compile(tuple(arguments), result)
         except errors.ForceLiteralArg as request:
             fold = self._compiler.fold_argument_types
             raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
+        compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled.type_annotation, reads)
         compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
         compiled.library.function = self.py_func, compiled.signature
         self.overloads[tuple(compiled.signature.args)] = compiled
@@ -259,10 +275,14 @@ def _lower(self: Any, arguments: Any, result: Any) -> Any:
         return compiled.entry_point
 
 
+def _specialisation(owner: Any, key: Any) -> Any:
+    """What Numba itself compiled, or None."""
+    return vars(owner)["overloads"].get(key)
+
+
 def _lower_declared(self: Any, arguments: tuple[Any, ...]) -> None:
     """Lowers an explicit signature of a dispatcher that has no other."""
-    with _SHADOW.suspended():
-        declared = self.overloads.get(arguments)
+    declared = _specialisation(self, arguments)
     if declared is not None and arguments not in self.overloads:
         _lower(self, arguments, declared.signature.return_type)
 
@@ -405,7 +425,12 @@ def _compile_generalized(_: Any, self: Any, argtys: Any, return_type: Any = None
 def _lower_elementwise(self: Any, sig: Any) -> Any:
     options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
     checks = {"boundscheck": True} if _SHADOW.checks else {}
-    compiled = caller_of(self._dispatcher).compile(sig, **{**options, **checks})
+    declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)
+    arguments, _ = sigutils.normalize_signature(sig)
+    with following(next((each for key, each in declared.items() if key.args == tuple(arguments)), None)) as reads:
+        compiled = compiles.compile(sig, **{**options, **checks})
+    if compiles is self._dispatcher:
+        compiled.library.lowered = Lowered(compiles, compiled.signature, compiled.type_annotation, reads)
     self._lower_me.libs.append(compiled.library)
     return compiled
 
@@ -446,6 +471,12 @@ def declared_arguments(user_dispatcher: Any) -> list[tuple[Any, ...]]:
     """The arguments of each explicit signature of a dispatcher."""
     with _SHADOW.suspended():
         return [tuple(signature.args) for signature in user_dispatcher.nopython_signatures]
+
+
+def compiled_by_numba(owner: Any, compiled: Any) -> Any:
+    """What Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
+    with _SHADOW.suspended(), _fresh_compilation(), following(compiled):
+        return numba_compare.compiled_anew(owner, compiled)
 
 
 def overload_functions() -> Iterator[tuple[str, Any]]:

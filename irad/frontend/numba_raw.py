@@ -26,6 +26,7 @@ from irad.driver import LoopArray
 from irad.frontend import external, fixups, numba_transforms
 from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
+from irad.frontend.frozen.check import Lowered
 from irad.frontend.numba_random import mark_draws
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
 from irad.ruleset.symbols import external_text
@@ -51,6 +52,7 @@ class RawLibrary(codegen.JITCodeLibrary):
     function: tuple[Any, Any] | None = None
     kernel: tuple[str, tuple[LoopArray, ...]] | None = None
     outlined: Outlined | None = None
+    lowered: Lowered | None = None
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""

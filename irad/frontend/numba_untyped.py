@@ -14,6 +14,7 @@ from numba.core import registry as _registry
 from numba.core import types as _types
 from numba.cpython.unsafe import tuple as _tuple
 from numba.np.ufunc import gufunc as _gufunc
+from numba.np.ufunc import ufuncbuilder as _ufuncbuilder
 from numba.np.ufunc import wrappers as _wrappers
 
 numba_folder: Final = os.path.dirname(str(_numba.__file__)) + os.sep
@@ -24,4 +25,5 @@ types: Any = _types
 cpu_target: Any = _registry.cpu_target
 GUFunc: Any = _gufunc.GUFunc
 tuple_setitem: Any = _tuple.tuple_setitem
+UFuncDispatcher: Any = _ufuncbuilder.UFuncDispatcher
 GUFuncWrapper: Any = _wrappers._GufuncWrapper

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import float64, njit, typeof
-from numba.core import callconv, codegen, compiler, cpu, debuginfo, lowering, typed_passes, types, typing
+from numba.core import callconv, codegen, compiler, cpu, debuginfo, interpreter, lowering, typed_passes, types, typing
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
@@ -29,6 +29,7 @@ from irad.frontend.numba_untyped import GUFuncWrapper, dispatcher
 PRIVATE_METHODS = [
     (dispatcher._DispatcherBase, "get_call_template"),
     (dispatcher.Dispatcher, "compile"),
+    (dispatcher.Dispatcher, "add_overload"),
     (dispatcher.Dispatcher, "get_compile_result"),
     (dispatcher.Dispatcher, "get_function_type"),
     (dispatcher.LiftedWith, "compile"),
@@ -73,6 +74,8 @@ PRIVATE_METHODS = [
     (CPUTarget, "target_context"),
     (listobj.ListInstance, "_payload"),
     (listobj.ListInstance, "_gep"),
+    (interpreter.Interpreter, "get_global_value"),
+    (interpreter.Interpreter, "get_closure_value"),
 ]
 
 
@@ -234,6 +237,8 @@ def test_private_names_are_exercised_here() -> None:
     folder = Path(irad.frontend.__file__).parent
     instances = {
         "_compiler": make_function(),
+        "_compiling_counter": make_function(),
+        "_can_compile": make_function(),
         "_definitions": compiler.run_frontend(make_function().py_func),
     }
     assert all(hasattr(owner, name) for name, owner in instances.items())

@@ -1,0 +1,161 @@
+"""Is a program that irad lowered the one that Numba compiled?
+
+Numba freezes globals, closure cells and what modules hold when it compiles a function; irad lowers the function again,
+later. Where Numba kept the values, they are followed (`numba_follow`). What is left is found here: `stale` before a
+program is used, `has_changed` when Numba compiles a function of which there already is a derivative.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Callable, Iterable
+from types import CodeType
+from typing import Any, Final
+
+from irad.errors import ChangedProgramError, SourceLocation
+from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_library
+
+Recompile = Callable[[Any, Any], Any]
+"""Has Numba compile a specialisation of a dispatcher once more: `irad.frontend.numba_private.compiled_by_numba`."""
+
+_FREEZES: Final = (
+    "Numba copies what global names, attributes of modules and global arrays hold into the machine code when it "
+    "compiles a function, and a derivative made now would be that of another program"
+)
+
+
+class Lowered:
+    """What a function was lowered from, for comparison with what Numba compiled.
+
+    Attributes:
+        key: of the specialisation, in the table of its dispatcher.
+        snapshot: what was frozen.
+
+    Args:
+        owner: the dispatcher.
+        key: as above.
+        annotation: Numba's, of the lowering.
+        reads: the names of data that were read; an annotation leaves out what Numba has optimised away.
+    """
+
+    def __init__(self, owner: Any, key: Any, annotation: Any, reads: set[tuple[str, str, CodeType]]) -> None:
+        self._owner, self.key, self._reads = weakref.ref(owner), key, reads
+        self.snapshot = Snapshot(annotation)
+        self._is_library = is_of_library(owner.py_func.__module__)
+        self._verified: Callable[[], Any] = lambda: None
+
+    def compiled(self) -> Any:
+        """The specialisation as Numba compiled it, or None; functions of libraries are not looked at."""
+        owner = self._owner()
+        return None if owner is None or self._is_library else vars(owner)["overloads"].get(self.key)
+
+    def is_outdated(self) -> bool:
+        """Whether Numba froze other values, which it kept."""
+        compiled = self.compiled()
+        return compiled is not None and bool(self.snapshot.changed_since(compiled.type_annotation))
+
+    def check(self, recompile: Recompile) -> None:
+        """Checks that Numba froze the same values.
+
+        Raises:
+            ChangedProgramError: it did not.
+        """
+        compiled = self.compiled()
+        if compiled is None or self._verified() is compiled.library:
+            return
+        if changed := self.snapshot.changed_since(compiled.type_annotation):
+            raise self._error([str(place) for place in changed])
+        is_recorded = has_names(compiled.type_annotation)
+        loose = [*self.snapshot.loose, *self._unknown(compiled.type_annotation)]
+        if not is_recorded or loose:
+            anew = recompile(self._owner(), compiled)
+            if not numba_compare.is_same_code(compiled.library, anew.library):
+                raise self._error(loose) if is_recorded else self._cached_error()
+        self._verified = weakref.ref(compiled.library)
+
+    def has_changed(self, compiled: Any, recompile: Recompile) -> bool:
+        """Whether a specialisation that Numba has just compiled, or loaded, froze other values than the lowering."""
+        if self._is_library:
+            return False
+        if has_names(compiled.type_annotation):
+            differs = self.snapshot.differs_from(Snapshot(compiled.type_annotation))
+            return differs or bool(self._unknown(compiled.type_annotation))
+        anew = recompile(self._owner(), compiled)
+        is_same = numba_compare.is_same_code(compiled.library, anew.library)
+        return not is_same or self.snapshot.differs_from(Snapshot(anew.type_annotation))
+
+    def _unknown(self, annotation: Any) -> list[str]:
+        """Names that were read, of which an annotation does not say what they stood for."""
+        frozen = Frozen(annotation)
+        return sorted({f"{kind} {name}" for kind, name, code in self._reads if frozen.find(kind, name, code) is None})
+
+    def function(self) -> Callable[..., Any]:
+        """The Python function."""
+        owner = self._owner()
+        assert owner is not None
+        found: Callable[..., Any] = inspect.unwrap(owner.py_func)
+        return found
+
+    def _error(self, changed: list[str]) -> ChangedProgramError:
+        function = self.function()
+        names = changed[0] if len(changed) == 1 else f"{', '.join(changed[:-1])} or {changed[-1]}"
+        return ChangedProgramError(
+            f"{function.__qualname__} was compiled before {names} changed, and still computes with what it was",
+            f"(a) compile it again, and then what calls it: {function.__name__}.recompile() or (b) pass what changes "
+            "as an argument",
+            _FREEZES,
+            SourceLocation.of(function),
+        )
+
+    def _cached_error(self) -> ChangedProgramError:
+        function = self.function()
+        return ChangedProgramError(
+            f"the machine code of {function.__qualname__} on the disk is that of another program: something that it "
+            "reads or calls has changed since it was compiled",
+            f"compile it again, and then what calls it: {function.__name__}.recompile()",
+            "Numba looks only at the file of a function when it loads machine code from its cache (cache=True): it "
+            "does not see changes of other files, nor of what globals hold",
+            SourceLocation.of(function),
+        )
+
+
+def check_links(caller: Any) -> None:
+    """Checks that a function was compiled with the code that its callees have now.
+
+    Args:
+        caller: a library with what it was lowered from.
+
+    Raises:
+        ChangedProgramError: a callee was compiled again since.
+    """
+    mine = caller.lowered.compiled()
+    linked = [] if mine is None else _linked(mine.library)
+    for callee in lowered_of(caller.callees):
+        its = callee.compiled()
+        if its is None or its.library in linked or its.library.name not in {each.name for each in linked}:
+            continue
+        function, other = caller.lowered.function(), callee.function()
+        raise ChangedProgramError(
+            f"{function.__qualname__} was compiled before {other.__qualname__} was compiled again, and still calls "
+            "what that was",
+            f"compile it again, too: {function.__name__}.recompile()",
+            "Numba puts the code of what a function calls into its machine code, and a derivative made now would be "
+            "that of another program",
+            SourceLocation.of(function),
+        )
+
+
+def _linked(root: Any) -> list[Any]:
+    """A code library of Numba and all that it links."""
+    found = [root]
+    for library in found:
+        found += [each for each in getattr(library, "_linking_libraries", ()) if each not in found]
+    return found
+
+
+def lowered_of(libraries: Iterable[Any]) -> list[Lowered]:
+    """What the functions of libraries were lowered from, as far as Numba's dispatchers made them."""
+    found = (getattr(library, "lowered", None) for library in libraries)
+    return [lowered for lowered in found if lowered is not None]

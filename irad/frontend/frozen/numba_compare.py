@@ -1,0 +1,61 @@
+"""Is machine code that Numba made earlier that of the program as it is now?
+
+Method  Numba compiles the function once more; the optimised LLVM code of both is compared without names. It does not
+        depend on the process or on the order of hashes, so code from the disk can be compared, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from numba.core.registry import CPUDispatcher
+
+from irad.frontend.numba_untyped import UFuncDispatcher
+
+_NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
+_ARRAY = ".const.array.data"
+
+
+def compiled_anew(owner: Any, compiled: Any) -> Any:
+    """Numba's compile result of a specialisation, made once more.
+
+    Call it where Numba's own compiler is in place. What the function calls is compiled if it is not yet.
+
+    Args:
+        owner: the dispatcher, or that of a ufunc.
+        compiled: the specialisation.
+    """
+    signature = compiled.signature
+    if isinstance(owner, UFuncDispatcher):
+        anew = UFuncDispatcher(owner.py_func, owner.locals, owner.targetoptions)
+        return anew.compile(signature)
+    assert isinstance(owner, CPUDispatcher)
+    result = None if owner._can_compile else signature.return_type
+    with owner._compiling_counter:
+        found = owner._compiler.compile(tuple(signature.args), result)
+    owner.targetctx.remove_user_function(found.entry_point)
+    return found
+
+
+def is_same_code(left: Any, right: Any) -> bool:
+    """Whether two libraries of Numba hold the same functions, whatever these are called."""
+    return list(_bodies(left)) == list(_bodies(right))
+
+
+def _bodies(library: Any) -> Iterator[str]:
+    """The text of each function and of each constant array, without names and in an order that does not need them."""
+    found: list[str] = []
+    lines: list[str] | None = None
+    for line in str(library._get_module_for_linking()).splitlines():
+        if line.startswith("define"):
+            lines = []
+        if lines is not None:
+            lines.append(_NAMES.sub("", line))
+            if line == "}":
+                found.append("\n".join(lines))
+                lines = None
+        elif _ARRAY in line:
+            found.append(_NAMES.sub("", line))
+    yield from sorted(found)

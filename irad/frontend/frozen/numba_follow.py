@@ -1,0 +1,65 @@
+"""Lowering a function again under the values that Numba froze when it compiled it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+from numba.core.interpreter import Interpreter
+
+from irad.frontend.frozen.numba_names import FREE, GLOBAL, Frozen, has_names, is_data, is_of_library
+
+_here = threading.local()
+
+
+class _Reading:
+    """One compilation: what it follows, and which names it reads."""
+
+    def __init__(self, frozen: Frozen | None) -> None:
+        self.frozen = frozen
+        self.reads: set[tuple[str, str, CodeType]] = set()
+
+
+@contextmanager
+def following(compiled: Any) -> Iterator[set[tuple[str, str, CodeType]]]:
+    """Names have the values that a specialisation froze; without one, those that they have now.
+
+    Yields:
+        The names of data that are read: of which kind, in which code.
+    """
+    earlier = getattr(_here, "reading", None)
+    annotation = getattr(compiled, "type_annotation", None)
+    _here.reading = _Reading(Frozen(annotation) if has_names(annotation) else None)
+    try:
+        yield _here.reading.reads
+    finally:
+        _here.reading = earlier
+
+
+def replacements() -> Iterator[tuple[type, str, Callable[..., Any]]]:
+    """Methods of Numba's interpreter of byte code that ask what is followed first."""
+    yield Interpreter, "get_global_value", _reading(GLOBAL, Interpreter.get_global_value, lambda _, name: name)
+    yield (
+        Interpreter,
+        "get_closure_value",
+        _reading(FREE, Interpreter.get_closure_value, lambda code, index: code.co_freevars[index]),
+    )
+
+
+def _reading(kind: str, original: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., Any]:
+    def read(self: Any, key: Any) -> Any:
+        reading: _Reading | None = getattr(_here, "reading", None)
+        if reading is None:
+            return original(self, key)
+        code = self.func_id.code
+        name = name_of(code, key)
+        found = None if reading.frozen is None else reading.frozen.find(kind, name, code)
+        value = original(self, key) if found is None else found[0]
+        if is_data(value) and not is_of_library(self.func_id.modname):
+            reading.reads.add((kind, name, code))
+        return value
+
+    return read

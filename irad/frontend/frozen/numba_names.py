@@ -1,0 +1,241 @@
+"""What a compilation by Numba froze: globals, closure cells, attributes of modules.
+
+Input   the type annotation that Numba keeps with a compiled function: its IR, with the values that names stood for.
+Output  `names_in`: these values by place; `Snapshot`: the same without references to them, to be compared later;
+        `Frozen`: the values under which the same function is lowered again.
+Limit   Numba keeps no values of attributes of modules, and copies the content of arrays without keeping it. Of a
+        `Snapshot` that has either, `loose`, only the machine code tells what was frozen (`numba_compare`). Code from
+        the disk has no IR at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, Final
+
+import numpy as np
+from numba.core import ir
+from numba.core.dispatcher import Dispatcher
+from numba.parfors.parfor import Parfor
+
+from irad.frontend.numba_untyped import types
+
+GLOBAL: Final = "the global"
+FREE: Final = "the variable of the enclosing function"
+ATTRIBUTE: Final = "the attribute"
+
+_FROZEN_BYTES: Final = 10**6
+"""Of larger arrays Numba takes the address, as of those that are not contiguous."""
+_FIXED_MODULES: Final = ("math", "cmath", "numpy")
+_LIBRARIES: Final = ("numba", "numpy", "scipy", "irad")
+_PLAIN: Final = bool | int | float | complex | str | bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a function reads a name: ``kind`` is one of the constants above."""
+
+    kind: str
+    name: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A name that a function reads.
+
+    Attributes:
+        place: where.
+        value: what it stood for; for data in a module what it stands for now.
+        is_recorded: Numba kept the value.
+    """
+
+    place: Place
+    value: Any
+    is_recorded: bool
+
+
+def names_in(annotation: Any) -> Iterator[Read]:
+    """The names that a compiled function reads; none of what was loaded from the disk, whose annotation is text."""
+    for statement in _statements(getattr(annotation, "blocks", {}).values()):
+        if isinstance(statement, ir.Assign):
+            yield from _read(statement, annotation.typemap)
+
+
+def _statements(blocks: Iterable[Any]) -> Iterator[Any]:
+    """The statements of blocks, those in parallel loops included."""
+    for block in blocks:
+        for statement in block.body:
+            yield statement
+            if isinstance(statement, Parfor):
+                yield from _statements((statement.init_block, *statement.loop_body.values()))
+
+
+def has_names(annotation: Any) -> bool:
+    """Whether an annotation still is what Numba made, and not the text that it writes to the disk."""
+    return hasattr(annotation, "blocks")
+
+
+def _read(statement: Any, typemap: Mapping[str, Any]) -> Iterator[Read]:
+    value, place = statement.value, statement.loc
+    if isinstance(value, ir.Global | ir.FreeVar):
+        kind = GLOBAL if isinstance(value, ir.Global) else FREE
+        yield Read(Place(kind, value.name, place.filename, place.line), value.value, True)
+    elif isinstance(value, ir.Expr) and value.op == "getattr":
+        owner, found = typemap.get(value.value.name), typemap.get(statement.target.name)
+        if isinstance(owner, types.Module):
+            name = f"{owner.pymod.__name__}.{value.attr}"
+            where = Place(ATTRIBUTE, name, place.filename, place.line)
+            if isinstance(found, types.Dispatcher):
+                yield Read(where, _dispatcher_of(found), True)
+            elif _is_data(found) and owner.pymod.__name__ not in _FIXED_MODULES:
+                yield Read(where, getattr(owner.pymod, value.attr, None), False)
+
+
+def _dispatcher_of(numba_type: Any) -> Any:
+    try:
+        return numba_type.dispatcher
+    except ReferenceError:  # it is gone, so it is none that a name can stand for now
+        return object()
+
+
+def _is_data(numba_type: Any) -> bool:
+    data = types.Number | types.Boolean | types.Array | types.BaseTuple | types.Record | types.UnicodeType
+    return isinstance(types.unliteral(numba_type), data) if numba_type is not None else False
+
+
+class Frozen:
+    """The values that a compiled function froze, for lowering it again.
+
+    Args:
+        annotation: of the compiled function.
+    """
+
+    def __init__(self, annotation: Any) -> None:
+        self._reads: dict[tuple[str, str], list[Read]] = {}
+        for read in names_in(annotation):
+            self._reads.setdefault((read.place.kind, read.place.name), []).append(read)
+
+    def find(self, kind: str, name: str, code: CodeType) -> tuple[Any] | None:
+        """The value of a name that code reads, in a tuple; None where it is not known."""
+        first, last = code.co_firstlineno, max((line for *_, line in code.co_lines() if line), default=0)
+        values = [
+            read.value
+            for read in self._reads.get((kind, name), ())
+            if read.place.file == code.co_filename and first <= read.place.line <= last
+        ]
+        if not values or any(token(value) != token(values[0]) for value in values):
+            return None  # code of another function on the same lines was put in line
+        return (values[0],)
+
+
+def is_of_library(module: str | None) -> bool:
+    """Whether code belongs to what does not change while a program runs."""
+    return (module or "").partition(".")[0] in _LIBRARIES
+
+
+def is_data(value: Any) -> bool:
+    """Whether it matters which value a name had: a number, an array, a function; no module or type."""
+    return isinstance(value, _PLAIN | np.generic | np.ndarray | tuple | Dispatcher)
+
+
+class _Identity:
+    """Which object a value is; does not keep it alive where that can be avoided."""
+
+    __slots__ = ("_hash", "it")
+
+    def __init__(self, value: Any) -> None:
+        self._hash = id(value)
+        self.it: Callable[[], Any]
+        try:
+            self.it = weakref.ref(value)
+        except TypeError:
+            self.it = lambda: value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Identity):
+            return NotImplemented
+        mine = self.it()
+        return mine is not None and mine is other.it()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def token(value: Any, *, content: bool = False) -> Any:
+    """What is equal for values that compile to the same constant; with ``content`` that of arrays counts, too."""
+    match value:
+        case tuple():
+            return type(value), tuple(token(item, content=content) for item in value)
+        case np.ndarray():
+            return _Identity(value), _digest(value) if content else None
+        case np.generic():
+            return type(value), value.dtype.str, value.tobytes() if content or not isinstance(value, np.void) else None
+        case _ if isinstance(value, _PLAIN):
+            return type(value), repr(value)
+        case _:
+            return _Identity(value)
+
+
+def _digest(array: Any) -> Any:
+    if (
+        array.nbytes > _FROZEN_BYTES
+        or not (array.flags.c_contiguous or array.flags.f_contiguous)
+        or array.dtype.hasobject
+    ):
+        return None  # read when the program runs
+    return array.dtype.str, array.shape, array.strides, hashlib.sha256(array.tobytes()).digest()
+
+
+def _is_loose(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_loose, value))
+    return isinstance(value, np.void) or (isinstance(value, np.ndarray) and _digest(value) is not None)
+
+
+class Snapshot:
+    """What one compilation froze, without references to it.
+
+    Attributes:
+        loose: names whose frozen value Numba does not keep.
+        tokens: what stands for the values, by place.
+        recorded: the same for the values that Numba keeps, whatever arrays hold.
+
+    Args:
+        annotation: of the compilation, taken right after it.
+    """
+
+    def __init__(self, annotation: Any) -> None:
+        reads = list(names_in(annotation))
+        self.tokens: dict[Place, frozenset[Any]] = {}
+        for read in reads:
+            found = self.tokens.get(read.place, frozenset())
+            self.tokens[read.place] = found | {token(read.value, content=True)}
+        self.recorded = _recorded(reads)
+        self.loose = sorted({str(read.place) for read in reads if not read.is_recorded or _is_loose(read.value)})
+
+    def differs_from(self, other: Snapshot) -> bool:
+        """Whether two compilations of one function froze different values."""
+        return any(self.tokens[place] != other.tokens[place] for place in self.tokens.keys() & other.tokens.keys())
+
+    def changed_since(self, annotation: Any) -> list[Place]:
+        """Names for which an earlier compilation kept another value."""
+        earlier = _recorded(list(names_in(annotation)))
+        common = self.recorded.keys() & earlier.keys()
+        return sorted((p for p in common if self.recorded[p] != earlier[p]), key=lambda p: (p.line, p.name))
+
+
+def _recorded(reads: list[Read]) -> dict[Place, frozenset[Any]]:
+    found: dict[Place, frozenset[Any]] = {}
+    for read in reads:
+        if read.is_recorded:
+            found[read.place] = found.get(read.place, frozenset()) | {token(read.value)}
+    return found

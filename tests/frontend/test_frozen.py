@@ -1,0 +1,313 @@
+"""The derivative is that of the program that Numba compiled, whatever names stand for by now."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit, prange, vectorize
+
+import irad
+
+
+def program(source: str, **names: Any) -> Any:
+    """A module, which can be assigned to, with the names of a program."""
+    found = ModuleType(__name__)
+    vars(found).update(njit=njit, prange=prange, irad=irad, np=np, vectorize=vectorize, **names)
+    exec(compile(textwrap.dedent(source), f"<program {id(found)}>", "exec"), vars(found))
+    return found
+
+
+def check(f: Callable[..., Any], *args: Any) -> None:
+    """Value and gradient are those of what the function computes, in either plan."""
+    at, *rest = args
+    step = 1e-6 * max(1.0, abs(at))
+    slope = (f(at + step, *rest) - f(at - step, *rest)) / (2 * step)
+    for plan in ("default", "save_all"):
+        value, gradient = irad.value_and_grad(f, options=irad.Options(plan=plan))(*args)
+        assert value == f(*args)
+        assert gradient == pytest.approx(slope, rel=1e-8)
+
+
+RECURSIVE = """
+@njit
+def r(x, n):
+    if n == 0: return x
+    return {K} * x * r(x, n - 1)
+@njit
+def f(x): return r(x, int(x) + 2)
+"""
+PRANGE = """
+@njit(parallel=True)
+def f(x):
+    total = 0.0
+    for i in prange(int(K) + 2):
+        total += K * x * x
+    return total
+"""
+DEFINITIONS = {
+    "njit": "@njit\ndef f(x): return K * x * x",
+    "irad.jit": "@irad.jit\ndef f(x): return K * x * x",
+    "parallel": "@njit(parallel=True)\ndef f(x): return (np.full(3, x) * K).sum()",
+    "eager": "@njit('float64(float64)')\ndef f(x): return K * x * x",
+    "vectorize": "@vectorize(['float64(float64)'])\ndef v(x): return K * x * x\n@njit\ndef f(x): return v(x)",
+    "closure": "@njit\ndef f(x):\n    def inner(y): return K * y * y\n    return inner(x)",
+    "branch": "@njit\ndef f(x):\n    if K > 2.5: return x\n    return K * x * x",
+    "callee": "@njit\ndef g(x): return K * x\n@njit\ndef h(x): return g(x) * x\n@njit\ndef f(x): return h(x) + x",
+    "inlined": "@njit(inline='always')\ndef g(x): return K * x * x\n@njit\ndef f(x): return g(x)",
+    "recursive": RECURSIVE.format(K="K"),
+    "prange": PRANGE,
+}
+
+
+@pytest.mark.parametrize("definition", DEFINITIONS.values(), ids=DEFINITIONS)
+def test_assigned_global(definition: str) -> None:
+    made = program(definition, K=2.0)
+    before = made.f(1.5)
+    made.K = 3.0
+    assert made.f(1.5) == before
+    check(made.f, 1.5)
+
+
+def test_deleted_global() -> None:
+    made = program("@njit\ndef f(x): return K * x * x", K=2.0)
+    made.f(1.5)
+    del made.K
+    check(made.f, 1.5)
+
+
+def test_global_tuples() -> None:
+    made = program("@njit\ndef f(x): return T[1][0] * x * x", T=(1.0, (2.0, 3.0)))
+    made.f(1.5)
+    made.T = (1.0, (5.0, 3.0))
+    check(made.f, 1.5)
+
+
+def test_each_specialisation_has_its_own() -> None:
+    made = program("@njit\ndef f(x): return K * x * x", K=2.0)
+    made.f(1.5)
+    made.K = 3.0
+    made.f(np.float32(1.5))
+    made.K = 5.0
+    assert irad.grad(made.f)(1.5) == 6.0
+    assert irad.grad(made.f)(np.float32(1.5)) == 9.0
+
+
+def test_closure_cell() -> None:
+    def make() -> tuple[Any, Callable[[float], None]]:
+        factor = 2.0
+
+        @njit
+        def f(x):
+            return factor * x * x
+
+        def assign(value: float) -> None:
+            nonlocal factor
+            factor = value
+
+        return f, assign
+
+    f, assign = make()
+    f(1.5)
+    assign(5.0)
+    check(f, 1.5)
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_callee_is_defined_again(bound: bool) -> None:
+    made = program("@njit\ndef inner(x): return 2.0 * x\n@njit\ndef f(x): return inner(x) * x\n")
+    if bound:
+
+        def make(inner: Any) -> Any:
+            return njit(lambda x: inner(x) * x)
+
+        made.f = make(made.inner)
+    made.f(1.5)
+    made.inner = njit(lambda x: 5.0 * x)
+    check(made.f, 1.5)
+
+
+@pytest.fixture
+def module() -> Iterator[ModuleType]:
+    found = ModuleType("constants_of_a_test")
+    sys.modules[found.__name__] = found
+    yield found
+    del sys.modules[found.__name__]
+
+
+def test_attributes_of_modules(module: ModuleType) -> None:
+    module.K = 2.0
+    made = program("@njit\ndef f(x): return module.K * x * x", module=module)
+    made.f(1.5)
+    check(made.f, 1.5)
+    module.K = 3.0
+    other = program("@njit\ndef f(x): return module.K * x * x + x", module=module)
+    check(other.f, 1.5)
+    module.K = 4.0
+    again = njit(other.f.py_func)
+    again(1.5)
+    module.K = 5.0
+    with pytest.raises(irad.ChangedProgramError, match=r"before the attribute constants_of_a_test.K changed"):
+        irad.grad(again)(1.5)
+    again.recompile()
+    check(again, 1.5)
+
+
+def test_functions_in_modules(module: ModuleType) -> None:
+    module.g = njit(lambda x: 2.0 * x)
+    made = program("@njit\ndef f(x): return module.g(x) * x", module=module)
+    made.f(1.5)
+    module.g = njit(lambda x: 3.0 * x)
+    with pytest.raises(irad.ChangedProgramError, match=r"attribute constants_of_a_test.g"):
+        irad.grad(made.f)(1.5)
+
+
+ARRAYS = {
+    "serial": "@njit\ndef f(x): return A[0] * x + A[1] * x * x",
+    "in a tuple": "B = (A, 1.0)\n@njit\ndef f(x): return B[0][1] * x * B[1]",
+    "parallel": "@njit(parallel=True)\ndef f(x): return (A * x).sum() * x",
+    "callee": "@njit\ndef g(i): return A[i]\n@njit\ndef f(x): return g(int(x)) * x + g(0) * x",
+    "recursive": RECURSIVE.format(K="A[1]"),
+    "vectorize": "@vectorize(['float64(float64)'])\ndef v(x): return A[1] * x\n@njit\ndef f(x): return v(x)",
+}
+
+
+@pytest.mark.parametrize("definition", ARRAYS.values(), ids=ARRAYS)
+def test_content_of_global_arrays(definition: str) -> None:
+    table = np.array([2.0, 5.0])
+    made = program(definition, A=table)
+    made.f(1.5)
+    check(made.f, 1.5)  # unchanged, so the code is found to be the same
+
+    changed = program(definition, A=table)
+    changed.f(1.5)
+    table[:] = table[::-1].copy()
+    with pytest.raises(irad.ChangedProgramError, match=r"before the global (A|B) changed"):
+        irad.grad(changed.f)(1.5)
+
+
+def test_large_arrays_are_read_when_the_program_runs() -> None:
+    table = np.ones(200_000)
+    made = program("@njit\ndef f(x): return A[7] * x * x", A=table)
+    made.f(1.5)
+    table[7] = 3.0
+    check(made.f, 1.5)
+
+
+def test_a_derivative_follows_what_is_compiled_later() -> None:
+    made = program("@njit\ndef f(x): return K * x * x\n@njit\ndef caller(x): return f(x) + x", K=2.0)
+    derivative, of_caller = irad.value_and_grad(made.f), irad.value_and_grad(made.caller)
+    assert derivative(1.5) == (4.5, 6.0)
+    assert of_caller(1.5) == (6.0, 7.0)
+    value, pullback = irad.vjp(made.f, 1.5)
+    made.K = 3.0
+    assert derivative(1.5) == (4.5, 6.0)  # as a compiled function: what it was when it was compiled
+    assert made.f(1.5) == 6.75
+    assert derivative(1.5) == (6.75, 9.0)
+    assert of_caller(1.5) == (8.25, 10.0)
+    assert (value, pullback(1.0)) == (4.5, (6.0,))
+    assert irad.vjp(made.f, 1.5)[1](1.0) == (9.0,)
+
+
+def test_a_derivative_stays_where_the_same_is_compiled_later() -> None:
+    made = program("@njit\ndef f(x): return K * x * x * A[0]", K=2.0, A=np.array([1.0]))
+    derivative = irad.grad(made.f)
+    derivative(1.5)
+    overloads = list(derivative.overloads.values())
+    made.f(1.5)
+    assert list(derivative.overloads.values()) == overloads
+
+
+def test_arrays_that_change_before_numba_compiles() -> None:
+    table = np.array([2.0])
+    made = program("@njit\ndef f(x): return A[0] * x * x", A=table)
+    assert irad.grad(made.f)(1.5) == 6.0
+    table[0] = 3.0
+    made.f(1.5)
+    assert irad.grad(made.f)(1.5) == 9.0
+
+
+def test_a_callee_is_compiled_again() -> None:
+    made = program("@njit\ndef g(x): return K * x\n@njit\ndef f(x): return g(x) * x", K=2.0)
+    made.f(1.5)
+    made.K = 3.0
+    made.g.recompile()
+    with pytest.raises(irad.ChangedProgramError, match=r"f was compiled before g was compiled again"):
+        irad.grad(made.f)(1.5)
+    made.f.recompile()
+    check(made.f, 1.5)
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
+    """Writes the modules `cached_of_a_test` and `callee_of_a_test` and loads them anew."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    names = ("cached_of_a_test", "callee_of_a_test")
+
+    def load(cached: str, callee: str) -> Any:
+        for name, text in zip(names, (cached, callee), strict=True):
+            path = tmp_path / f"{name}.py"
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return importlib.import_module(names[0])
+
+    yield load
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+CACHED = """
+from numba import njit
+import callee_of_a_test as other
+from callee_of_a_test import g
+
+@njit(cache=True)
+def f(x):
+    return g(x) * other.K * x
+"""
+CALLEE = "from numba import njit\nK = {K}\n@njit\ndef g(x): return {factor} * x\n"
+
+
+def test_loaded_from_the_disk(disk: Any) -> None:
+    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
+    same = disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f
+    same(1.5)
+    assert sum(same.stats.cache_hits.values()) == 1
+    check(same, 1.5)
+
+
+@pytest.mark.parametrize(("K", "factor"), [(2.5, 3.0), (2.0, 4.0), (3.0, 2.0)])
+def test_loaded_from_the_disk_and_changed(disk: Any, K: float, factor: float) -> None:
+    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
+    changed = disk(CACHED, CALLEE.format(K=K, factor=factor)).f
+    changed(1.5)
+    assert sum(changed.stats.cache_hits.values()) == 1
+    with pytest.raises(irad.ChangedProgramError, match="on the disk is that of another program"):
+        irad.grad(changed)(1.5)
+    changed.recompile()
+    check(changed, 1.5)
+
+
+def test_a_derivative_follows_what_comes_from_the_disk(disk: Any) -> None:
+    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
+    changed = disk(CACHED, CALLEE.format(K=2.5, factor=3.0)).f
+    assert irad.grad(changed)(1.5) == pytest.approx(22.5)
+    assert changed(1.5) == 13.5
+    with pytest.raises(irad.ChangedProgramError):
+        irad.grad(changed)(1.5)
+
+
+def test_another_array_of_an_explicit_signature() -> None:
+    made = program("@njit('float64(float64)')\ndef f(x): return A[0] * x * x", A=np.array([2.0]))
+    made.A = np.array([3.0])
+    check(made.f, 1.5)
