@@ -51,7 +51,7 @@ class CheckReport:
         parameters = ", ".join(f"{name}: {kind}" for name, kind in self.arguments)
         head = f"{self.function}({parameters})\n  at  {self.location.file}:{self.location.line}"
         if self.supported:
-            return f"{head}\nirad differentiates it by {self._differentiated()}."
+            return f"{head}\nirad differentiates it with respect to {self._differentiated()}."
         count = len(self.problems)
         verdict = f"irad does not differentiate it: {count} problem{'s' * (count > 1)}."
         return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
@@ -59,7 +59,8 @@ class CheckReport:
     def _differentiated(self) -> str:
         names = [name for name, _ in self.arguments]
         last = len(names) - 1  # star arguments have positions of their own behind the last name
-        return ", ".join(dict.fromkeys(names[min(position, last)] for position in self.positions))
+        *most, final = dict.fromkeys(names[min(position, last)] for position in self.positions)
+        return f"{', '.join(most)} and {final}" if most else final
 
 
 @public

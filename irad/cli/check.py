@@ -34,6 +34,10 @@ Status:
   1  it is wrong, cannot be checked there, or the function cannot be differentiated
   2  the command line is wrong
 """
+_COLUMNS = (
+    "difference / allowed: how far the gradient is from the expected number, as a multiple of what rounding explains; "
+    "up to 1 is right\naccuracy: a relative error smaller than this would not be seen"
+)
 _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
 
 
@@ -209,16 +213,16 @@ def _as_dict(
 def _show(
     console: Console, supported: CheckReport, gradient: GradcheckReport | None, weak: Sequence[WeakPoint]
 ) -> None:
-    console.print(Text(str(supported)))
+    console.print(Text(str(supported)), soft_wrap=True)  # messages have lines of their own
     if gradient is None:
         return
     console.print()
     console.print(_gradient_table(gradient))
     for each in gradient.arguments:
         if each.verdict.value == "wrong":
-            console.print(Text(f"  {each.worst}: got {each.got:.13g}, expected {each.expected:.13g}"))
+            console.print(Text(f"  {each.worst}: got {each.got:.13g}, expected {each.expected:.13g}"), soft_wrap=True)
     for remark in gradient.remarks():
-        console.print(Text(f"  {remark}"))
+        console.print(Text(f"  {remark}"), soft_wrap=True)
     if weak:
         console.print()
         console.print(_weak_table(weak))
@@ -230,8 +234,13 @@ def _gradient_table(gradient: GradcheckReport) -> Table:
     from irad.testing.gradient_report import short
 
     points = f"{gradient.points} point{'s' * (gradient.points > 1)}"
-    table = Table(title=f"gradient against the function's values, at {points}", title_justify="left")
-    for column in ("argument", "verdict", "error / attainable", "accuracy", "worst at", "checked against"):
+    table = Table(
+        title=f"gradient against the function's values, at {points}",
+        title_justify="left",
+        caption=_COLUMNS,
+        caption_justify="left",
+    )
+    for column in ("argument", "verdict", "difference / allowed", "accuracy", "worst at", "checked against"):
         table.add_column(column, overflow="fold")
     for each in gradient.arguments:
         verdict = Text(each.verdict.value, style=_STYLES[each.verdict.value])

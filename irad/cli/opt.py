@@ -16,6 +16,7 @@ Examples:
   irad opt model.bc -o model.o && clang model.o -lm -o model
   irad opt model.ll                       # LLVM text to standard output
   irad opt model.bc -o out.ll --plan save_all
+  clang -O2 -S -emit-llvm model.c -o - | irad opt - | clang -x ir - -lm -o model
 
 \b
 In the source:
@@ -54,7 +55,7 @@ _FORMS = {"ll": "ll", "bc": "bc", "asm": "s", "obj": "o"}
 
 
 @click.command(epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where to; standard output if not given."
 )
@@ -66,7 +67,7 @@ _FORMS = {"ll": "ll", "bc": "bc", "asm": "s", "obj": "o"}
 def opt(
     file: Path, output: Path | None, emit: str | None, plan: str | None, strict: bool, level: int, verbose: bool
 ) -> None:
-    """Differentiate LLVM IR of any front end: text (.ll) or bitcode (.bc).
+    """Differentiate LLVM IR of any front end: text (.ll) or bitcode (.bc), from a file or, as -, from standard input.
 
     Calls of functions whose name holds __irad_autodiff or __enzyme_autodiff are replaced by derivatives; the result
     needs neither Python nor Numba. What is not differentiated stays as it is.

@@ -204,7 +204,9 @@ class _Line:
             return _Seen(factor, fault=f"the value is {_odd(answer.run.value, value)}")
         if gradient is None or not np.all(np.isfinite(gradient)):
             return _Seen(factor, fault=f"the value is finite, the gradient by {self._odd_leaf(gradient)}")
-        return _Seen(factor, value, float(gradient @ self._leaves), gradient)
+        with np.errstate(all="ignore"):  # what overflows is a finding, not a warning
+            slope = float(gradient @ self._leaves)
+        return _Seen(factor, value, slope, gradient)
 
     def _odd_leaf(self, gradient: Vector | None) -> str:
         if gradient is None:

@@ -77,7 +77,7 @@ def unsupported(inst: Instruction) -> UnsupportedError:
     return UnsupportedError(
         f"irad has no derivative of the LLVM instruction {type(inst).__name__}",
         "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
-        "Numba is not known to make such code of active values",
+        "no compiler is known to make such code of active values",
     )
 
 

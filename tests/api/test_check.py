@@ -52,7 +52,7 @@ def test_a_function_that_works():
     assert report.problems == ()
     assert report.positions == (0, 1)
     assert str(report).splitlines()[0] == "smooth(x: array(float64, 1d, C), scale: float64)"
-    assert str(report).endswith("irad differentiates it by x, scale.")
+    assert str(report).endswith("irad differentiates it with respect to x and scale.")
 
 
 def test_nothing_runs():
@@ -135,7 +135,7 @@ def test_defaults_and_star_arguments():
     assert irad.check(flexible, 1.0).positions == (0,)
     report = irad.check(flexible, 1.0, 2.0, 3.0, 4.0)
     assert report.positions == (0, 1, 2, 3)
-    assert str(report).endswith("by x, scale, more.")
+    assert str(report).endswith("with respect to x, scale and more.")
 
 
 def test_literals_that_numba_asks_for():

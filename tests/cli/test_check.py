@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -113,13 +115,28 @@ def as_json(model: Path, function: str, *options: str) -> tuple[int, dict[str, A
 def test_a_right_gradient(model: Path):
     done = run(model, "loss", "--args", "np.array([0.5, 1.2, 3.0]), 0.3")
     assert done.exit_code == 0, done.output
-    assert "irad differentiates it by x, rate." in done.output
+    assert "irad differentiates it with respect to x and rate." in done.output
     assert "at 3 points" in done.output
     assert "x: float64[3]" in done.output
     assert "x × 0.833333" in done.output
     assert "a kink: the derivative by x[1] jumps from 0.3 to 0.6" in done.output
     assert "rate = 709.783 and beyond" in done.output
     assert "The gradient is right here." in done.output
+
+
+def test_a_message_keeps_its_lines_on_a_narrow_terminal(model: Path, monkeypatch: pytest.MonkeyPatch):
+    wide = run(model, "foreign", "--args", "1.0").output
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run(model, "foreign", "--args", "1.0").output == wide
+    assert max(map(len, wide.splitlines())) > 60
+
+
+def test_what_overflows_while_weak_points_are_looked_for_is_no_warning(model: Path):
+    call = f"{model}:loss", "--args", "np.linspace(0.1, 2.0, 50), 3.0"
+    done = subprocess.run([sys.executable, "-m", "irad", "check", *call], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert "difference / allowed: how far the gradient is from the expected number" in " ".join(done.stdout.split())
 
 
 def test_a_right_gradient_as_json(model: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,20 @@ def test_the_environment_gives_the_options_that_the_command_line_leaves_out(
     assert taken == [expected]
     assert "IRAD_MAX_TAPE_BYTES has no effect here" in done.stderr
     assert "IRAD_DEBUG" not in done.stderr
+
+
+def test_standard_input(module: Path):
+    text = subprocess.run(
+        [sys.executable, "-m", "irad", "opt", "-"], input=module.read_bytes(), capture_output=True, check=True
+    ).stdout.decode()
+    assert "define double @df(double %x)" in text
+    assert "__irad_autodiff" not in text
+
+
+def test_standard_input_without_llvm():
+    done = CliRunner().invoke(main, ["opt", "-"], input="no module")
+    assert done.exit_code == 1
+    assert "cannot read standard input" in done.output
 
 
 def test_verbose_names_what_was_replaced(module: Path, tmp_path: Path):

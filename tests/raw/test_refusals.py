@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -301,6 +302,7 @@ def test_refusal(name: str, level: int, tmp_path: Path):
     assert line in text
     assert "  do  " in text
     assert ("source.c:" in text) or not line
+    assert not re.search(r"irad\.rules|[nN]umba|Python|\bnp\.", text), "remedies for C"
     assert len(text.splitlines()) <= 25
 
 

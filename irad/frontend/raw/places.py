@@ -1,4 +1,7 @@
-"""Where an error is: the line of the source if the module has debug information, else the operation in words."""
+"""Errors in terms of the program's language: the line if the module has debug information, else the operation in words.
+
+Remedies that name Python functions name what C has in their place.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,19 @@ from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
 from irad.ir.module import Function, Module
 
+_REPORT: Final = "report it with the function"
+_BY_HAND: Final = "__enzyme_register_gradient_f, which names the two functions of its derivative"
+_IN_C: Final = (
+    ("irad.rules.easy_rule, or irad.rules.augmented_primal and reverse", _BY_HAND),
+    ("irad.rules.augmented_primal and reverse", _BY_HAND),
+    ("irad.rules.easy_rule", _BY_HAND),
+    ("irad.rules.inactive", "__enzyme_inactivefn"),
+    (
+        "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
+        "pass a pointer",
+    ),
+    (f"(a) {_REPORT} or (b) take the value out of the derivative: irad.rules.stop_gradient(x)", _REPORT),
+)
 _HINT: Final = "compile with -g to see the line"
 
 
@@ -23,6 +39,8 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
         primal: the function that is differentiated.
     """
     for item in error.errors if isinstance(error, UnsupportedProgram) else (error,):
+        for python, raw in _IN_C:
+            item.remedy = item.remedy.replace(python, raw)
         inst = item.instruction
         if item.location is not None or not isinstance(inst, Instruction):
             continue

@@ -8,6 +8,7 @@ Limit   little-endian targets with 64-bit pointers: sizes and offsets are comput
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import llvmlite.binding as llvm
 
 from irad.errors import BackendError, UnsupportedError
 
+STDIN: Final = Path("-")
 _BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _POINTER: Final = re.compile(r"p0?:(\d+)(?::.*)?")
 
@@ -23,22 +25,23 @@ def read_module(path: Path) -> str:
     """The module in a file as LLVM text.
 
     Args:
-        path: of LLVM text or bitcode; its first bytes tell which.
+        path: of LLVM text or bitcode; its first bytes tell which. `STDIN` is standard input.
 
     Raises:
         BackendError: the file cannot be read, or LLVM does not accept it.
         UnsupportedError: the module is for a target that irad does not know.
     """
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
     except OSError as error:
         raise BackendError(
             f"cannot read {path}: {error.strerror}",
             "give the path of a .ll or .bc file",
             "irad differentiates the LLVM IR in the file",
         ) from None
-    module = parse(content, str(path))
-    check_target(module, path)
+    name = "standard input" if path == STDIN else str(path)
+    module = parse(content, name)
+    check_target(module, name)
     return str(module)
 
 
@@ -66,13 +69,13 @@ def parse(content: bytes, name: str) -> Any:
     return module
 
 
-def check_target(module: Any, path: Path) -> None:
+def check_target(module: Any, name: str) -> None:
     """Refuses targets whose memory is laid out otherwise than irad computes it."""
     layout = module.data_layout
     pointer = next((found for part in layout.split("-") if (found := _POINTER.fullmatch(part))), None)
     if layout.startswith("E") or (pointer is not None and pointer[1] != "64"):
         raise UnsupportedError(
-            f"{path} is for {module.triple or 'an unknown target'}, which is big-endian or has no 64-bit pointers",
+            f"{name} is for {module.triple or 'an unknown target'}, which is big-endian or has no 64-bit pointers",
             "compile for a little-endian 64-bit target, as x86-64 or AArch64",
             "irad computes where numbers lie in memory, for such targets",
         )
