@@ -22,6 +22,7 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.message import source_line
 from irad.options import errors_show_llvm
+from irad.passes.agreement.check import check_agreement
 from irad.passes.derivative import Generated, GeneratedPair, generate
 from irad.passes.marks import MarkKind
 from irad.passes.parallel.bulk import CLEAR
@@ -122,7 +123,7 @@ def derive(
         program_text: LLVM text in normal form, as the front end gives it.
         request: what to differentiate.
         registry: the rules.
-        check: verify the module before and after.
+        check: verify the module before and after, and that the sweeps of each pair agree on what they decide.
         observer: is shown the module after each step: "prepared"; "generated", with the pairs and all that the analyses
             speak of; "derivative", when what is not called any more is gone.
         canonical_loops: gives the loops of a program the normal form; without it, a program whose cycles can be entered
@@ -156,6 +157,8 @@ def derive(
             observer("derivative", module, pairs)
         if check:
             verify(module)
+            for made in pairs:
+                check_agreement(made.pair.augmented, made.pair.reverse)
         entry = pairs[0].pair
         size = entry.frame_size.initializer
         assert isinstance(size, ConstantInt)

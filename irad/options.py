@@ -24,7 +24,7 @@ class Options:
         plan: ``"default"`` chooses per value between saving and recomputing; ``"save_all"`` saves every needed value,
             which is slow and simple: the oracle for the other.
         strict: keep the order of every sum of the adjoint; without it they may be reordered, so that they vectorise.
-        verify: check the module after every pass.
+        verify: check the module after every pass, and that both sweeps of a derivative decide alike.
         debug: the derivative looks for NaNs, infinities and ties while it runs, and names where they began.
         max_tape_bytes: a call whose tape would take more raises `TapeLimitError`; None: no limit.
         boundscheck: an index out of bounds raises `BoundsError`, in the function and in all that it calls; parallel

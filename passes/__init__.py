@@ -25,6 +25,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("parallel.sharing", "Finds how the lanes of a parallel loop share shadows."),
     ("forward", "Builds the augmented primal: a copy with shadow pointers beside the pointers."),
     ("reverse.generate", "Builds the reverse sweep, with a placeholder for each primal value it needs."),
+    ("agreement.pinned", "Finds what must not be computed again, since both sweeps have to decide alike."),
     ("plan", "Chooses by a minimum cut which needed values are saved and which are recomputed."),
     ("materialise", "Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse."),
     ("alias_scopes", "Tells LLVM which accesses never touch the same bytes."),
@@ -32,6 +33,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("watch", "In debug mode, looks for NaNs, infinities and ties behind each operation of both sweeps."),
     ("held", "On request, finds the references that are held where the forward sweep may be left."),
     ("exhaustion", "Checks every tape allocation and leaves the forward sweep when one failed."),
+    ("agreement.check", "On request, checks that the reverse sweep decides nothing by numbers that it rounds itself."),
     ("parallel.launch", "Writes the functions that run parallel loops in lanes."),
     ("parallel.bulk", "Clears and copies arrays beside parallel loops with all threads."),
 )

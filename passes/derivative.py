@@ -234,7 +234,7 @@ def generate_pair(program: Program, unit: Unit, pair: Pair) -> GeneratedPair:
     """Generates both functions of a pair."""
     forward = build_forward(program, unit, pair)
     sweep, loops = generate_reverse(forward)
-    materialiser = Materialiser(sweep, loops, Recipes.of(forward, loops))
+    materialiser = Materialiser(sweep, loops, Recipes.of(sweep, loops))
     plan = materialiser.run()
     defer_frees(forward, forward.kept & unit.effects.kept)
     forward.scopes.declare(pair.augmented)

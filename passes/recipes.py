@@ -1,6 +1,6 @@
 """Recipes: what of a forward sweep can be computed again in the reverse sweep, from what, and what saving it costs.
 
-Input   a forward sweep, what its reverse sweep knows of loops.
+Input   both sweeps, what the reverse sweep knows of loops.
 Output  `Recipes`, asked by the plan and by the materialiser.
 Limit   how often a loop runs is not known: a value in a loop is taken to be saved 16 times as often as one around it.
 """
@@ -8,7 +8,7 @@ Limit   how often a loop runs is not known: a value in a loop is taken to be sav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from irad.ir.instructions import (
     Binary,
@@ -32,9 +32,12 @@ from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.trip_count import AffineVariable, affine_variables
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Parameter, Value
+from irad.passes.agreement.operations import has_fast_math_words
+from irad.passes.agreement.pinned import Pinned
 from irad.passes.callees import resolve
 from irad.passes.forward import Forward
 from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.sweep import Sweep
 from irad.passes.tape import size_in_memory
 from irad.ruleset.interface import Elementwise
 
@@ -53,20 +56,30 @@ class Recipes:
     loops: ForwardLoops
     primal_of: Mapping[Value, Instruction]
     affine: Mapping[Value, tuple[Loop, AffineVariable]]
+    deciding: Mapping[Value, None]
+    _pinned: Pinned = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pinned = Pinned(self._again, self.deciding)
 
     @staticmethod
-    def of(forward: Forward, loops: ForwardLoops) -> Recipes:
+    def of(sweep: Sweep, loops: ForwardLoops) -> Recipes:
         """Collects the affine variables of all loops."""
+        forward = sweep.forward
         primal_of = {copy: p for p, copy in forward.values.items() if isinstance(p, Instruction)}
         affine: dict[Value, tuple[Loop, AffineVariable]] = {}
         if not forward.unit.everything:
             for primal, twin in loops.twins.items():
                 for phi, variable in affine_variables(twin).items():
                     affine[phi] = (primal, variable)
-        return Recipes(forward, loops, primal_of, affine)
+        return Recipes(forward, loops, primal_of, affine, sweep.deciding)
 
     def operands(self, value: Value) -> list[Value] | None:
-        """What a value is recomputed from; None when it cannot be, or is not worth it."""
+        """What a value is recomputed from; None when it cannot be, must not be, or is not worth it."""
+        return None if self._pinned.is_pinned(value) else self._again(value)
+
+    def _again(self, value: Value) -> list[Value] | None:
+        """The same without regard to how numbers are rounded."""
         if self.forward.unit.everything or not isinstance(value, Instruction):
             return None
         if value in self.affine:
@@ -98,6 +111,8 @@ class Recipes:
 
     def obstacle(self, value: Value) -> str:
         """In words: why a value whose `operands` are None is not computed again."""
+        if self._pinned.is_pinned(value):
+            return self._why_pinned(value)
         match value:
             case Parameter():
                 return "it is an argument"
@@ -109,6 +124,11 @@ class Recipes:
                 return self._why_not_again(value)
             case _:
                 return "it is made by the forward sweep only"
+
+    def _why_pinned(self, value: Value) -> str:
+        by_user = any(map(has_fast_math_words, self.forward.function.instructions()))
+        cause = "fastmath may round" if by_user else "LLVM may round"
+        return f"it decides something, and {cause} what it is made of differently in the reverse sweep"
 
     def _described(self, call: CallSite) -> str:
         callee = call.callee

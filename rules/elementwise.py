@@ -168,7 +168,7 @@ RULES: Final[tuple[Rule, ...]] = (
     elementwise("fabs", lambda x, y: sign(x), on=_REALS, policy="zero at 0"),
     elementwise(
         "copysign",
-        lambda a, b, y: (sign(a) * apply("copysign", 1.0, b), None),
+        lambda a, b, y: (sign(a) * apply("copysign", 1.0, y), None),
         on=_REALS,
         policy="zero where the first argument is 0",
     ),

@@ -260,6 +260,19 @@ def element_types(value: Type) -> tuple[Type, ...]:
     return struct_body(value).elements
 
 
+def holds_floats(value: Type) -> bool:
+    """Whether a part of a type is floating-point."""
+    match value:
+        case FloatType():
+            return True
+        case VectorType(element=element):
+            return holds_floats(element)
+        case StructType() | NamedStructType() | ArrayType():
+            return any(map(holds_floats, element_types(value)))
+        case _:
+            return False
+
+
 def alignment_of(value: Type) -> int:
     """ABI alignment in bytes under the x86-64 / AArch64 / NVPTX data layouts that Numba uses."""
     match value:

@@ -53,6 +53,7 @@ __all__ = [
     "Where",
     "apply",
     "call_function",
+    "compared_symbols",
     "emit",
     "equal",
     "evaluate",
@@ -80,6 +81,22 @@ def symbols_of(expr: Expr) -> frozenset[str]:
             found.add(part.name)
         pending.extend(_parts(_closed(part)))
     return frozenset(found)
+
+
+def compared_symbols(expr: Expr) -> frozenset[str]:
+    """The primal values that it compares: where they are rounded differently, it takes another branch."""
+    sides: list[Expr] = []
+    seen: set[int] = set()
+    pending = [expr]
+    while pending:
+        part = _closed(pending.pop())
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if isinstance(part, Where):
+            sides += (part.condition.a, part.condition.b)
+        pending.extend(_parts(part))
+    return frozenset[str]().union(*map(symbols_of, sides))
 
 
 def _parts(expr: AnyExpr) -> tuple[Expr, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -57,12 +58,41 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
             np.testing.assert_allclose(got, want, plans_rtol, plans_rtol * max(scale, 1.0), err_msg=message)
 
 
+def check_decisions(program: Program, plans: Sequence[PlanName] = ("default", "save_all")) -> None:
+    """Checks gradients of a program with a log: against complex steps through what each derivative's primal decided.
+
+    Another compilation may decide otherwise under fastmath, so neither the plain function nor another plan is asked.
+
+    Raises:
+        AssertionError: a value or a gradient is wrong under one plan.
+    """
+    assert program.log is not None
+    function = program.compiled()
+    value = function(*program.arguments(program.copy_bases()))
+    weights = np.linspace(0.7, 1.3, floats_of(value).size) if isinstance(value, (tuple, np.ndarray)) else np.ones(1)
+    for plan in plans:
+        bases = program.copy_bases()
+        result, gradients = _gradients(function, program, bases, value, weights, plan)
+        log = bases[program.log]
+        log[0] = 0
+        decided = replace(
+            program, bases=tuple(log if base is program.bases[program.log] else base for base in program.bases)
+        )
+        reference, expected = differentiate(decided, weights)
+        np.testing.assert_allclose(floats_of(result), reference, _RTOL, 1e-3 * _RTOL, err_msg=f"value (plan {plan})")
+        scale = max(float(np.max(np.abs(e), initial=0.0)) for e in expected if e is not None)
+        for number, (got, want) in enumerate(zip(_by_base(program, gradients), expected, strict=True)):
+            if want is not None:
+                message = f"gradient by base{number} (plan {plan})"
+                np.testing.assert_allclose(got, want, _RTOL, _RTOL * max(scale, 1e-3), err_msg=message)
+
+
 def _gradients(
     function: Callable[..., Any], program: Program, bases: tuple[Any, ...], value: Any, weights: Any, plan: PlanName
 ) -> tuple[Any, tuple[Any, ...]]:
     """The value, and a gradient for each argument, None for those without floats."""
     arguments = program.arguments(bases)
-    options = Options(plan=plan)
+    options = Options(plan=plan, verify=True)
     if isinstance(value, tuple):
         result, pullback = irad.vjp(function, *arguments, options=options)
         return result, pullback(tuple(map(float, weights)))

@@ -1,7 +1,8 @@
 """Derivatives of plain Python functions by complex steps: exact to rounding, also next to a jump.
 
 The text of the function is run as it stands, but floats become complex numbers: a derivative is the imaginary part
-after an imaginary step too small to change a real part. Comparisons and casts look at real parts.
+after an imaginary step too small to change a real part. Comparisons and casts look at real parts. What a program with a
+log decides is read from there.
 
 Source:
     Squire and Trapp 1998, "Using complex variables to estimate derivatives of real functions".
@@ -20,6 +21,7 @@ from irad.testing.random_programs import Program
 
 _STEP: Final = 1e-30
 _FUNCTIONS: Final = ("sin", "cos", "tanh", "exp", "sqrt", "sum", "dot", "cumsum", "where")
+_ROUNDING: Final = ("floor", "ceil", "trunc")
 
 
 def differentiate(program: Program, weights: Vector) -> tuple[Vector, tuple[Any, ...]]:
@@ -73,9 +75,25 @@ class _RealComparisons(ast.NodeTransformer):
         node.left, node.comparators = sides[0], list(sides[1:])
         return node
 
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        """Reads a decision in place of making it."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "decided":
+            node.func.id = "_replayed"
+        return node
+
 
 def _with_real_comparisons(source: str) -> str:
     return ast.unparse(_RealComparisons().visit(ast.parse(source)))
+
+
+def _of_real_part(function: Any) -> Any:
+    return lambda x: function(x.real)
+
+
+def _replayed(log: Any, choice: Any) -> int:
+    log[0] += 1
+    return int(log[log[0]])
 
 
 def _real(value: Any) -> Any:
@@ -85,10 +103,12 @@ def _real(value: Any) -> Any:
 def _names() -> dict[str, Any]:
     """Globals that stand in for those of a program."""
     functions = {name: getattr(np, name) for name in _FUNCTIONS}
+    rounding = {name: _of_real_part(getattr(np, name)) for name in _ROUNDING}
     fill = {"zeros": lambda n: np.zeros(n, complex), "full": lambda n, value: np.full(n, value, complex)}
     return {
-        "np": SimpleNamespace(**functions, **fill),
+        "np": SimpleNamespace(**functions, **fill, **rounding),
         "math": SimpleNamespace(**functions, atan=np.arctan),
+        "_replayed": _replayed,
         "njit": lambda *args, **options: args[0] if args else lambda function: function,
         "abs": lambda x: x if x.real >= 0 else -x,
         "min": lambda a, b: b if b.real < a.real else a,

@@ -23,6 +23,8 @@ from irad.testing.random_source import write_program
 
 _LARGEST: Final = 1e4
 _MOST_LINES: Final = 100_000
+_LONGEST_LOG: Final = 2000
+_GRID: Final = (0.2, 0.3, 0.3, 0.6, 0.6, 0.7, 0.7, 0.8)  # 0.3 / 0.1 is just below 3.0, 0.3 * (1.0 / 0.1) is not
 _LENGTHS: Final = (4, 4, 5, 6)
 _ARRAY_VIEWS: Final = ("[::-1]", "[1:]", "[:-1]", "[::2]", "[2:]")
 _MATRIX_VIEWS: Final = ("", "", ".T", "[:, ::-1]")
@@ -39,12 +41,14 @@ class Program:
         bases: memory and numbers that the arguments are made of.
         views: for each argument, the expressions over a base (its number and what follows its name) it consists of:
             one, or several for a tuple. Arguments with one base share memory.
+        log: number of the base to which the function writes what it decides; None if it does not.
     """
 
     seed: int
     source: str
     bases: tuple[Any, ...]
     views: tuple[tuple[tuple[int, str], ...], ...]
+    log: int | None = None
 
     @property
     def file(self) -> str:
@@ -83,11 +87,11 @@ class Program:
         return "\n".join([imports, self.source, *bases, f"args = ({', '.join(arguments)},)"])
 
 
-def random_program(seed: int) -> Program:
-    """The program of a seed."""
+def random_program(seed: int, *, decides: bool = False) -> Program:
+    """The program of a seed; on request one with fastmath, which decides things by numbers next to a jump."""
     for attempt in range(100):
         random = Random(1000 * seed + attempt)
-        program = _draw(seed, random)
+        program = _draw(seed, random, decides=decides)
         if runs(program):
             return program
     raise AssertionError(f"seed {seed}: none of 100 programs runs")
@@ -137,12 +141,16 @@ def _undecorated(*args: Any, **options: Any) -> Any:
 def _literal(base: Any) -> str:
     if not isinstance(base, np.ndarray):
         return repr(base)
+    if not base.any():
+        return f"np.zeros({base.shape}, np.{base.dtype})"
     dtype = "" if base.dtype in (np.float64, np.int64) else f", np.{base.dtype}"
     return f"np.array({base.tolist()}{dtype})"
 
 
-def _draw(seed: int, random: Random) -> Program:
+def _draw(seed: int, random: Random, *, decides: bool) -> Program:
     kinds = ["array", *(random.choice(_KINDS) for _ in range(random.randint(1, 4)))]
+    if decides:
+        kinds = ["array", "grid", "step", "log", *random.choices(("array", "float", "matrix", "int"), k=2)]
     bases: list[Any] = []
     views: list[tuple[tuple[int, str], ...]] = []
     signature: list[Signature] = []
@@ -165,7 +173,8 @@ def _draw(seed: int, random: Random) -> Program:
                 views.append(((len(bases) - 1, ""),))
                 entry = replace(entry, shape=np.shape(bases[-1]))
         signature.append(entry)
-    return Program(seed, write_program(tuple(signature), random), tuple(bases), tuple(views))
+    log = kinds.index("log") if decides else None
+    return Program(seed, write_program(tuple(signature), random), tuple(bases), tuple(views), log)
 
 
 def _base(kind: str, random: Random) -> Any:
@@ -179,6 +188,12 @@ def _base(kind: str, random: Random) -> Any:
             return np.array([random.randint(0, 6) for _ in range(length)])
         case "float":
             return _number(random)
+        case "grid":
+            return np.array([random.choice(_GRID) for _ in range(6)])
+        case "step":
+            return random.choice((0.1, 0.05))
+        case "log":
+            return np.zeros(_LONGEST_LOG, np.int64)
     return random.randint(0, 5)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from random import Random
 from typing import Final
 
+from irad.testing.random_decisions import DECIDED, FAST_MATH, Decisions
 from irad.testing.random_expressions import Helper, Signature
 from irad.testing.random_statements import Statements
 
@@ -16,19 +17,26 @@ _OPTIONS: Final = ("", "", "", '(error_model="numpy")', "(boundscheck=True)")
 
 
 def write_program(signature: tuple[Signature, ...], random: Random) -> str:
-    """The text of a module: helpers, then ``program`` with the given parameters."""
+    """The text of a module: helpers, then ``program`` with the given parameters.
+
+    With a parameter of kind ``log`` it is compiled with fastmath, and decides things by numbers next to a jump.
+    """
+    decides = any(s.kind == "log" for s in signature)
     helpers: list[Helper] = []
-    texts: list[str] = []
+    texts: list[str] = [DECIDED] if decides else []
     for number in range(random.choice((0, 0, 1, 1, 2))):
         form = random.choice(("scalar", "memory", "recursion", "fresh"))
         texts.append(_write_helper(Helper(f"h{number}", form), tuple(helpers), random))
         helpers.append(Helper(f"h{number}", form))
-    function = Statements(random, tuple(helpers), list(signature), random.randint(4, 9))
-    function.line(f"@njit{random.choice(_OPTIONS)}")
+    writer = Decisions if decides else Statements
+    function = writer(random, tuple(helpers), list(signature), random.randint(4, 9))
+    function.line(f"@njit{random.choice(FAST_MATH if decides else _OPTIONS)}")
     function.line(f"def program({', '.join(s.name for s in signature)}):")
     has_overlap = any(s.kind == "view" for s in signature)  # a pullback does not tell which gradients are in common
     form = "float" if has_overlap else random.choice(("float", "float", "float", "tuple", "array"))
     with function.indented():
+        for grid in (s.name for s in signature if s.kind == "grid"):
+            function.line(f"{grid} = {grid}.copy()")  # apart from the log, so that it is read again and not saved
         function.line("s0 = 0.5")
         function.scope.append(Signature("s0", "float"))
         function.statements(form)

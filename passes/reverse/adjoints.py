@@ -33,10 +33,10 @@ from irad.ir.instructions import (
     Store,
     Unary,
 )
-from irad.ir.types import FloatType, PointerType, Type, VectorType
+from irad.ir.types import FloatType, PointerType, Type, VectorType, holds_floats
 from irad.ir.values import ConstantFloat, Value, const_int
 from irad.passes.parallel.windows import window_of
-from irad.passes.reverse.sweep import Sweep, holds_floats, zero_of
+from irad.passes.reverse.sweep import Sweep, zero_of
 
 _RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
 
@@ -129,12 +129,10 @@ def scaled_again(build: Builder, cotangent: Value, factor: Value) -> Value:
 
 
 def _remainder_divisor(sweep: Sweep, inst: Binary, cotangent: Value) -> Value:
-    """D fmod(a, b) / db = -trunc(a / b)."""
+    """D fmod(a, b) / db = -n, where fmod(a, b) = a - n·b; a quotient a / b that is rounded up to n + 1 is not asked."""
     build = sweep.build
     a, b = (sweep.value(v) for v in inst.operands)
-    suffix = "f64" if inst.type is types.DOUBLE else "f32"
-    whole = build.intrinsic(f"llvm.trunc.{suffix}", inst.type, [build.fdiv(a, b)])
-    return build.fneg(scaled(build, cotangent, whole))
+    return scaled(build, cotangent, build.fdiv(build.fsub(sweep.value(inst), a), b))
 
 
 def _accumulate_lazily(sweep: Sweep, value: Value, amount: Callable[[], Value]) -> None:

@@ -19,7 +19,7 @@ from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
 from irad.passes.runtime import PAIR_REVERSE
 from irad.passes.unit import PointerVariant, Variant, reverse_type
-from irad.ruleset.expr import emit, symbols_of
+from irad.ruleset.expr import compared_symbols, emit, symbols_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 
@@ -54,7 +54,11 @@ def _reverse_elementwise(sweep: Sweep, call: CallSite, rule: Elementwise) -> Non
     for argument, partial in zip(call.arguments, rule.partials, strict=False):
         if partial is None or not sweep.is_active(argument):
             continue
-        values = {name: sweep.value(_named(call, name)) for name in sorted(symbols_of(partial))}
+        compared = compared_symbols(partial)
+        values = {
+            name: (sweep.deciding_value if name in compared else sweep.value)(_named(call, name))
+            for name in sorted(symbols_of(partial))
+        }
         sweep.accumulate(argument, scaled(sweep.build, cotangent, emit(partial, sweep.build, values, call.type)))
 
 
@@ -104,7 +108,7 @@ class _RuleContext:
         return self.sweep.is_active(value)
 
     def value(self, primal: Value) -> Value:
-        return self.sweep.value(primal)
+        return self.sweep.deciding_value(primal)  # what a rule does with it is not known here
 
     def shadow(self, pointer: Value) -> Value:
         window = window_of(self.sweep, pointer)

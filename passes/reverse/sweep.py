@@ -18,7 +18,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, Freeze, Instruction, Metadata, Phi
 from irad.ir.loops import Loop
 from irad.ir.module import Block, Function
-from irad.ir.types import FloatType, Type, VectorType, element_types
+from irad.ir.types import FloatType, Type, VectorType, element_types, holds_floats
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
 from irad.passes.alias_scopes import AliasScopes
 from irad.passes.forward import Forward
@@ -66,7 +66,11 @@ class LoopState:
 
 @dataclass(eq=False, slots=True)
 class Sweep:
-    """A reverse sweep under construction."""
+    """A reverse sweep under construction.
+
+    Attributes:
+        deciding: values of the forward sweep that the reverse sweep compares: they must be the very numbers.
+    """
 
     forward: Forward
     needs: list[Need] = field(default_factory=list)
@@ -76,6 +80,7 @@ class Sweep:
     local: dict[Value, Value] = field(default_factory=dict)
     place: Place | None = None
     windows: dict[int, tuple[Value, Value, Value, Value]] = field(default_factory=dict)
+    deciding: dict[Value, None] = field(default_factory=dict)
     build: Builder = field(init=False)
     allocas: Block = field(init=False)
 
@@ -108,6 +113,12 @@ class Sweep:
     def value(self, primal: Value) -> Value:
         """A primal value, here and now."""
         return self.need(self.forward.value(primal))
+
+    def deciding_value(self, primal: Value) -> Value:
+        """A primal value that adjoint code compares, so that another rounding of it would be another decision."""
+        value = self.forward.value(primal)
+        self.deciding[value] = None
+        return self.need(value)
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow of a primal pointer."""
@@ -239,16 +250,3 @@ def zero_of(type_: Type) -> Value:
     if type_ in (types.FLOAT, types.DOUBLE):
         return const_float(type_, 0.0)
     return zero(type_)
-
-
-def holds_floats(type_: Type) -> bool:
-    """Whether a part of a type is floating-point."""
-    match type_:
-        case FloatType():
-            return True
-        case VectorType(element=element):
-            return holds_floats(element)
-        case types.StructType() | types.NamedStructType() | types.ArrayType():
-            return any(holds_floats(t) for t in element_types(type_))
-        case _:
-            return False

@@ -16,6 +16,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.parser import parse_module
 from irad.ir.types import PointerType
 from irad.ir.values import Value
+from irad.passes.agreement.check import check_agreement
 from irad.passes.derivative import Generated, GeneratedPair, analyse, generate
 from irad.passes.effects import Effects, find_effects
 from irad.passes.exhaustion import EXHAUSTED
@@ -96,7 +97,10 @@ def effects_without_kept(unit: Unit, *, arguments_change: bool = False) -> Effec
 def derivative(text: str, kinds: str, memory: Sequence[MemoryType | None] | None = None, **options: Any) -> Generated:
     """What is made for the first function of a module."""
     module, function = parsed(text)
-    return generate(module, request_of(function, kinds, memory, **options), registry())
+    made = generate(module, request_of(function, kinds, memory, **options), registry())
+    for each in made.pairs:
+        check_agreement(each.pair.augmented, each.pair.reverse)
+    return made
 
 
 def generated(

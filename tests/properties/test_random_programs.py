@@ -1,7 +1,8 @@
 """Random programs: value, memory afterwards and gradients of both plans, against complex steps.
 
 The seeds are the same in every run. ``IRAD_RANDOM_PROGRAMS=2000`` tests as many, ``IRAD_RANDOM_PROGRAMS=1500:2000``
-those seeds only; a failure prints a reduced program.
+those seeds only; a failure prints a reduced program. With every eighth seed a program is made that is compiled with
+fastmath and decides things by numbers next to a jump.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
-from irad.testing.check_program import check_program
+from irad.testing.check_program import check_decisions, check_program
+from irad.testing.complex_step import differentiate
+from irad.testing.random_decisions import DECIDED
 from irad.testing.random_programs import Program, random_program
 from irad.testing.reduce_program import reduce_program
 
@@ -22,7 +26,7 @@ SEEDS = range(int(FIRST.rpartition(":")[2]), int(END))
 def failure(program: Program) -> str | None:
     """The kind of failure: the class of the exception, and what an assertion says up to its figures."""
     try:
-        check_program(program)
+        (check_program if program.log is None else check_decisions)(program)
     except AssertionError as error:
         return f"assertion: {kind_of(str(error))}"
     except Exception as error:
@@ -50,6 +54,27 @@ def test_random_program(seed: int, attempts: Iterator[int]):
     except Exception as error:
         error.add_note(f"\n{reduce_program(program, failure, next(attempts, 0))}")
         raise
+
+
+@pytest.mark.parametrize("seed", SEEDS[::8])
+def test_random_program_with_fastmath(seed: int, attempts: Iterator[int]):
+    program = random_program(seed, decides=True)
+    try:
+        check_decisions(program)
+    except Exception as error:
+        error.add_note(f"\n{reduce_program(program, failure, next(attempts, 0))}")
+        raise
+
+
+def test_what_a_program_decided_is_replayed():
+    """The reference goes by the log: with another log it is the derivative of another run."""
+    source = f"{DECIDED}\n\ndef program(a, log):\n    return a[decided(log, int(a[0] / 0.1)) % 4] * 2.0\n"
+    arguments = (((0, ""),), ((1, ""),))
+    for decided in (2, 3):
+        bases = (np.array([0.3, 0.5, 0.7, 0.9]), np.array([0, decided]))
+        value, derivatives = differentiate(Program(0, source, bases, arguments, 1), np.ones(1))
+        assert value == 2.0 * bases[0][decided]
+        np.testing.assert_array_equal(derivatives[0], 2.0 * np.eye(4)[decided])
 
 
 def test_same_seed_same_program():

@@ -74,6 +74,6 @@ def _sweeps(derived: DerivedProgram, unit: Unit, pair: Pair) -> CapturedPair:
     """As `irad.passes.derivative.generate_pair`, without storage."""
     forward = build_forward(derived, unit, pair)
     sweep, loops = generate_reverse(forward)
-    recipes = Recipes.of(forward, loops)
+    recipes = Recipes.of(sweep, loops)
     plan = make_plan(forward, recipes, (need.value for need in sweep.needs if need.placeholder.users))
     return CapturedPair(pair, forward, sweep, loops, recipes, plan)

@@ -6,7 +6,7 @@ from irad.ir.values import Undef
 from irad.passes.forward import build_forward
 from irad.passes.program import Program
 from irad.passes.reverse.generate import busy_blocks, generate_reverse
-from irad.passes.reverse.sweep import Sweep, holds_floats, zero_of
+from irad.passes.reverse.sweep import Sweep, zero_of
 from tests.passes.reverse.test_control import BRANCH
 from tests.passes.units import generated, registry, request_of, unit_of
 
@@ -67,8 +67,8 @@ def test_busy_blocks():
 
 def test_zeros_and_floats_by_type():
     pair = types.struct_type([types.I64, types.DOUBLE])
-    assert holds_floats(pair)
-    assert not holds_floats(types.I64)
-    assert holds_floats(types.array_type(3, types.FLOAT))
+    assert types.holds_floats(pair)
+    assert not types.holds_floats(types.I64)
+    assert types.holds_floats(types.array_type(3, types.FLOAT))
     assert zero_of(types.DOUBLE).type is types.DOUBLE
     assert zero_of(pair).type is pair

@@ -1,0 +1,1 @@
+"""The contract between the two sweeps: what decides something is decided once."""

@@ -1,0 +1,82 @@
+"""What may come out differently when it is computed twice, and what must not.
+
+Rounded freely: the result of an operation whose rounding LLVM may choose anew wherever it compiles it. It has a
+fast-math word (`x / h` becomes `x * (1 / h)` where the reciprocal is at hand, a product and a sum one rounding), or it
+becomes a call of a library, of which there are several: one for numbers and one for vectors, one that LLVM runs when
+it folds constants. What IEEE 754 rounds in one way only (arithmetic without such words, `sqrt`, `fma`, casts) comes out
+the same everywhere.
+
+A decision: an operation whose result jumps when an operand is rounded differently. All that is not floating-point is
+one (comparisons, conversions to integers, bits), and so are the functions that round to whole numbers, remainders and
+`copysign`.
+
+    %q = fdiv fast double %x, %h      rounded freely
+    %k = fptosi double %q to i64      a decision, of a number that is rounded freely
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.ir.instructions import Binary, CallSite, Cast, FCmp, Instruction, Phi, Select, Unary
+from irad.ir.keywords import FAST_MATH
+from irad.ir.module import Function
+from irad.ir.types import holds_floats
+
+# Functions that IEEE 754 defines to the last bit, by the stem of their symbol. Not `fmuladd`, which may be fused or
+# not, and not `maxnum` and `fmax`, which may return either zero.
+_EXACT: Final = frozenset(
+    {"fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "fma"}
+    | {"maximum", "minimum", "maximumnum", "minimumnum"}
+)
+_JUMPING: Final = frozenset({"floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign"})
+
+
+def is_rounded_freely(inst: Instruction) -> bool:
+    """Whether LLVM may give the result another rounding in one sweep than in the other."""
+    match inst:
+        case Binary(opcode="frem"):
+            return True
+        case Binary() | Unary() | Cast() | FCmp() | Select() | Phi():
+            return has_fast_math_words(inst)
+        case CallSite():
+            return has_fast_math_words(inst) or (_computes_with_floats(inst) and _stem(inst) not in _EXACT)
+        case _:
+            return False
+
+
+def is_decision(inst: Instruction) -> bool:
+    """Whether the result jumps when a floating-point operand is rounded differently."""
+    if not holds_floats(inst.type):
+        return True
+    match inst:
+        case Binary(opcode="frem"):
+            return True
+        case CallSite():
+            return _stem(inst) in _JUMPING
+        case _:
+            return False
+
+
+def has_fast_math_words(inst: Instruction) -> bool:
+    """Whether an operation has one of the words that let LLVM change what it computes."""
+    match inst:
+        case Binary() | Unary() | Cast() | FCmp() | Select() | Phi() | CallSite():
+            return not FAST_MATH.isdisjoint(inst.flags)
+        case _:
+            return False
+
+
+def _computes_with_floats(call: CallSite) -> bool:
+    return holds_floats(call.type) or any(holds_floats(argument.type) for argument in call.arguments)
+
+
+def _stem(call: CallSite) -> str:
+    """`floor` of `llvm.floor.v4f64`, `floor` and `floorf`; empty where what is called has no name."""
+    callee = call.callee
+    if not isinstance(callee, Function) or callee.name is None:
+        return ""
+    if callee.name.startswith("llvm."):
+        return callee.name.split(".")[1]
+    name = callee.name.removeprefix("numba_").removeprefix("__nv_")
+    return name[:-1] if name.endswith("f") else name
