@@ -4,7 +4,8 @@ Input   a module as its front end made it.
 Output  none; the module is rewritten in place.
 Method  copies and fills that check the size of their target (`-D_FORTIFY_SOURCE`) become a branch and the plain copy;
         absolute value and angle of a complex number the functions of two numbers that they are, however a complex
-        number is passed; `posix_memalign` checks its arguments, calls `memalign` and stores the address.
+        number is passed; `posix_memalign` checks its arguments, calls `memalign` and stores the address. Asking for the
+        address of a thread-local variable is naming it.
 
     %r = call float @cabsf(<2 x float> %z)        %r = call float @hypotf(float %re, float %im)
 """
@@ -24,6 +25,7 @@ from irad.passes.exhaustion import split_before
 _CHECKED: Final = {"__memcpy_chk": "memcpy", "__memmove_chk": "memmove", "__memset_chk": "memset"}
 _OF_PARTS: Final = {"cabs": "hypot", "cabsf": "hypotf", "carg": "atan2", "cargf": "atan2f"}
 _FAILURE: Final = "__chk_fail"
+_THREAD_LOCAL: Final = "llvm.threadlocal.address."
 _EINVAL, _ENOMEM, _WORD = 22, 12, 8
 
 
@@ -37,6 +39,9 @@ def plain_library_calls(module: Module) -> None:
                     _check_and_copy(inst, _CHECKED[callee.name])
                 elif callee.name in _OF_PARTS and isinstance(inst.type, FloatType):
                     _call_with_parts(inst, _OF_PARTS[callee.name])
+                elif (callee.name or "").startswith(_THREAD_LOCAL):
+                    replace_uses(inst, inst.arguments[0])
+                    inst.erase()
                 elif callee.name == "posix_memalign" and len(inst.arguments) == 3:
                     _allocate_aligned(inst)
 

@@ -1,5 +1,5 @@
 /* Where both sides of a choice are equal, the side that is taken gets the derivative, under fast-math, too. */
-// flags: -ffast-math
+// flags: -ffast-math -Xclang -disable-llvm-passes
 #include "autodiff.h"
 
 double larger(double a, double b) { return a <= b ? b : a; }
