@@ -34,7 +34,7 @@ class Variant:
         stays: parameters whose memory stays as it is until the reverse sweep, but for what the function itself writes.
         apart: pairs of parameters whose memory does not overlap.
         overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
-        result_is_read: of such a function, whether the primal's value is used.
+        result_is_read: of such a function, whether the primal's value is used, other than linearly.
         unneeded: of such a function, parameters whose memory nobody reads after the call.
     """
 

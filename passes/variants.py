@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irad.ir.instructions import Alloca, CallSite
+from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.callees import Pointer, constant_parameters, is_from_outside
-from irad.passes.effects import read_by
 from irad.passes.parallel.flatten import Loop
+from irad.passes.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.unit import PointerVariant, Unit, Variant
 
@@ -39,7 +39,7 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | No
         return replace(
             variant,
             overwritten=_overwritten(unit, call),
-            result_is_read=_result_is_read(unit, call),
+            result_is_read=result_is_needed(unit, call),
             unneeded=_unneeded(unit, call),
         )
     if loop is None or unit.everything:
@@ -81,23 +81,10 @@ def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
     return frozenset(i for i, p in pointers if unit.everything or unit.effects.is_overwritten(p, call))
 
 
-def _result_is_read(unit: Unit, call: CallSite) -> bool:
-    """Whether the value is used: that of a C function, or what Numba returns in memory behind the first argument."""
-    if isinstance(call.callee, Function) and call.callee.is_declaration:
-        return bool(call.users)
-    place = call.arguments[0] if call.arguments else None
-    return not isinstance(place, Alloca) or _is_read_elsewhere(unit, call, unit.points_to.mask(place))
-
-
 def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:
     """The arguments that the caller of the entry does not need afterwards, and that nothing else here reads."""
     wanted = [i for i, argument in enumerate(call.arguments) if argument in unit.unneeded]
-    return frozenset(i for i in wanted if not _is_read_elsewhere(unit, call, unit.points_to.mask(call.arguments[i])))
-
-
-def _is_read_elsewhere(unit: Unit, call: CallSite, mask: int) -> bool:
-    others = (inst for inst in unit.function.instructions() if inst is not call)
-    return any(read_by(inst, unit.points_to, unit.registry) & unit.points_to.overlapping(mask) for inst in others)
+    return frozenset(i for i in wanted if not readers_elsewhere(unit, call, unit.points_to.mask(call.arguments[i])))
 
 
 def _staying(unit: Unit, call: CallSite) -> frozenset[int]:

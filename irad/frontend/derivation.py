@@ -17,9 +17,9 @@ from irad.backend.optimise import canonical_loops
 from irad.compiling import step
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import IradError
-from irad.frontend import abi
+from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf, LeafKind
-from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.annotations import Returns, Role, Seed, Task
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.custom.workspace.pools import Pool
@@ -273,7 +273,8 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
             if argument.position in task.unneeded
             for leaf in argument.leaves
             if leaf.has_memory
-        ),
+        )
+        | _unneeded_value(program, task),
         restores=catalogue.any_restores(),
         ruled=memory_of(program.ruled),
         signatures=program.signatures,
@@ -282,6 +283,18 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         meters=task.options.tape_limit is not None,
         checks_bounds=task.options.boundscheck,
     )
+
+
+def _unneeded_value(program: Program, task: Task) -> frozenset[int]:
+    """The parameter for the value, where nobody needs that, and a rule can be spared computing it.
+
+    Without such a rule nothing depends on it, and a gradient is the same program with the value or without.
+    """
+    value_type = program.signature.return_type
+    is_number = value_type in layouts.FLOATS or value_type in layouts.COMPLEX
+    is_dropped = task.returns is Returns.GRADIENT and is_number and not task.options.debug
+    has_rule = any(each.rule.is_for_reverse for each in program.ruled) or bool(catalogue.symbols())
+    return frozenset({abi.RETURN_INDEX}) if is_dropped and has_rule else frozenset()
 
 
 def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ from numba.core import sigutils
 from numba.core.registry import CPUDispatcher
 
 from irad.compiling import step
-from irad.errors import BackendError, IradError, SignatureError, UnsupportedError
+from irad.errors import BackendError, IradError, SignatureError
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
 from irad.frontend.custom import catalogue
@@ -25,7 +26,7 @@ from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.lowering import Extras, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
 from irad.frontend.numba_code import forget_overloads
-from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_cpu import location_of, second_derivative
 from irad.frontend.numba_messages import REFUSALS, described, explanation
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
@@ -36,12 +37,6 @@ from irad.frontend.untypable import untypable
 
 INTERNAL = "irad_"
 """How parameters are called that stand in front of the user's, filled by what calls a derivative."""
-
-NO_SECOND_DERIVATIVE = "irad does not differentiate derivatives yet"
-SECOND_DERIVATIVE = (
-    "(a) write the first derivative out, as a function, and differentiate that or (b) take differences of the first "
-    "derivative at two points"
-)
 
 _call = CPUDispatcher.__call__
 
@@ -209,7 +204,8 @@ def intrinsic_call(
         rest = list(argument_types[len(parameters) :])
         target_types = _target_types(primal, task, rest.pop(0)) if has_targets else {}
         seed_type = rest.pop(0) if has_seed else None
-        derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
+        with shadow().suspended() if shadow().is_here() else nullcontext():  # in the body of a function with a rule
+            derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
         for position, target_type in target_types.items():
             role = task.role_of(position)
             check_destination(primal, derivation.caller_arguments[position], role, target_type)
@@ -219,6 +215,8 @@ def intrinsic_call(
 
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             refuse_inside_primal(primal)
+            if shadow().is_here():
+                context.active_code_library.derivative = primal.py_func.__qualname__
             more = list(values[len(parameters) :])
             targets = _targets(builder, target_types, more.pop(0)) if has_targets else {}
             seed = (more.pop(0), seed_type) if has_seed else None
@@ -238,12 +236,8 @@ def refuse_inside_primal(primal: Any) -> None:
     Raises:
         UnsupportedError: it is one.
     """
-    if shadow().is_here():
-        raise UnsupportedError(
-            f"the function to differentiate calls a derivative of {primal.py_func.__qualname__}",
-            SECOND_DERIVATIVE,
-            NO_SECOND_DERIVATIVE,
-        )
+    if shadow().refuses_derivatives:
+        raise second_derivative(primal.py_func.__qualname__)
 
 
 def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:

@@ -20,7 +20,7 @@ from numba.core.ccallback import CFunc
 from irad.backend.optimise import scalarise
 from irad.compiling import step
 from irad.driver import LoopArray, Signature
-from irad.errors import BackendError, IradError, SourceLocation
+from irad.errors import BackendError, IradError, SourceLocation, UnsupportedError
 from irad.frontend import numba_kernels, numba_private, numba_random
 from irad.frontend.custom import catalogue, entry
 from irad.frontend.custom.outline import Outlined
@@ -35,6 +35,12 @@ from irad.frontend.numba_raw import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, Compi
 from irad.ir.parser import parse_module
 from irad.ir.printer import print_module
 from irad.passes.devirtualise import devirtualise
+
+NO_SECOND_DERIVATIVE = "irad does not differentiate derivatives yet"
+SECOND_DERIVATIVE = (
+    "(a) write the first derivative out, as a function, and differentiate that or (b) take differences of the first "
+    "derivative at two points"
+)
 
 
 @dataclass(frozen=True)
@@ -200,6 +206,7 @@ def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels
         symbol = compiled.fndesc.mangled_name
         linked = _Linker(compiled.library)
     libraries = _reachable(compiled.library)
+    _refuse_derivatives(linked)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
     text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels)
     return Program(
@@ -249,8 +256,32 @@ def refusal(found: Explanation, source: SourceLocation) -> BackendError:
     return refused
 
 
-def _reachable(root: Any) -> list[Any]:
-    """A library and all that it calls, each once, callers first; without Numba's runtime."""
+def second_derivative(name: str) -> UnsupportedError:
+    """The error for a function that is to be differentiated and calls a derivative itself."""
+    return UnsupportedError(
+        f"the function to differentiate calls a derivative of {name}",
+        f"{SECOND_DERIVATIVE} or (c) give the function that calls it a rule, in irad.rules",
+        NO_SECOND_DERIVATIVE,
+    )
+
+
+def _refuse_derivatives(linked: _Linker) -> None:
+    """Refuses a program that calls a derivative anywhere but in the bodies of functions with a rule.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    for library in (each for root in linked.roots for each in _reachable(root, into_ruled=False)):
+        name = getattr(library, "derivative", None)
+        if name is not None:
+            raise second_derivative(name)
+
+
+def _reachable(root: Any, *, into_ruled: bool = True) -> list[Any]:
+    """A library and all that it calls, each once, callers first; without Numba's runtime.
+
+    Without ``into_ruled`` not what the bodies of functions with a rule call.
+    """
     found: dict[Any, None] = {}
     pending = [root]
     while pending:
@@ -258,6 +289,9 @@ def _reachable(root: Any) -> list[Any]:
         if library in found or library is numba_private.runtime_library():
             continue
         found[library] = None
+        outlined = getattr(library, "outlined", None)
+        if not into_ruled and outlined is not None and outlined.rule.replaces_body:
+            continue
         pending.extend(reversed(numba_private.callees_of(library)))
     return list(found)
 
@@ -289,7 +323,7 @@ class _Linker:
     """Joins the raw modules of a program."""
 
     def __init__(self, root: RawLibrary) -> None:
-        self.libraries = [root]
+        self.libraries, self.roots = [root], [root]
         self.module = root.module.clone()
         self._add(root)
         self._resolve()
@@ -313,6 +347,7 @@ class _Linker:
         while wanted := [symbol for symbol in self._undefined() if symbol not in asked]:
             asked.update(wanted)
             for library in [each for symbol in wanted for each in self._provide(symbol)]:
+                self.roots.append(library)
                 self._add(library)
         self._link_unresolved()
         if missing := self._undefined():

@@ -176,6 +176,7 @@ _NAMES: Final = (
     (re.compile(r"\bunicode_type\b"), "str"),
     (re.compile(r"\breflected (?=list|set)"), ""),
     (re.compile(r"<iv=\w+>"), ""),
+    (re.compile(r"; active (?:all|none|[\d. ]+)(?=\))"), ""),
     (re.compile(r"\b(Active|Duplicated|Const)Argument\(([^()]*)\)"), r"\1(\2)"),
     (re.compile(r"\binstance\.jitclass\.(\w+)#\w+<[^>]*>"), r"\1"),
 )

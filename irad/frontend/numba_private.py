@@ -34,6 +34,7 @@ from numba.stencils.stencil import StencilFunc
 
 from irad.frontend import numba_kernels
 from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.frozen import numba_compare
@@ -90,6 +91,7 @@ class Shadow:
     def __init__(self) -> None:
         self._owner: int | None = None
         self._depth = 0
+        self._in_ruled = False
         self.checks = False
         self._statements = Statements()
         self._contexts: dict[bool, RawContext] = {}
@@ -124,6 +126,24 @@ class Shadow:
         _, redirect = self._redirects[0]
         return [found.library.lowered for table in redirect.all_of(owner) if (found := table.get(key)) is not None]
 
+    @contextmanager
+    def lowering(self, rule: CustomRule | None) -> Iterator[None]:
+        """While a function is lowered: in one with a rule, derivatives may be called (`refuses_derivatives`)."""
+        before, self._in_ruled = self._in_ruled, self._in_ruled or (rule is not None and rule.replaces_body)
+        try:
+            yield
+        finally:
+            self._in_ruled = before
+
+    @property
+    def refuses_derivatives(self) -> bool:
+        """Whether code that is compiled now is to be differentiated, so that it must not call a derivative itself.
+
+        The body of a function with a rule, and what that calls, is only run. Whoever else calls the same functions
+        finds them marked (`RawLibrary.derivative`).
+        """
+        return self.is_here() and not self._in_ruled
+
     def is_here(self) -> bool:
         """Whether the calling thread compiles in the shadow now."""
         return self._owner == threading.get_ident()
@@ -142,8 +162,17 @@ class Shadow:
                 stack.enter_context(self._patched())
             stack.enter_context(self._entered(checks))
             stack.enter_context(_fresh_compilation())
+            stack.enter_context(self._outside_ruled())
             self.context.refresh()
             yield
+
+    @contextmanager
+    def _outside_ruled(self) -> Iterator[None]:
+        before, self._in_ruled = self._in_ruled, False
+        try:
+            yield
+        finally:
+            self._in_ruled = before
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -259,7 +288,8 @@ def _compile(_: Any, self: Any, sig: Any) -> Any:
 
 def _lower(self: Any, arguments: Any, result: Any) -> Any:
     """Lowers one signature into the private table."""
-    with self._compiling_counter:
+    rule = catalogue.find(self, tuple(arguments))
+    with self._compiling_counter, _SHADOW.lowering(rule):
         try:
             with following(_specialisation(self, tuple(arguments))) as reads:
                 compiled = self._compiler.compile(tuple(arguments), result)

@@ -11,7 +11,7 @@ import numpy as np
 
 import irad
 from irad.errors import SignatureError
-from irad.frontend.custom.symbols import is_known
+from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
 from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, with_leaves
 from irad.testing.rule_fault import Property, RuleFault

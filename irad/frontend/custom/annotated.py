@@ -15,9 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
-from numba.core.datamodel.models import OpaqueModel
+from numba.core.datamodel.models import OpaqueModel, TupleModel
 from numba.extending import overload, overload_attribute, register_model, typeof_impl
 
+from irad.errors import RuleError
+from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 
 
@@ -84,8 +86,10 @@ class RuleConfig:
     """What a rule is compiled for; constants in its functions.
 
     Attributes:
-        needs_primal: whether the value of the call is used.
+        needs_primal: whether the value of the call is used, other than by linear operations whose own value nobody
+            uses: if not, the augmented primal may return None for it.
         needs_shadow: whether a shadow of the returned arrays is wanted.
+        has_cotangent: whether the value carries a derivative: else the reverse is given None for its cotangent.
         width: how many cotangents are propagated at once: 1.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).
@@ -95,6 +99,7 @@ class RuleConfig:
 
     needs_primal: bool
     needs_shadow: bool
+    has_cotangent: bool
     overwritten: tuple[bool, ...]
     width: int = 1
     runtime_activity: bool = False
@@ -129,18 +134,44 @@ for _field in fields(RuleConfig):
     overload_attribute(ConfigType, _field.name)(_attribute(_field.name))
 
 
+class AnnotatedType(types.NamedTuple):
+    """Numba's type of an annotated argument: a named tuple that also says which of its parts are active.
+
+    Attributes:
+        active: their paths in the value; of the value itself where it has no parts: ``()``.
+    """
+
+    def __init__(self, items: tuple[Any, ...], kind: type, active: tuple[tuple[int, ...], ...]) -> None:
+        self.active = active
+        super().__init__(items, kind)
+        spelled = " ".join(".".join(map(str, path)) or "all" for path in active) or "none"
+        self.name: str = f"{self.name[:-1]}; active {spelled})"
+
+    @property
+    def key(self) -> Any:
+        """What Numba compares types by."""
+        return self.instance_class, self.types, self.active
+
+
+register_model(AnnotatedType)(TupleModel)
+
+
 def annotation_of(argument_type: Any) -> type | None:
     """The annotation that a Numba type stands for, or None."""
-    found = getattr(argument_type, "instance_class", None)
-    return found if found in ANNOTATIONS else None
+    return argument_type.instance_class if isinstance(argument_type, AnnotatedType) else None
 
 
-def is_active(argument: Any) -> bool:
+def is_active(argument: Any, *part: int | str) -> bool:
     """Whether an argument of a rule carries a derivative; known when the rule is compiled.
 
     A branch that it decides is compiled only if it is taken, so one function serves constant and active arguments.
+
+    Args:
+        argument: an argument of the rule; or the cotangent that the reverse is given, which is None (or None in the
+            place of a part) where the function's value carries no derivative.
+        part: asks only for a part of a tuple: its number, or its name; several for tuples in tuples.
     """
-    return not isinstance(argument, ConstArgument)
+    return argument is not None and not isinstance(argument, ConstArgument)
 
 
 def is_needed(argument: Any) -> bool:
@@ -151,19 +182,54 @@ def is_needed(argument: Any) -> bool:
     return not isinstance(argument, DuplicatedNoNeedArgument)
 
 
-PREDICATES: Final[dict[Any, Callable[[type | None], bool]]] = {
-    is_active: lambda annotation: annotation is not ConstArgument,
-    is_needed: lambda annotation: annotation is not DuplicatedNoNeedArgument,
-}
+def _decide_active(argument: Any, *part: int | str) -> bool:
+    if not isinstance(argument, AnnotatedType):
+        found, _ = _at(argument, part)
+        return found != types.none
+    _, path = _at(argument.types[0], part)
+    return any(each[: len(path)] == path for each in argument.active)
+
+
+def _at(value: Any, part: tuple[int | str, ...]) -> tuple[Any, tuple[int, ...]]:
+    """The type of a part of a value, and its path in numbers."""
+    path: list[int] = []
+    for each in part:
+        if value == types.none:
+            break
+        fields = getattr(value, "fields", ())
+        index = fields.index(each) if each in fields else each
+        if not isinstance(value, types.BaseTuple) or not isinstance(index, int) or not 0 <= index < len(value):
+            raise RuleError(
+                f"is_active asks for the part {each!r} of {described(value)}",
+                "name a part of a tuple by its number, or of a named tuple by its name",
+                "only tuples have parts that are active one by one",
+            )
+        path.append(index)
+        value = value[index]
+    return value, tuple(path)
+
+
+def _decide_needed(argument: Any) -> bool:
+    return annotation_of(argument) is not DuplicatedNoNeedArgument
+
+
+PREDICATES: Final[dict[Any, Callable[..., bool]]] = {is_active: _decide_active, is_needed: _decide_needed}
+"""What decides a predicate, from the type of its argument and what else it is given."""
 
 
 @overload(is_needed)
 def _is_needed_typed(argument):  # type: ignore[no-untyped-def]
-    answer = PREDICATES[is_needed](annotation_of(argument))
+    answer = _decide_needed(argument)
     return lambda argument: answer
 
 
-@overload(is_active)
-def _is_active_typed(argument):  # type: ignore[no-untyped-def]
-    answer = PREDICATES[is_active](annotation_of(argument))
-    return lambda argument: answer
+@overload(is_active, prefer_literal=True)
+def _is_active_typed(argument, *part):  # type: ignore[no-untyped-def]
+    if not all(isinstance(each, types.Literal) for each in part):
+        raise RuleError(
+            "is_active is asked for a part that is known only when the rule runs",
+            "write the number or the name of the part into the rule",
+            "it decides what is compiled",
+        )
+    answer = _decide_active(argument, *(each.literal_value for each in part))
+    return lambda argument, *part: answer

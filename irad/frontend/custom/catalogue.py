@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from irad.errors import RuleError, SourceLocation
 from irad.frontend.custom.patterns import ANY, Pattern
+from irad.frontend.numba_untyped import cpu_target
 
 _versions = itertools.count(1)
 
@@ -120,6 +121,17 @@ def name_of(target: Any) -> str:
 def place_of(function: Any) -> SourceLocation | None:
     """Where a function of a rule is defined."""
     return SourceLocation.of(function)
+
+
+def is_known(f: Any) -> bool:
+    """Whether compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
+    context = cpu_target.typing_context
+    context.refresh()
+    try:
+        context.resolve_value_type(f)
+    except (ValueError, TypeError):  # NumbaTypeError is the latter
+        return False
+    return True
 
 
 def keys_of(target: Any) -> Iterator[Any]:
@@ -304,7 +316,7 @@ def changed(target: Any) -> None:
     _epoch[0] += 1
     for forget in _on_change:
         forget()
-    is_python = hasattr(target, "py_func") or isinstance(target, FunctionType)
+    is_python = hasattr(target, "py_func") or (isinstance(target, FunctionType) and not is_known(target))
     function = getattr(target, "py_func", target)
     for derivative, functions in list(_users.items()):
         if not is_python or function in functions:  # what Numba lowers without a function of its own leaves no trace

@@ -25,9 +25,8 @@ from numba.extending import overload
 
 from irad.errors import RuleError
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
-from irad.frontend.custom.catalogue import name_of, place_of
+from irad.frontend.custom.catalogue import is_known, name_of, place_of
 from irad.frontend.custom.contract import contract, kept_value, zero_shadow
-from irad.frontend.custom.symbols import is_known
 
 Partial = Callable[..., Any] | float | None
 
@@ -50,7 +49,7 @@ def easy_functions(
     needs_result = any(with_result for _, _, with_result in wanted)
     names = [f"x{i}" for i in range(arity)]
     scope: dict[str, Any] = {
-        "f": _primal(f, compiled),
+        "f": _primal(f, compiled, names),
         "AugmentedReturn": AugmentedReturn,
         "is_active": is_active,
         "contract": contract,
@@ -64,24 +63,25 @@ def easy_functions(
     return scope["augmented"], scope["reverse"]
 
 
-def _primal(f: Any, compiled: Callable[[Callable[..., Any]], Any]) -> Any:
+def _primal(f: Any, compiled: Callable[[Callable[..., Any]], Any], names: Sequence[str]) -> Any:
     """What a rule calls for the function: the overload that Numba has, else the Python function compiled.
 
     That shows when the rule is compiled: overloads may come after rules.
     """
     if not isinstance(f, FunctionType):
         return f
-    own = compiled(f)
-
-    def primal(*arguments: Any) -> Any:
-        raise NotImplementedError("called in compiled code only")
-
-    @overload(primal, strict=False)
-    def typed(*arguments):  # type: ignore[no-untyped-def]
-        called = f if is_known(f) else own
-        return lambda *arguments: called(*arguments)
-
-    return primal
+    listing = ", ".join(names)
+    source = (
+        f"def primal({listing}):\n"
+        f"    raise NotImplementedError\n"
+        f"def typed({listing}):\n"
+        f"    called = f if is_known(f) else own\n"
+        f"    return lambda {listing}: called({listing})\n"
+    )
+    scope: dict[str, Any] = {"f": f, "own": compiled(f), "is_known": is_known}
+    exec(compile(source, f"<irad.rules.easy_rule of {name_of(f)}>", "exec"), scope)
+    overload(scope["primal"])(scope["typed"])
+    return scope["primal"]
 
 
 def _augmented_source(names: list[str], needs_result: bool) -> str:

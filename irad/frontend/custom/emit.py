@@ -47,7 +47,10 @@ def annotate(
 
 
 def _annotated(context: Any, builder: Any, argument: Annotated, value: Any, shadows: Iterator[Any]) -> Any:
-    seen = context.cast(builder, value, argument.type, argument.value_type)
+    if isinstance(argument.type, types.Omitted):  # the caller has left it out
+        seen = context.get_constant_generic(builder, argument.value_type, argument.type.value)
+    else:
+        seen = context.cast(builder, value, argument.type, argument.value_type)
     context.nrt.incref(builder, argument.value_type, seen)
     parts = [seen]
     if argument.has_memory:
@@ -120,8 +123,11 @@ def store_result(
     """
     primal_type, shadow_type, _ = value_type.types
     primal = builder.extract_value(value, 0)
-    context.nrt.incref(builder, primal_type, primal)
-    primal = context.cast(builder, primal, primal_type, result.type)
+    if primal_type == types.none:  # nobody needs it
+        primal = context.get_constant_null(result.type)
+    else:
+        context.nrt.incref(builder, primal_type, primal)
+        primal = context.cast(builder, primal, primal_type, result.type)
     return_type = abi.return_llvm_type(result.type).as_pointer()
     builder.store(context.get_return_value(builder, result.type, primal), builder.bitcast(returned, return_type))
     if not result.is_active:

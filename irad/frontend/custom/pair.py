@@ -133,7 +133,7 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     """The same for a function with the calling convention of C, of numbers and pointers."""
     resident()
     variant = wanted.variant
-    signature = c_signature(rule, variant.function_type)
+    signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     rule, slots = built(rule, signature)
     if getattr(rule.parts.get("augmented_primal"), "calls_primal", False):
         check_names([wanted.primal], numba_code.is_loaded_symbol)  # Numba would end the process
@@ -158,7 +158,10 @@ def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant) 
         for argument in arguments
     )
     return RuleConfig(
-        needs_primal=variant.result_is_read, needs_shadow=bool(result.arrays), overwritten=(*overwritten, False)
+        needs_primal=variant.result_is_read,
+        needs_shadow=bool(result.arrays),
+        has_cotangent=result.is_active and any(leaf.kind is not abi.LeafKind.INERT for leaf in result.leaves),
+        overwritten=(*overwritten, False),
     )
 
 
@@ -221,15 +224,19 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
         value_type = signature.args[4]
         shadow = emit.store_result(context, builder, glue.result, returned, returned_shadow, value, value_type)
         tape = builder.extract_value(value, 2)
-        items = context.make_tuple(builder, glue.held, [*rest[count:], shadow, tape])
+        held = [
+            context.get_dummy_value() if numba_type == types.none else each
+            for each, numba_type in zip(rest[count:], glue.held.types, strict=False)
+        ]
+        items = context.make_tuple(builder, glue.held, [*held, shadow, tape])
         emit.keep(context, builder, arena, frame, [*rest[:count], returned_shadow], glue.held, items)
         return context.get_dummy_value()
 
     def define_hand_on(given: tuple[Any, ...]) -> Any:
         returned = given[4]
-        check_augmented(glue.rule, glue.result, returned, _can_convert)
+        check_augmented(glue.rule, glue.result, returned, _can_convert, needs_primal=glue.config.needs_primal)
         glue.tape_type = returned.types[2]
-        kept = [*(argument.type for argument in glue.arguments), *glue.slot_types]
+        kept = [*(argument.held_type for argument in glue.arguments), *glue.slot_types]
         glue.held = types.Tuple([*kept, glue.result.cotangent_type, glue.tape_type])
         return types.none(*given), hand_on
 

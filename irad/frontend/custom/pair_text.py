@@ -14,7 +14,7 @@ from typing import Final
 from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.driver import ParameterKind, RuledPair
 from irad.frontend import abi
-from irad.passes.unit import Variant, augmented_type, reverse_type
+from irad.passes.unit import Variant, augmented_type, reverse_type, shadowed
 
 _TEXT: Final = Template(
     """
@@ -74,14 +74,14 @@ $zeros  br label %done"""
 )
 
 
-def numba_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: str, size: int) -> str:
+def numba_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
     """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status.
 
     The status is handed on behind the frame.
     """
     values, shadow_of = _parameters(wanted.variant)
     returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
-    given = [shadow_of[index] for index in shadowed]
+    given = [shadow_of[index] for index in shadow_parameters]
     variant, first_out = wanted.variant, 2
     numbers = zip(variant.function_type.params, variant.kinds, strict=True)
     active = [type_ for type_, kind in numbers if kind is ParameterKind.ACTIVE]
@@ -102,12 +102,12 @@ def numba_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backwar
     )
 
 
-def c_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: str, size: int) -> str:
+def c_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
     """The same for a function with C's. The cotangent of its result is handed on behind the frame."""
     values, shadow_of = _parameters(wanted.variant)
     result = str(wanted.variant.function_type.result)
-    has_value = result != "void"
-    given = [shadow_of[index] for index in shadowed]
+    has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer
+    given = [shadow_of[index] for index in shadow_parameters]
     lines = [
         "  %slot = alloca ptr",
         "  %exception = alloca ptr",
@@ -118,7 +118,11 @@ def c_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: s
         lines.append(f"  store {result} zeroinitializer, ptr %returned")
     after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", _NOTE]
     after += ["  br label %done", "done:"]
-    after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"] if has_value else ["  ret void"]
+    if has_value:
+        after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"]
+    else:
+        kind = augmented_type(wanted.variant, shadowed(wanted.variant.kinds)).result
+        after.append("  ret void" if str(kind) == "void" else f"  ret {kind} zeroinitializer")
     is_seeded = wanted.variant.result_active
     seed = [f"  %cotangent = getelementptr i8, ptr %0, i64 {size}", f"  store {result} %2, ptr %cotangent"]
     first = ["ptr %slot", "ptr %exception", "ptr %0", "ptr %1", "ptr %returned", "ptr %cotangent"]
@@ -138,7 +142,7 @@ def c_text(wanted: RuledPair, shadowed: Sequence[int], forward: str, backward: s
 
 def _parameters(variant: Variant) -> tuple[list[str], dict[int, str]]:
     """The parameters of an augmented primal, typed: those of the primal, and by number of these their shadows."""
-    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    shadows = shadowed(variant.kinds)
     typed = [f"{kind} %{i}" for i, kind in enumerate(augmented_type(variant, shadows).params)]
     count = 2 + len(variant.function_type.params)
     return typed[2:count], dict(zip(shadows, typed[count:], strict=True))
@@ -158,7 +162,7 @@ def _pair_text(
     first_out: int,
 ) -> str:
     variant = wanted.variant
-    shadows = tuple(i for i, kind in enumerate(variant.kinds) if kind is ParameterKind.SHADOW)
+    shadows = shadowed(variant.kinds)
     kind = augmented_type(variant, shadows)
     back = reverse_type(variant)
     outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]

@@ -45,6 +45,11 @@ class Annotated:
     is_needed: bool = True
 
     @property
+    def held_type(self) -> Any:
+        """As it is kept for the reverse: not at all, if the caller has left it out."""
+        return types.none if isinstance(self.type, types.Omitted) else self.type
+
+    @property
     def has_numbers(self) -> bool:
         """Whether a number takes part."""
         return any(leaf.kind is LeafKind.NUMBER for leaf in self.active)
@@ -61,9 +66,13 @@ class Annotated:
         if self.has_memory:
             duplicated = annotated.DuplicatedArgument if self.is_needed else annotated.DuplicatedNoNeedArgument
             kind = annotated.MixedDuplicatedArgument if self.has_numbers else duplicated
-            return types.NamedTuple((self.value_type, self.shadow_type), kind)
+            return annotated.AnnotatedType((self.value_type, self.shadow_type), kind, self._active_parts)
         kind = annotated.ActiveArgument if self.has_numbers else annotated.ConstArgument
-        return types.NamedTuple((self.value_type,), kind)
+        return annotated.AnnotatedType((self.value_type,), kind, self._active_parts)
+
+    @property
+    def _active_parts(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(leaf.path for leaf in self.leaves if leaf in self.active)
 
     @property
     def shadow_type(self) -> Any:
@@ -170,17 +179,26 @@ _BY_LLVM: Final = {
 }
 
 
-def c_signature(rule: CustomRule, function_type: FunctionType) -> Any:
+def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool) -> Any:
     """The signature of a C function as Numba types, as far as LLVM tells it: pointers are bare.
+
+    Numba calls a function that returns nothing as if it returned a pointer, which nobody reads.
+
+    Args:
+        rule: its.
+        function_type: its.
+        is_read: whether anybody reads what it returns.
 
     Raises:
         RuleError: a value of another type is passed.
     """
     found = [_BY_LLVM.get(str(each)) for each in (function_type.result, *function_type.params)]
+    if found[0] == types.voidptr and not is_read:
+        found[0] = types.none
     if None in found or found[0] == types.voidptr:
         raise RuleError(
             f"{rule.name}, which has a rule, has the type {function_type}",
-            "give rules to C functions of numbers and pointers that return a number",
+            "give rules to C functions of numbers and pointers that return a number or nothing",
             "structures are passed in ways that differ from one machine to the other",
             place_of(next(iter(rule.parts.values()))),
         )
@@ -248,8 +266,10 @@ def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object
     )
 
 
-def check_augmented(rule: CustomRule, result: Result, returned: Any, can_convert: Callable[[Any, Any], bool]) -> None:
-    """Checks the type of what the augmented primal returned.
+def check_augmented(
+    rule: CustomRule, result: Result, returned: Any, can_convert: Callable[[Any, Any], bool], *, needs_primal: bool
+) -> None:
+    """Checks the type of what the augmented primal returned; where nobody needs the primal, that may be None.
 
     Raises:
         RuleError: it does not fit.
@@ -259,7 +279,8 @@ def check_augmented(rule: CustomRule, result: Result, returned: Any, can_convert
         expected = "irad.rules.AugmentedReturn(primal, shadow, tape)"
         raise misfit(rule, kind, "no AugmentedReturn", expected, described(returned))
     primal, shadow, _ = returned.types
-    if primal != result.type and not can_convert(primal, result.type):
+    may_lack = primal == types.none and not needs_primal
+    if primal != result.type and not may_lack and not can_convert(primal, result.type):
         raise misfit(rule, kind, "a primal of the wrong type", described(result.type), described(primal))
     for leaf in result.arrays:
         found = at_path(shadow, leaf.path)
@@ -289,16 +310,23 @@ def check_cotangents(
         if not argument.active:
             continue  # what belongs to a constant is dropped
         if not argument.has_numbers:
-            if found != types.none:
+            if not _is_nothing(found):
                 what = f"a cotangent for argument {position}, which has a shadow"
                 raise misfit(rule, "reverse", what, "None", described(found))
             continue
         for leaf in argument.leaves:
             part, each = at_path(found, leaf.path), at_path(argument.cotangent_type, leaf.path)
-            good = part == types.none if each == types.none else part is not None and can_convert(part, each)
+            good = _is_nothing(part) if each == types.none else part is not None and can_convert(part, each)
             if not good:
                 what = f"the wrong cotangent for argument {position}{_where(leaf)}"
                 raise misfit(rule, "reverse", what, described(each), described(part))
+
+
+def _is_nothing(numba_type: Any) -> bool:
+    """Whether a type is that of None, or of a tuple of nothing else."""
+    return numba_type == types.none or (
+        isinstance(numba_type, types.BaseTuple) and all(map(_is_nothing, numba_type.types))
+    )
 
 
 def at_path(numba_type: Any, path: tuple[int, ...]) -> Any:

@@ -4,14 +4,17 @@ Input   Numba's untyped code of the function, and the types of its arguments.
 Output  the same code with constants for `is_active(x)`, `config.needs_primal`, `config.overwritten[i]` and the like;
         the branches that they decide are gone.
 Method  expressions are evaluated over the definitions of variables; Numba's own pass then prunes. A dead branch may so
-        contain what would not compile: the shadow of a constant argument.
+        contain what would not compile: the shadow of a constant argument. Compiled functions that are handed annotated
+        arguments, the configuration or None are compiled in the same way.
 """
 
 from __future__ import annotations
 
 import operator
+import weakref
 from dataclasses import dataclass
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
 from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -19,7 +22,8 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.untyped_passes import RewriteSemanticConstants
 
-from irad.frontend.custom.annotated import PREDICATES, ConfigType, annotation_of
+from irad.frontend.custom.annotated import PREDICATES, ConfigType, RuleConfig, annotation_of
+from irad.frontend.custom.symbols import jitable
 from irad.frontend.numba_untyped import types
 
 
@@ -60,16 +64,21 @@ def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
             return _item(of(value.value), of(value.index))
         case ir.Expr(op="static_getitem"):
             return _item(of(value.value), value.index)
-        case ir.Expr(op="call") if not value.kws and not value.vararg and len(value.args) == 1:
-            argument = of(value.args[0])
-            decide = PREDICATES.get(of(value.func))
+        case ir.Expr(op="call") if not value.kws and not value.vararg and value.args:
+            decide = _predicate(of(value.func))
+            argument, *part = (of(each) for each in value.args)
             if decide is not None and isinstance(argument, _Typed):
-                return decide(annotation_of(argument.type))
+                return decide(argument.type, *part)
         case ir.Expr(op="unary") if value.fn is operator.not_:
             return not _plain(of(value.value))
         case _:
             pass
     raise _Unknown
+
+
+def _predicate(function: Any) -> Any:
+    """What decides a call of a function, or None; what cannot be hashed (a C function of ctypes) is no predicate."""
+    return PREDICATES.get(function) if isinstance(function, FunctionType) else None
 
 
 def _attribute(value: Any, name: str) -> Any:
@@ -125,12 +134,113 @@ class _PutConstants(FunctionPass):
         return changed
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _SpecialiseHelpers(FunctionPass):
+    """Has functions that are handed what decides branches compiled as the rule itself is."""
+
+    _name = "irad_specialise_helpers"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        func_ir, changed = state.func_ir, False
+        for block in func_ir.blocks.values():
+            for statement in list(block.find_insts(ir.Assign)):
+                call = statement.value
+                helper = _helper_called(func_ir, state.args, call)
+                if helper is None:
+                    continue
+                taken = ir.Global("irad_helper", helper, statement.loc)
+                call.func = _insert(func_ir, block, statement, "$irad.helper", taken)
+                changed = True
+        return changed
+
+
+def _helper_called(func_ir: Any, arguments: tuple[Any, ...], call: Any) -> CPUDispatcher | None:
+    """The specialising form of what is called, where it is a compiled function that is handed what decides branches."""
+    if not (isinstance(call, ir.Expr) and call.op == "call"):
+        return None
+    try:
+        called = _evaluate(func_ir, arguments, func_ir.get_definition(call.func))
+    except (_Unknown, KeyError):
+        return None
+    if isinstance(called, FunctionType):
+        called = jitable(called)
+    if type(called) is not CPUDispatcher:
+        return None
+    for variable in (*call.args, *(each for _, each in call.kws)):
+        try:
+            found = _evaluate(func_ir, arguments, func_ir.get_definition(variable))
+        except (_Unknown, KeyError):
+            continue
+        if isinstance(found, RuleConfig) or (isinstance(found, _Typed) and _decides(found.type)):
+            return _helper(called)
+    return None
+
+
+def _decides(numba_type: Any) -> bool:
+    if isinstance(numba_type, types.BaseTuple) and annotation_of(numba_type) is None:
+        return any(map(_decides, numba_type.types))
+    return annotation_of(numba_type) is not None or numba_type == types.none or isinstance(numba_type, ConfigType)
+
+
+def _helper(dispatcher: CPUDispatcher) -> CPUDispatcher:
+    made = _HELPERS.get(dispatcher)
+    if made is None:
+        made = _HELPERS[dispatcher] = rule_dispatcher(dispatcher)
+    return made
+
+
+_HELPERS: Final[weakref.WeakKeyDictionary[CPUDispatcher, CPUDispatcher]] = weakref.WeakKeyDictionary()
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _SpellEllipsis(FunctionPass):
+    """``a[...]`` becomes ``a[(...,)]``: alone Numba types the index, but has no code for it."""
+
+    _name = "irad_spell_ellipsis"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        func_ir, changed = state.func_ir, False
+        for block in func_ir.blocks.values():
+            for statement in list(block.find_insts(ir.Assign)):
+                read = statement.value
+                if not (isinstance(read, ir.Expr) and read.op == "getitem" and _is_ellipsis(func_ir, read.index)):
+                    continue
+                spelled = ir.Expr.build_tuple([read.index], statement.loc)
+                read.index = _insert(func_ir, block, statement, "$irad.index", spelled)
+                changed = True
+        return changed
+
+
+def _is_ellipsis(func_ir: Any, variable: Any) -> bool:
+    try:
+        return _evaluate(func_ir, (), func_ir.get_definition(variable)) is Ellipsis
+    except (_Unknown, KeyError, IndexError):
+        return False
+
+
+def _insert(func_ir: Any, block: Any, before: Any, name: str, value: Any) -> Any:
+    """A new variable that gets a value before a statement."""
+    variable = block.scope.redefine(name, before.loc)
+    place = next(i for i, each in enumerate(block.body) if each is before)
+    block.body.insert(place, ir.Assign(value, variable, before.loc))
+    func_ir._definitions[variable.name] = [value]
+    return variable
+
+
 class _RuleCompiler(CompilerBase):
     """Numba's compiler with the constants put in before dead branches are pruned."""
 
     def define_pipelines(self) -> list[Any]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_PutConstants, RewriteSemanticConstants)
+        manager.add_pass_after(_SpecialiseHelpers, _PutConstants)
+        manager.add_pass_after(_SpellEllipsis, _PutConstants)
         manager.finalize()
         return [manager]
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import inspect
-from typing import Any
+import weakref
+from types import FunctionType
+from typing import Any, Final
 
+from numba.core.registry import CPUDispatcher
 from numba.core.typing import cffi_utils
 
 from irad.errors import RuleError
 from irad.frontend import external
-from irad.frontend.custom.catalogue import name_of
+from irad.frontend.custom.catalogue import is_known, name_of
 from irad.frontend.custom.patterns import ANY, Pattern, pattern_of
 from irad.frontend.numba_untyped import cpu_target, types
 
@@ -63,15 +66,18 @@ def arity_of(f: Any) -> int | None:
     return None
 
 
-def is_known(f: Any) -> bool:
-    """Whether compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
-    context = cpu_target.typing_context
-    context.refresh()
-    try:
-        context.resolve_value_type(f)
-    except (ValueError, TypeError):  # NumbaTypeError is the latter
-        return False
-    return True
+def jitable(f: FunctionType) -> CPUDispatcher | None:
+    """A dispatcher of a function that is registered with ``numba.extending.register_jitable``; None for any other."""
+    if not is_known(f):
+        return None
+    for template in getattr(cpu_target.typing_context.resolve_value_type(f), "templates", ()):
+        typed = getattr(template, "_overload_func", None)
+        if typed is not None and typed.__qualname__.startswith("register_jitable."):
+            return _dispatchers.setdefault(f, CPUDispatcher(f, targetoptions={"nopython": True}))
+    return None
+
+
+_dispatchers: Final[weakref.WeakKeyDictionary[FunctionType, CPUDispatcher]] = weakref.WeakKeyDictionary()
 
 
 def limited_to(f: Any, signature: Any) -> Pattern:

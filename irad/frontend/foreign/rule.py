@@ -204,6 +204,10 @@ def _carry_on(context: Any) -> Any:
 def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     """Cotangents of numbers are returned, those of arrays are added to their shadows."""
     active = [i for i, each in enumerate(arguments) if annotation_of(each) is not ConstArgument]
+    if cotangent == types.none:
+        zeros = ("None" if isinstance(_value_type(each), types.Array) else "0.0" for each in arguments)
+        source = f"def run(cotangent, tape, arguments):\n    return ({', '.join(zeros)},), False\n"
+        return _function("run", source, {})
     values = {i: _value_type(arguments[i]) for i in active}
     outs = {f"out{i}": _owned(values[i]) for i in active}
     arrays = [i for i in active if isinstance(values[i], types.Array)]

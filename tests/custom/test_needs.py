@@ -1,0 +1,236 @@
+"""What a rule is told of the call: is its value needed, does it take part, which parts of arguments do."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit
+from numba.extending import register_jitable
+
+import irad
+from irad import rules
+from irad.errors import RuleError
+from irad.rules import AugmentedReturn, is_active
+from irad.testing.check_gradient import check_quickly
+
+# ------------------------------------------------------------------------------------------------ is the value needed
+
+
+@njit
+def square(x):
+    return x * x
+
+
+def _maybe(config, x):
+    if config.needs_primal:
+        return AugmentedReturn(x.value * x.value, None, None)
+    return AugmentedReturn(None, None, None)
+
+
+def _doubled(config, cotangent, tape, x):
+    return (2.0 * x.value * cotangent * (1.0 if config.needs_primal else 100.0),)
+
+
+def _sum(x):
+    return square(x) + x
+
+
+def _scaled(x):
+    return 3.0 * square(x) / 4.0 - x
+
+
+def _total(x):
+    total = 0.0
+    for i in range(3):
+        total += square(x + i)
+    return total
+
+
+def _chosen(x):
+    return square(x) if x > 1.0 else -square(x)
+
+
+def _power(x):
+    return square(x) ** 2
+
+
+def _product(x):
+    return square(x) * x
+
+
+def _divisor(x):
+    return 1.0 / square(x)
+
+
+def _compared(x):
+    value = square(x)
+    return value if value > 1.0 else 2.0 * value
+
+
+def _stored(x):
+    a = np.empty(2)
+    a[0] = square(x)
+    a[1] = x
+    return a[0 if x > 1.0 else 1] * x
+
+
+@pytest.mark.parametrize("f", [_sum, _scaled, _total, _chosen])
+def test_a_value_that_is_used_linearly_is_not_needed(with_rule, f):
+    with_rule(square, _maybe, _doubled)
+    program = njit(f)
+    rest = -1.0 if f is _scaled else 1.0 if f is _sum else 0.0
+    by_square = {_sum: 4.0, _scaled: 3.0, _total: 18.0, _chosen: 4.0}[f]
+    assert irad.grad(program)(2.0) == 100.0 * by_square + rest
+    assert irad.value_and_grad(program)(2.0) == (program(2.0), by_square + rest)
+
+
+@pytest.mark.parametrize("f", [_power, _product, _divisor, _compared, _stored])
+def test_a_value_that_is_used_otherwise_is_needed(with_rule, f):
+    with_rule(square, _maybe, _doubled)
+    check_quickly(njit(f), 2.0)
+
+
+def test_in_debug_mode_every_value_is_needed(with_rule):
+    with_rule(square, _maybe, _doubled)
+    assert irad.grad(njit(_sum), options=irad.Options(debug=True))(2.0) == 5.0
+
+
+def test_a_needed_value_must_be_returned(with_rule):
+    with_rule(square, lambda config, x: AugmentedReturn(None, None, None), _doubled)
+    with pytest.raises(RuleError, match="a primal of the wrong type"):
+        irad.grad(njit(_power))(2.0)
+
+
+# ------------------------------------------------------------------------------------------------ constant values
+
+
+@njit
+def scale(a, k):
+    return a * k
+
+
+def _scale_augmented(config, a, k):
+    return AugmentedReturn(a.value * k.value, np.zeros_like(a.value), a.value.copy())
+
+
+def _scale_reverse(config, cotangent, tape, a, k):
+    if is_active(a) and is_active(cotangent):
+        a.shadow[:] += cotangent * k.value
+    if not config.has_cotangent:
+        return None, 0.0
+    return None, (cotangent * tape).sum() if is_active(k) else 0.0
+
+
+def test_a_rule_knows_that_the_value_takes_no_part(with_rule):
+    with_rule(scale, _scale_augmented, _scale_reverse)
+
+    @njit
+    def size(a, k):
+        return a.sum() * k * scale(a, k).size
+
+    @njit
+    def compared(a, k):
+        return a.sum() * k if scale(a, k)[0] > 1.0 else k
+
+    @njit
+    def whole(a, k):
+        return (scale(a, k) ** 2).sum()
+
+    for f in (size, compared, whole):
+        check_quickly(f, np.array([1.0, 2.0]), 3.0)
+
+
+def test_a_rule_in_python_is_not_asked_for_a_value_that_takes_no_part():
+    def rule(a):
+        def pullback(cotangent):
+            raise AssertionError("nobody has a cotangent")
+
+        return 2.0 * a, pullback
+
+    @njit
+    def twice(a):
+        return 2.0 * a
+
+    rules.import_rule(twice, rule)
+
+    @njit
+    def f(a):
+        return a.sum() * twice(a).size
+
+    np.testing.assert_array_equal(irad.grad(f)(np.ones(2)), 2.0)
+    rules.remove(twice)
+
+
+# ------------------------------------------------------------------------------------------------ parts, and helpers
+
+
+class Pair(NamedTuple):
+    x: float
+    a: Any
+
+
+@njit
+def volume(pair, sides):
+    return pair.x * pair.a.sum() * sides[0] * sides[1]
+
+
+@njit
+def _helper(config, pair, sides, cotangent):
+    if is_active(pair, "a"):
+        pair.shadow.a[:] += cotangent * pair.value.x * sides.value[0] * sides.value[1]
+    return
+
+
+@register_jitable
+def _by_number(cotangent, pair, sides):
+    if is_active(pair, 0):
+        return cotangent * pair.value.a.sum() * sides.value[0] * sides.value[1], None
+    return None
+
+
+def _volume_augmented(config, pair, sides):
+    return AugmentedReturn(volume(pair.value, sides.value), None, None)
+
+
+def _volume_reverse(config, cotangent, tape, pair, sides):
+    _helper(config, pair, sides=sides, cotangent=cotangent)
+    x, a, s = pair.value.x, pair.value.a, sides.value
+    first = cotangent * x * a.sum() * s[1] if is_active(sides, 0) else None
+    second = cotangent * x * a.sum() * s[0] if is_active(sides, 1) else None
+    return _by_number(cotangent, pair, sides), (first, second)
+
+
+def _all_parts(x, a, y, z):
+    return volume(Pair(x, a), (y, z))
+
+
+def _only_array(x, a, y, z):
+    return volume(Pair(3.0, a), (2.0, 4.0)) + x + y + z
+
+
+def _numbers_of_one(x, a, y, z):
+    return volume(Pair(x, np.ones(2)), (2.0, z)) * y
+
+
+def _one_side(x, a, y, z):
+    return volume(Pair(3.0, np.ones(2)), (y, 2.0)) + a.sum()
+
+
+@pytest.mark.parametrize("f", [_all_parts, _only_array, _numbers_of_one, _one_side])
+def test_a_rule_knows_which_parts_take_part(with_rule, f):
+    with_rule(volume, _volume_augmented, _volume_reverse)
+    check_quickly(njit(f), 1.5, np.array([1.0, 2.0]), 0.5, 0.25)
+
+
+@pytest.mark.parametrize("part", [5, "b", -1])
+def test_parts_that_are_not_there(with_rule, part):
+    def reverse(config, cotangent, tape, pair, sides):
+        if is_active(pair, part):
+            return None, None
+        return None, None
+
+    with_rule(volume, _volume_augmented, reverse)
+    with pytest.raises(RuleError, match=f"asks for the part {part!r}"):
+        irad.grad(njit(_all_parts))(1.5, np.ones(2), 0.5, 0.25)
