@@ -1,5 +1,6 @@
 """What users call. Everything here is also a name of ``irad`` itself."""
 
+from irad.api import inside as inside
 from irad.api import nopython as nopython
 from irad.api.annotate import Active, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Reverse, ReverseWithPrimal
 from irad.api.autodiff import autodiff

@@ -13,7 +13,7 @@ from numba.extending import overload
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.numba_untyped import types
 
 
 def _literal(value: Any, name: str) -> Any:
@@ -38,7 +38,7 @@ def _literal(value: Any, name: str) -> Any:
     return value
 
 
-def _function(f: Any) -> Any:
+def function_behind(f: Any) -> Any:
     """The Python object behind the type of a function."""
     if isinstance(f, types.Dispatcher):
         return f.dispatcher
@@ -51,23 +51,19 @@ def _function(f: Any) -> Any:
 
 
 def _grad(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
-    derivative = grad(_function(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
+    derivative = grad(function_behind(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
     return lambda f, argnums=0, has_aux=False: derivative
 
 
 def _value_and_grad(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
-    derivative = value_and_grad(_function(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
+    derivative = value_and_grad(function_behind(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
     return lambda f, argnums=0, has_aux=False: derivative
 
 
 def _value_and_grad_into(f: Any, argnums: Any = 0) -> Callable[..., Any]:
-    derivative = value_and_grad_into(_function(f), _literal(argnums, "argnums"))
+    derivative = value_and_grad_into(function_behind(f), _literal(argnums, "argnums"))
     return lambda f, argnums=0: derivative
 
 
 for function, typed in ((grad, _grad), (value_and_grad, _value_and_grad), (value_and_grad_into, _value_and_grad_into)):
     overload(function, prefer_literal=True, strict=False)(typed)
-
-# The first use of irad may be inside a function that Numba is typing at this moment.
-cpu_target.typing_context.refresh()
-cpu_target.target_context.refresh()

@@ -21,6 +21,7 @@ from irad.errors import SignatureError
 from irad.frontend import abi, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
+from irad.frontend.custom import entry, packs
 from irad.frontend.debug.calls import WatchedCall
 from irad.frontend.debug.events import close_call
 from irad.frontend.debug.outputs import output_names
@@ -28,11 +29,14 @@ from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.failure import Failure, field_of
+from irad.frontend.final_arrays import add_final, check_final, final_parts
 from irad.frontend.kept import raise_kept
 from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Sweeps
 from irad.frontend.numba_boxing import with_numpy_numbers
+from irad.frontend.numba_cpu import load_program
+from irad.frontend.numba_private import compiler_lock
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_memory import clear_objects, copy_objects
 from irad.frontend.result_types import structured
@@ -128,7 +132,20 @@ def task_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> 
     roles = tuple((a.position, Role.GRADIENT) for a in arguments if may_have_derivative(a))
     if not roles:
         raise without_derivative(primal, arguments)
-    return Task(roles, Seed.GIVEN, options=options)
+    writes_only = returns_nothing(primal, argument_types, options) and any(
+        leaf.is_array and leaf.kind is LeafKind.ARRAY for a in arguments for leaf in a.leaves
+    )
+    return Task(roles, Seed.NONE if writes_only else Seed.GIVEN, options=options)
+
+
+def returns_nothing(primal: Any, argument_types: tuple[Any, ...], options: Options) -> bool:
+    """Whether a function returns no value, so that its results are what it writes to its arrays."""
+    with compiler_lock():
+        packs.load()
+        program = load_program(
+            entry.caller_of(primal), argument_types, peels=not options.debug, checks=options.boundscheck
+        )
+    return bool(program.signature.return_type == types.none)
 
 
 def derivation_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> Derivation:
@@ -143,7 +160,10 @@ def derivation_for(primal: Any, argument_types: tuple[Any, ...], options: Option
 
 def _pullback(primal: Any, derivation: Derivation) -> DerivativeDispatcher:
     def define(given: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, given[2])
+        if derivation.task.seed is Seed.NONE:
+            check_final(primal.py_func.__qualname__, derivation.caller_arguments, given[2])
+        else:
+            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, given[2])
 
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             return emit_pullback(context, builder, derivation, signature, values)
@@ -283,10 +303,14 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         clear_block(builder, leaf.type, block_array.data, block_array.nitems)
     if objects:
         clear_objects(context, builder, objects, blocks[0].data)
-    value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
-    _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
-    for part in seeding.seeded_parts(derivation.return_type, seed_type):
-        seeding.add_seed(context, builder, return_shadow, value, seed, part)
+    if derivation.task.seed is Seed.NONE:
+        given = list(zip(values, signature.args, strict=True))
+        _seed_arrays(context, builder, derivation, list(zip(arrays, array_types, strict=True)), given)
+    else:
+        value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
+        _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
+        for part in seeding.seeded_parts(derivation.return_type, seed_type):
+            seeding.add_seed(context, builder, return_shadow, value, seed, part)
     watched = _watched_pullback(context, builder, derivation, (seed, seed_type))
     cotangents = _run_reverse(
         context, builder, derivation, block, layout, zip(values, signature.args, strict=True), watched
@@ -369,6 +393,24 @@ def _check_shapes(
         with builder.if_then(misfit.is_there, likely=False):
             _release(context, builder, values)
             misfit.raise_it(context, builder, SignatureError)
+
+
+def _seed_arrays(
+    context: Any,
+    builder: Any,
+    derivation: Derivation,
+    shadows: Sequence[tuple[Any, Any]],
+    held: Sequence[tuple[Any, Any]],
+) -> None:
+    """Adds the cotangents of what the function wrote to the shadows of its arrays."""
+    parts = list(final_parts(context, builder, derivation, shadows, held[2]))
+    for shadow, given in parts:
+        misfit = seeding.misfit_of_final(builder, given[0], shadow[0])
+        with builder.if_then(misfit.is_there, likely=False):
+            _release(context, builder, held)
+            misfit.raise_it(context, builder, SignatureError)
+    for shadow, given in parts:
+        add_final(context, builder, shadow, given)
 
 
 def _release(context: Any, builder: Any, held: Iterable[tuple[Any, Any]]) -> None:

@@ -176,6 +176,18 @@ def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[S
     return found
 
 
+def misfit_of_final(builder: Any, given: Any, array: Any) -> Misfit:
+    """Whether the cotangent of what a function wrote has another shape than the array."""
+    shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
+    differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
+    texts = (
+        "the cotangent has another shape than the array",
+        "give an array of the same shape: np.ones_like(…)",
+        _WEIGHS,
+    )
+    return Misfit(_any(builder, differ), texts, (shapes[0], shapes[1]))
+
+
 def _none(at: str) -> tuple[str, str, str]:
     return f"the cotangent{at} is a value, but value{at} is None", f"give None for cotangent{at}", _WEIGHS
 
@@ -223,12 +235,23 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, see
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
         returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
         given = context.make_array(seed_type)(context, builder, part)
-        _add_elements(context, builder, leaf.type, data, returned, seed_type, given)
+        add_elements(context, builder, leaf.type, data, returned, seed_type, given)
 
 
-def _add_elements(
+def add_elements(
     context: Any, builder: Any, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any
 ) -> None:
+    """Adds each element of an array to that of another one with the same shape.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        target_type: of the array that is added to.
+        data: where its elements lie.
+        returned: what has its shape and strides.
+        seed_type: of the array that is added.
+        given: that array.
+    """
     shape = cgutils.unpack_tuple(builder, returned.shape)
     strides = cgutils.unpack_tuple(builder, returned.strides)
     with cgutils.loop_nest(builder, shape, cgutils.intp_t) as indices:

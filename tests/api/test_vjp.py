@@ -248,3 +248,65 @@ def test_keywords_are_arguments():
     assert pullback(1.0) == (12.0, 9.0, 1.0)
     with pytest.raises(irad.SignatureError, match="no argument 'scael'"):
         irad.vjp(scaled, 3.0, scael=2.0)
+
+
+@numba.njit
+def fill(out, x, factor):
+    for i in range(x.size):
+        out[i] = factor * x[i] ** 2
+    x[0] = 7.0
+
+
+def test_a_function_that_only_writes_takes_the_cotangents_of_its_arrays():
+    x, out = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    value, pullback = irad.vjp(fill, out, x, 10.0)
+    assert value is None
+    np.testing.assert_array_equal(out, [10.0, 40.0, 90.0])
+    by_out, by_x, by_factor = pullback((np.array([1.0, 1.0, 2.0]), None, None))
+    np.testing.assert_array_equal(by_out, 0.0)  # overwritten
+    np.testing.assert_array_equal(by_x, [20.0, 40.0, 120.0])
+    assert by_factor == 1.0 + 4.0 + 18.0
+    _, by_x, by_factor = pullback((None, np.ones(3), None))
+    np.testing.assert_array_equal(by_x, [0.0, 1.0, 1.0])
+    assert by_factor == 0.0
+
+
+def test_arrays_in_tuples_that_are_written():
+    @numba.njit
+    def swap(pair, k):
+        a, b = pair
+        for i in range(a.size):
+            a[i], b[i] = k * b[i], a[i]
+
+    a, b, c = np.array([1.0, 2.0]), np.array([3.0, 5.0]), np.array([1.0, 10.0])
+    _, pullback = irad.vjp(swap, (a, b), 2.0)
+    (by_a, by_b), by_k = pullback(((c, None), None))
+    np.testing.assert_array_equal(by_a, 0.0)
+    np.testing.assert_array_equal(by_b, 2.0 * c)
+    assert by_k == 3.0 + 50.0
+
+
+def test_inside_compiled_code_too():
+    @numba.njit
+    def caller(out, x, weights):
+        _, pullback = irad.vjp(fill, out, x, 10.0)
+        return pullback((weights, None, None))[1]
+
+    by_x = caller(np.zeros(3), np.array([1.0, 2.0, 3.0]), np.ones(3))
+    np.testing.assert_array_equal(by_x, [20.0, 40.0, 60.0])
+
+
+@pytest.mark.parametrize(
+    ("cotangent", "words"),
+    [
+        (1.0, "the cotangent of what fill writes is a float64"),
+        ((np.ones(3),), "the cotangent of what fill writes"),
+        ((np.ones(4), None, None), r"another shape than the array: \(4,\), not \(3,\)"),
+        ((np.ones((3, 3)), None, None), r"the cotangent of argument 0 \(out\) of fill"),
+        ((None, None, 1.0), r"a cotangent is given for argument 2 \(factor\) of fill"),
+    ],
+)
+def test_cotangents_of_arrays_that_do_not_fit(cotangent, words):
+    _, pullback = irad.vjp(fill, np.zeros(3), np.ones(3), 2.0)
+    with pytest.raises(irad.SignatureError, match=words):
+        pullback(cotangent)

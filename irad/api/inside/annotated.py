@@ -1,0 +1,60 @@
+"""Annotations and modes as compiled code holds them: an annotation is a named tuple, a mode is a type of its own."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any, Final
+
+from numba.core.datamodel import models
+from numba.core.imputils import lower_constant
+from numba.extending import overload, register_model, typeof_impl
+
+from irad.api.annotate import Active, Annotation, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Mode
+from irad.frontend.numba_untyped import types
+
+_ALONE: Final = (Const, Active)
+_WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated)
+_HELD: Final[dict[type, Any]] = {
+    **{kind: namedtuple(kind.__name__, ["value"]) for kind in _ALONE},
+    **{kind: namedtuple(kind.__name__, ["value", "shadow"]) for kind in _WITH_SHADOW},
+}
+_KINDS: Final = {held: kind for kind, held in _HELD.items()}
+
+
+class ModeType(types.Type):  # type: ignore[misc]
+    """The type of a mode, one for each: which it is must be known when the caller is compiled."""
+
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
+        super().__init__(name=repr(mode))
+
+
+register_model(ModeType)(models.OpaqueModel)
+
+
+@lower_constant(ModeType)  # type: ignore[untyped-decorator]
+def _constant_mode(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
+    return context.get_dummy_value()
+
+
+@typeof_impl.register(Mode)  # type: ignore[untyped-decorator]
+def _type_of_mode(mode: Mode, _: Any) -> ModeType:
+    return ModeType(mode)
+
+
+def annotation_of(numba_type: Any) -> Annotation | None:
+    """An annotation, without what it annotates, for the type of one; None for any other type."""
+    kind = _KINDS.get(getattr(numba_type, "instance_class", None))
+    return None if kind is None else object.__new__(kind)
+
+
+def _register(kind: type) -> None:
+    held = _HELD[kind]
+    if kind in _ALONE:
+        overload(kind, strict=False)(lambda value: lambda value: held(value))
+    else:
+        overload(kind, strict=False)(lambda value, shadow: lambda value, shadow: held(value, shadow))
+
+
+for _kind in _HELD:
+    _register(_kind)

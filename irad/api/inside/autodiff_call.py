@@ -1,0 +1,95 @@
+"""``irad.autodiff(irad.Reverse, f, …)`` written inside compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba.extending import overload
+
+from irad.api.annotate import ROLES, Mode
+from irad.api.autodiff import autodiff, autodiff_of
+from irad.api.functions import primal_of
+from irad.api.inside.annotated import ModeType, annotation_of
+from irad.api.nopython import function_behind
+from irad.errors import SignatureError, SourceLocation
+from irad.frontend.annotations import Seed
+from irad.frontend.numba_messages import described
+from irad.frontend.numba_untyped import types
+
+MOST_ARGUMENTS: Final = 24
+_NAMES: Final = tuple(f"a{i}" for i in range(MOST_ARGUMENTS))
+_PARAMETERS: Final = f"mode, f, {', '.join(f'{name}=_absent' for name in _NAMES)}, seed=_default, options=None"
+_ABSENT: Final = "irad: no argument"
+_DEFAULT: Final = "irad: the default seed"
+
+
+def typed(mode: Any, f: Any, arguments: tuple[Any, ...], seed: Any, options: Any) -> Callable[..., Any]:
+    """What a call does, as Python code that Numba compiles, for the types of what it is given.
+
+    Raises:
+        SignatureError: that does not fit.
+    """
+    if not isinstance(mode, ModeType):
+        raise _misfit(
+            f"the first argument of irad.autodiff is {described(mode)}, which is not a mode",
+            "write irad.Reverse or irad.ReverseWithPrimal there: irad.autodiff(irad.Reverse, f, …)",
+        )
+    if options is not None:
+        raise _misfit(
+            "irad.autodiff inside compiled code is given options",
+            "leave the options to the environment (IRAD_PLAN, IRAD_STRICT, …), or make the derivative outside: "
+            "irad.value_and_grad(f, …, options=…)",
+        )
+    given = tuple(each for each in arguments if isinstance(each, types.Type))
+    return _lowered(mode, function_behind(f), given, seed if isinstance(seed, types.Type) else None)
+
+
+def _lowered(mode: Any, function: Any, arguments: tuple[Any, ...], seed: Any) -> Callable[..., Any]:
+    annotations = tuple(annotation_of(each) or _Described(each) for each in arguments)
+    source = Seed.ONE if seed is None else Seed.NONE if seed == types.none else Seed.GIVEN
+    derivative = autodiff_of(primal_of(function), mode.mode, annotations, source, None)
+    kinds = [type(each) for each in annotations]
+    shadows = [f"{name}.shadow" for name, kind in zip(_NAMES, kinds, strict=False) if hasattr(kind, "shadow")]
+    seeds = ["seed"] if source is Seed.GIVEN else []
+    values = [f"{name}.value" for name, _ in zip(_NAMES, kinds, strict=False)]
+    with_value = mode.mode is Mode.REVERSE_WITH_PRIMAL
+    gradients = "found[0]" if with_value else "found"
+    numbers = iter(range(len(kinds)))
+    items = [f"{gradients}[{next(numbers)}]" if ROLES[kind].is_returned else "None" for kind in kinds]
+    aligned = f"({''.join(item + ', ' for item in items)})"
+    result = f"({aligned}, found[1])" if with_value else aligned
+    body = f"    found = derivative({', '.join([*shadows, *seeds, *values])})\n    return {result}\n"
+    return _defined(body, derivative)
+
+
+def _defined(body: str, derivative: Any) -> Callable[..., Any]:
+    scope = {"derivative": derivative, "_absent": _ABSENT, "_default": _DEFAULT}
+    exec(compile(f"def autodiff({_PARAMETERS}):\n{body}", "<irad.autodiff>", "exec"), scope)
+    made: Callable[..., Any] = scope["autodiff"]
+    return made
+
+
+class _Described:
+    """Stands for an argument without annotation in the error about it."""
+
+    def __init__(self, numba_type: Any) -> None:
+        self.numba_type = numba_type
+
+    def __repr__(self) -> str:
+        return described(self.numba_type)
+
+
+def _misfit(problem: str, remedy: str) -> SignatureError:
+    return SignatureError(problem, remedy, "the derivative is made when the caller is compiled", SourceLocation.here())
+
+
+def _register() -> None:
+    """Numba takes the parameters of a call from those of a function, which are written out."""
+    source = f"def typing({_PARAMETERS}):\n    return typed(mode, f, ({', '.join(_NAMES)}), seed, options)\n"
+    scope = {"typed": typed, "_absent": _ABSENT, "_default": _DEFAULT}
+    exec(compile(source, "<irad.autodiff>", "exec"), scope)
+    overload(autodiff, prefer_literal=True, strict=False)(scope["typing"])
+
+
+_register()
