@@ -39,7 +39,9 @@ SAMPLERS: Final[Mapping[tuple[str, str], Draw]] = {
     (_SCALAR, "_gammavariate_impl.<locals>._impl"): Draw("gamma", 2),
     (_SCALAR, "_vonmisesvariate_impl.<locals>._impl"): Draw("vonmises", 2),
     (_LEGACY, "wald_impl.<locals>._impl"): Draw("wald", 2),
+    (_SCALAR, "wald_impl.<locals>._impl"): Draw("wald", 2),  # before Numba 0.68
     (_LEGACY, "noncentral_chisquare_single"): Draw("noncentral_chisquare", 2),
+    (_SCALAR, "noncentral_chisquare_single"): Draw("noncentral_chisquare", 2),  # before Numba 0.68
     (_GENERATOR, "random_standard_gamma"): Draw("standard_gamma", 1),
     (_GENERATOR, "random_standard_gamma_f"): Draw("standard_gamma", 1),
     (_GENERATOR, "random_beta"): Draw("beta", 2),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
+import importlib.util
 import re
 import threading
 from collections import Counter
@@ -254,14 +254,18 @@ def test_private_names_are_exercised_here() -> None:
                 assert node.attr in known, f"{path.name}:{node.lineno} uses {ast.unparse(node)}"
 
 
-@pytest.mark.parametrize(("module", "name"), sorted(numba_random.SAMPLERS))
-def test_samplers_are_where_they_were(module: str, name: str) -> None:
-    """A sampler that is not recognised would have a biased derivative."""
+@pytest.mark.parametrize("name", sorted({name for _, name in numba_random.SAMPLERS}))
+def test_samplers_are_where_they_were(name: str) -> None:
+    """A sampler that is not recognised would have a biased derivative; some have moved between releases."""
     owner, *inner = name.split(".<locals>.")
-    code = getattr(importlib.import_module(module), owner).__code__
+    places = [module for module, each in numba_random.SAMPLERS if each == name and importlib.util.find_spec(module)]
+    owners = {place: vars(importlib.import_module(place)).get(owner) for place in places}
+    places = [place for place, found in owners.items() if found is not None and found.__module__ == place]
+    assert len(places) == 1
+    code = owners[places[0]].__code__
     for part in inner:
         code = next(c for c in code.co_consts if getattr(c, "co_name", None) == part)
-    assert code.co_argcount >= numba_random.SAMPLERS[module, name].parameters
+    assert code.co_argcount >= numba_random.SAMPLERS[places[0], name].parameters
 
 
 @njit
@@ -277,6 +281,6 @@ def test_samplers_are_recognised() -> None:
     drawn = Counter(re.findall(r"call double @irad\.drawn\.(\w+)\(", text))
     wanted = {draw.distribution for draw in numba_random.SAMPLERS.values()}
     assert set(drawn) == wanted
-    assert sum(drawn.values()) >= len(numba_random.SAMPLERS)
+    assert sum(drawn.values()) >= len({name for _, name in numba_random.SAMPLERS})
     for name in wanted:
         assert f"define internal double @irad.drawn.{name}(" in text
