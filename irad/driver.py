@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 import gc
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
 
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
-from irad.ir.debug_info import DebugInfo, inline_chain
+from irad.ir.debug_info import inline_chain
 from irad.ir.instructions import Instruction, Store
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
@@ -24,9 +22,10 @@ from irad.message import source_line
 from irad.options import errors_show_llvm
 from irad.passes.agreement.check import check_agreement
 from irad.passes.derivative import Generated, GeneratedPair, generate
-from irad.passes.marks import MarkKind
+from irad.passes.instrument.marks import MarkKind
+from irad.passes.instrument.places import Place, TapePlace, TapePlaces, TapeSlot, places_of
+from irad.passes.instrument.user_places import UserPlaces, user_places
 from irad.passes.parallel.bulk import CLEAR
-from irad.passes.places import Place, TapePlace, TapeSlot, places_of, tape_places_of
 from irad.passes.prepare import prepare
 from irad.passes.program import Pair
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
@@ -51,11 +50,7 @@ __all__ = [
     "derive",
 ]
 
-_NUMBA: Final = f"{os.sep}numba{os.sep}"
-_OVERLOADS: Final = f"{os.sep}irad{os.sep}frontend{os.sep}"
-_ARRAY_EXPRESSION: Final = "__numba_array_expr"  # Numba's functions for them know no line
-_PARALLEL_LOOP: Final = "__numba_parfor_gufunc"
-Observer = Callable[[str, Module, tuple[GeneratedPair, ...]], None]
+Observer = Callable[[str, Module, Generated | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +120,7 @@ def derive(
         registry: the rules.
         check: verify the module before and after, and that the sweeps of each pair agree on what they decide.
         observer: is shown the module after each step: "prepared"; "generated", with the pairs and all that the analyses
-            speak of; "derivative", when what is not called any more is gone.
+            speak of; "derivative", when what is not called any more is gone, with the pairs.
         canonical_loops: gives the loops of a program the normal form; without it, a program whose cycles can be entered
             at several places is refused.
 
@@ -135,7 +130,7 @@ def derive(
     with _collection_paused():
         module = prepare_program(program_text, canonical_loops)
         if observer is not None:
-            observer("prepared", module, ())
+            observer("prepared", module, None)
         if check:
             verify(module)
         try:
@@ -150,11 +145,13 @@ def derive(
             raise
         pairs = generated.pairs
         if observer is not None:
-            observer("generated", module, pairs)
-        table, places, tape = _places(module, generated)
+            observer("generated", module, generated)
+        user = UserPlaces(module, generated.launches)
+        table, places = _places(module, generated, user)
+        tape = TapePlaces(generated.tape, generated.frames, user).all() if request.meters else ()
         _clean(module, pairs)
         if observer is not None:
-            observer("derivative", module, pairs)
+            observer("derivative", module, generated)
         if check:
             verify(module)
             for made in pairs:
@@ -187,32 +184,16 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
     return module
 
 
-def _places(module: Module, generated: Generated) -> tuple[str | None, tuple[Place, ...], tuple[TapePlace, ...]]:
-    """What is watched and metered; the table is named by what it describes, so that equal programs share it."""
-    known = DebugInfo(module)
-
-    def locate(inst: Instruction) -> SourceLocation | None:
-        found = next(iter(_outside_numba(known.inline_chain(inst))), None)
-        if found is None or not found.function.startswith(_PARALLEL_LOOP):
-            return found
-        step: Instruction | None = inst
-        while step is not None:  # Numba has the body of a parallel loop from a string: the file is that of the loop
-            function = step.block.function if step.block is not None else None
-            if isinstance(function, Function) and function in generated.launches:
-                launch = locate(generated.launches[function])
-                return found if launch is None else SourceLocation(launch.file, found.line, launch.function)
-            step = step.origin
-        return found
-
-    tape = tape_places_of(generated.tape, locate)
+def _places(module: Module, generated: Generated, user: UserPlaces) -> tuple[str | None, tuple[Place, ...]]:
+    """What is watched; the table is named by what it describes, so that equal programs share it."""
     if generated.places is None:
-        return None, (), tape
-    places = places_of(generated.marks, locate)
+        return None, ()
+    places = places_of(generated.marks, user)
     name = f"irad.places.{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"
     del module.globals[str(generated.places.name)]
     generated.places.name = name
     module.globals[name] = generated.places
-    return name, places, tape
+    return name, places
 
 
 def _ruled_pair(pair: Pair) -> RuledPair:
@@ -288,17 +269,8 @@ def _user_places(module: Module, inst: Instruction) -> tuple[SourceLocation | No
 
     Of library code that was inlined into the user's, it is the place where it is called.
     """
-    places = _outside_numba(inline_chain(module, inst))
+    places = user_places(inline_chain(module, inst))
     return (places[0], tuple(places[1:])) if places else (None, ())
-
-
-def _outside_numba(chain: list[SourceLocation]) -> list[SourceLocation]:
-    chain = [place for place in chain if not place.function.startswith(_ARRAY_EXPRESSION)] or chain
-    return [place for place in chain if not _is_library(place.file)] or chain[:1]
-
-
-def _is_library(file: str) -> bool:
-    return _NUMBA in file or _OVERLOADS in file
 
 
 def _source_line(location: SourceLocation | None) -> str | None:

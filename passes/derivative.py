@@ -4,7 +4,7 @@ analyse     objects → memory types → effects → activity
 forward     the augmented primal, without saves
 reverse     the reverse sweep, with placeholders
 materialise the plan, carried out in both
-meter       on request: counts the bytes of the tape
+meter       what is on the tape; on request it is counted
 watch       on request: looks for NaNs, infinities and ties
 exhaustion  checks of tape allocations
 """
@@ -27,16 +27,17 @@ from irad.passes.callees import returns_new
 from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations, check_stack
 from irad.passes.forward import Forward, build_forward
+from irad.passes.instrument.marks import FrameParts, Mark, TapeMark, TapePart
+from irad.passes.instrument.meter import note_launcher, note_tape
+from irad.passes.instrument.watch import watch_pair
 from irad.passes.invariant_loads import hoist_invariant_loads
 from irad.passes.keep import defer_frees, keepable
 from irad.passes.liveness import live_blocks
-from irad.passes.marks import Mark, TapeMark, TapePart, parts_of
 from irad.passes.materialise import Materialiser
 from irad.passes.memory_types import find_memory_types
-from irad.passes.meter import meter_launcher, meter_pair
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, is_loop_function
-from irad.passes.parallel.launch import build_launchers, lane_head, launch_loops
+from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan import Plan
 from irad.passes.points_to import find_objects
@@ -48,9 +49,7 @@ from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.signatures import match_signatures
 from irad.passes.summary import summarise
-from irad.passes.tape import TapeLayout
 from irad.passes.unit import PointerVariant, Unit, Variant
-from irad.passes.watch import watch_pair
 from irad.ruleset.registry import Registry
 
 
@@ -60,14 +59,14 @@ class GeneratedPair:
 
     Attributes:
         forward: the forward sweep, with the maps from primal values to its own.
-        tape: where the values that ``plan`` saves live, and those that storage itself needs.
+        tape: what it allocates, where the values that ``plan`` saves live, and those that storage itself needs.
     """
 
     pair: Pair
     unit: Unit
     plan: Plan
     forward: Forward
-    tape: TapeLayout
+    tape: tuple[TapeMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,8 @@ class Generated:
         tables: what calls through pointers look up, by symbol.
         ruled: pairs that are called and come from elsewhere.
         marks: the places that are watched, by number.
-        tape: of the places of the tape that are counted, by number, what a unit holds.
+        tape: the places of the tape, by number; the last is the frame that the caller provides.
+        frames: what the frames of pairs hold.
         places: the table of what is watched, to be named.
         launches: the call of each parallel loop, by its function.
     """
@@ -88,7 +88,8 @@ class Generated:
     tables: Mapping[str, PointerVariant]
     ruled: tuple[Pair, ...]
     marks: tuple[Mark, ...] = ()
-    tape: tuple[tuple[TapeMark, tuple[TapePart, ...]], ...] = ()
+    tape: tuple[TapeMark, ...] = ()
+    frames: Mapping[Variant, FrameParts] = field(default_factory=dict)
     places: GlobalVariable | None = None
     launches: Mapping[Function, CallSite] = field(default_factory=dict)
 
@@ -105,10 +106,9 @@ def generate(
     """
     _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
-    launches = _launches(module) if loops and (request.watches or request.meters) else {}
+    launches = _launches(module) if loops else {}
     program = Program(module, registry, request, loops, match_signatures(module, request.signatures))
-    if request.meters:
-        program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
+    program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     entry = module.functions[request.entry]
     if request.callee is None:
         variant = Variant(entry, request.kinds, request.memory, False, False, is_entry=True)
@@ -136,17 +136,22 @@ def generate(
     units = {generated.pair: generated.unit for generated in finished}
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])
-        if request.meters:
-            meter_launcher(program, pair, lane, lane_head(pair))
+        note_launcher(program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
     launch_loops(module)
     spread_bulk(module)
     tables = {str(table.name): variant for variant, table in program.tables.items()}
-    tape: tuple[tuple[TapeMark, tuple[TapePart, ...]], ...] = ()
-    if request.meters:
-        program.tape_marks.append(TapeMark(None, (), made.variant))  # the caller provides this frame
-        tape = tuple((mark, parts_of(mark, program.frame_parts)) for mark in program.tape_marks)
+    program.tape_marks.append(TapeMark(None, (), made.variant))  # the caller provides this frame
     places = program.places() if request.watches else None
-    return Generated(tuple(finished), tables, tuple(program.ruled), tuple(program.marks), tape, places, launches)
+    return Generated(
+        tuple(finished),
+        tables,
+        tuple(program.ruled),
+        tuple(program.marks),
+        tuple(program.tape_marks),
+        program.frame_parts,
+        places,
+        launches,
+    )
 
 
 def _launches(module: Module) -> dict[Function, CallSite]:
@@ -239,15 +244,14 @@ def generate_pair(program: Program, unit: Unit, pair: Pair) -> GeneratedPair:
     defer_frees(forward, forward.kept & unit.effects.kept)
     forward.scopes.declare(pair.augmented)
     sweep.scopes.declare(pair.reverse)
-    if program.request.meters:
-        meter_pair(forward, materialiser)
+    tape = note_tape(forward, materialiser)
     if program.request.watches:
         watch_pair(forward, sweep, loops)
     check_allocations(forward)
     check_stack(forward)
     size = -(-max(forward.frame.size, 1) // 64) * 64
     pair.frame_size.initializer = const_int(I64, size)
-    return GeneratedPair(pair, unit, plan, forward, materialiser.layout())
+    return GeneratedPair(pair, unit, plan, forward, tape)
 
 
 def _entry_shadows(unit: Unit) -> tuple[int, ...]:

@@ -23,9 +23,6 @@ from irad.passes.tape import (
     FrameLayout,
     Records,
     Slab,
-    Storage,
-    TapeLayout,
-    TapeSlot,
     load_value,
     make_records,
     make_slab,
@@ -63,22 +60,6 @@ class Materialiser:
                 self.follow_records(loop)
         self.replace_placeholders()
         return plan
-
-    def layout(self) -> TapeLayout:
-        """What `run` has laid out."""
-        slots = [
-            TapeSlot(v, size_in_memory(v.type), Storage.FRAME, offset, None) for v, offset in self.frame_slots.items()
-        ]
-        per_iteration: dict[Loop, int] = {}
-        for loop, storage in self.storages.items():
-            if isinstance(storage, Slab):
-                kind, places = Storage.SLAB, [(v, storage.prefix(v)) for v in storage.values]
-                per_iteration[loop] = storage.bytes_per_iteration()
-            else:
-                kind, places = Storage.RECORD, list(storage.offsets.items())
-                per_iteration[loop] = storage.layout.size
-            slots += [TapeSlot(v, size_in_memory(v.type), kind, offset, loop) for v, offset in places]
-        return TapeLayout(tuple(slots), self.sweep.forward.frame.size, per_iteration)
 
     def replace_placeholders(self) -> None:
         """Puts real code in their place."""

@@ -9,7 +9,7 @@ from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
 from irad.passes.callees import is_from_outside
-from irad.passes.marks import Mark, TapeMark, TapePart
+from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
 from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
 from irad.passes.signatures import Signatures
@@ -60,7 +60,7 @@ class Program:
     tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
     tape_marks: list[TapeMark] = field(default_factory=list)
-    frame_parts: dict[Variant, tuple[TapePart, ...]] = field(default_factory=dict)
+    frame_parts: dict[Variant, FrameParts] = field(default_factory=dict)
     _places: GlobalVariable | None = None
 
     @property

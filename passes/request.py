@@ -69,8 +69,8 @@ class Request:
         restores: pairs from outside may put back, in the reverse, what their functions overwrote.
         signatures: those of functions that the entry may call.
         has_types: the program was typed: integers that calls return are numbers, never the bits of floats.
-        watches: floating-point operations are checked while they run (`irad.passes.watch`).
-        meters: the bytes of the tape are counted (`irad.passes.meter`).
+        watches: floating-point operations are checked while they run (`irad.passes.instrument.watch`).
+        meters: the bytes of the tape are counted (`irad.passes.instrument.meter`).
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
     """
 

@@ -14,8 +14,6 @@ Slab pointers and the links to last records are themselves saved values of the s
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irad.ir import types
@@ -118,48 +116,6 @@ class Records:
 
 
 NULL = ConstantNull(types.PTR)
-
-
-class Storage(enum.Enum):
-    """Where saved values live."""
-
-    FRAME = "frame"
-    SLAB = "slab"
-    RECORD = "record"
-
-
-@dataclass(frozen=True, slots=True)
-class TapeSlot:
-    """Where one saved value lives, for reports.
-
-    Attributes:
-        value: of the forward sweep.
-        size: bytes of one slot.
-        storage: the kind of memory.
-        offset: in the frame or in a record; of a slab the bytes per iteration of the arrays in front.
-        loop: of the primal, the innermost around the value; None for the frame.
-    """
-
-    value: Value
-    size: int
-    storage: Storage
-    offset: int
-    loop: Loop | None
-
-
-@dataclass(frozen=True, slots=True)
-class TapeLayout:
-    """All memory that a pair saves values in.
-
-    Attributes:
-        slots: frame, then loops, inner before outer, each in order of offset.
-        frame_size: bytes of the frame, what is not for saved values included.
-        per_iteration: bytes that each iteration of a loop takes: of all arrays of its slab, or of a record.
-    """
-
-    slots: tuple[TapeSlot, ...]
-    frame_size: int
-    per_iteration: Mapping[Loop, int]
 
 
 def make_slab(slab: Slab, allocate: Value, arena: Value) -> None:

@@ -80,4 +80,5 @@ def tape_report(
         vjp(f, *args, options=measuring)
     else:
         grad(f, argnums, options=measuring)(*args)
-    return TapeReport(primal.py_func.__qualname__, measured() or ())
+    found = measured()
+    return TapeReport(primal.py_func.__qualname__, found.uses() if found is not None else ())

@@ -1,7 +1,7 @@
 """What watched derivatives call, in LLVM text: checks of numbers (debug mode), and the meter of the tape.
 
-``WATCH`` serves `irad.passes.watch`. A *table* describes the places of one program that are checked; it lives outside
-the module, made by the front end::
+``WATCH`` serves `irad.passes.instrument.watch`. A *table* describes the places of one program that are checked; it
+lives outside the module, made by the front end::
 
     table ┬ number of its first place among those of the process
           ├ callback: (arena, table, place, result, three operands), told what was found
@@ -12,8 +12,9 @@ A NaN that an operation makes of numbers gets a mark as its payload: what the ca
 no more, the number of the place with the highest bit set. Arithmetic hands payloads on, so the NaN that comes out at
 the end says where it began. The upper 22 bits of the payload hold the mark, which single precision keeps.
 
-``METER`` serves `irad.passes.meter`. A *meter* belongs to one call: limit, bytes so far, and for each place of the tape
-how many of its units were asked for. What exceeds the limit is counted, too, and then refused like missing memory.
+``METER`` serves `irad.passes.instrument.meter`. A *meter* belongs to one call: limit, bytes so far, and for each
+place of the tape how many of its units were asked for. What exceeds the limit is counted, too, and then refused like
+missing memory.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from irad.cli.output import gutter, highlight, show, working, write
+from irad.cli.output import columns, gutter, highlight, show, working, write
 from irad.errors import IradError
 from irad.options import Options
 from irad.report.model import Report, Stage
@@ -34,7 +34,9 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("target", metavar="MODULE_OR_FILE:FUNCTION")
-@click.option("--args", "expression", metavar="PYTHON", help="The arguments of one call: only their types matter.")
+@click.option(
+    "--args", "expression", metavar="PYTHON", help="The arguments of one call, which is made to measure the tape."
+)
 @click.option("--sig", "signature", metavar="TYPES", help="Numba types of the arguments: 'float64[::1], float64'.")
 @click.option("--stage", "stages", type=_STAGES, multiple=True, help="What to show; may be given several times.")
 @click.option("--as", "form", type=click.Choice(["llvm", "python"]), help="Of --stage adjoint: as LLVM IR or Python.")
@@ -75,8 +77,9 @@ def inspect(
 ) -> None:
     """Show what irad makes of a function, stage by stage, and why.
 
-    The function is compiled and differentiated, not run (but for --profile). Without --stage, --diff, --explain, --json
-    and --html an overview is shown: the source with what is active and saved on each line, and the tape.
+    Without --stage, --diff, --explain, --json and --html an overview is shown: the source with what is active and saved
+    on each line, and the tape. With --args the derivative is called once, on copies of the arguments, to measure the
+    tape; with --sig nothing is run.
     """
     for option, file in (("-o", output), ("--html", html)):
         if file is not None and not file.parent.is_dir():
@@ -148,10 +151,11 @@ def _difference(collector: Collector, before: Stage, after: Stage, noise: bool) 
 
 
 def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
+    from irad.report.amounts import format_bytes
     from irad.report.collect import ALL
-    from irad.report.html import format_bytes, render
+    from irad.report.html import render
 
-    report = collector.report(ALL)
+    report = collector.report(ALL, measures=True)
     page = render(_profiled(collector, report) if profile else report)
     write(file, page)
     return [Text(f"{file}: {format_bytes(len(page.encode()))}")]
@@ -172,7 +176,7 @@ def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[s
     from irad.report.as_json import to_json
     from irad.report.explain import explain
 
-    report = collector.report(stages)
+    report = collector.report(stages, measures=True)
     answers = {question: explain(_with_facts(collector, report), question) for question in questions}
     return highlight(to_json(report, **({"explanations": answers} if questions else {})).split("\n"), "json")
 
@@ -181,11 +185,12 @@ def _texts(
     collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str], noise: bool, numbered: bool
 ) -> list[Text]:
     from irad.report.explain import explain
-    from irad.report.text import overview, shown_lines
+    from irad.report.overview import overview
+    from irad.report.text import shown_lines
 
-    report = collector.report(stages)
+    report = collector.report(stages, measures=bool(questions) or not stages)
     if not stages and not questions:
-        return [Text(line) for line in overview(report).rstrip("\n").split("\n")]
+        return [Text(line) for line in overview(report, columns()).rstrip("\n").split("\n")]
     parts = len(stages) + len(questions)
     lines: list[Text] = []
     for stage, found in report.stages.items():
@@ -201,7 +206,7 @@ def _texts(
 
 def _with_facts(collector: Collector, report: Report) -> Report:
     """The report itself, unless only stages were asked for that need no derivative."""
-    return report if report.functions else collector.report(())
+    return report if report.functions else collector.report((), measures=True)
 
 
 def _heading(title: str, parts: int) -> list[Text]:

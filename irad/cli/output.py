@@ -55,6 +55,11 @@ def is_terminal() -> bool:
     return stream is not None and stream.isatty()
 
 
+def columns() -> int:
+    """How wide the overview may be: as the terminal, else 100 columns."""
+    return shutil.get_terminal_size().columns if is_terminal() else 100
+
+
 def write(file: Path, text: str) -> None:
     """Writes a file.
 

@@ -32,7 +32,7 @@ from irad.frontend.pointers import install
 from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.types import PointerType
-from irad.passes.derivative import GeneratedPair, generate
+from irad.passes.derivative import Generated, GeneratedPair, generate
 from irad.passes.objects import ObjectKind
 from irad.passes.unit import Unit
 from irad.rules import ALL
@@ -308,9 +308,9 @@ def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
 def _compile(program: Program, request: Request, verify: bool) -> Compiled:
     written: set[int] = set()
 
-    def observe(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
-        if pairs:
-            written.update(written_parameters(pairs[0].unit))
+    def observe(stage: str, module: Module, found: Generated | None) -> None:
+        if found is not None:
+            written.update(written_parameters(found.pairs[0].unit))
 
     registry = registry_of(program.ruled, _registry())
     with step(f"differentiating {program.source.function}") as details:

@@ -32,10 +32,11 @@ def inline_chain(module: Module, inst: Instruction) -> list[SourceLocation]:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One place of an instruction, and the symbol of the function it is in."""
+    """One place of an instruction, the symbol of the function it is in, and where that is defined."""
 
     place: SourceLocation
     symbol: str
+    definition: SourceLocation
 
 
 class DebugInfo:
@@ -46,7 +47,7 @@ class DebugInfo:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._fields: dict[str, dict[str, str]] = {}
-        self._scopes: dict[str, tuple[str, str, str]] = {}
+        self._scopes: dict[str, tuple[str, str, str, int]] = {}
 
     def location(self, inst: Instruction) -> SourceLocation | None:
         """The innermost place of an instruction; None where nothing is known."""
@@ -80,17 +81,18 @@ class DebugInfo:
             fields = self._read(node)
             if "scope" not in fields:
                 break
-            function, file, symbol = self._scope(fields["scope"])
-            found.append(Frame(SourceLocation(file, int(fields.get("line", "0")), function), symbol))
+            function, file, symbol, defined = self._scope(fields["scope"])
+            place = SourceLocation(file, int(fields.get("line", "0")), function)
+            found.append(Frame(place, symbol, SourceLocation(file, defined, function)))
             node = fields.get("inlinedAt")
         return found
 
-    def _scope(self, node: str) -> tuple[str, str, str]:
-        """Function name, file and symbol of a scope, empty where unknown; the file of the innermost block with one."""
+    def _scope(self, node: str) -> tuple[str, str, str, int]:
+        """Function, file, symbol and first line of a scope, empty where unknown; the file of the innermost block."""
         known = self._scopes.get(node)
         if known is not None:
             return known
-        function, file, symbol = "", "", ""
+        function, file, symbol, line = "", "", "", 0
         seen: set[str] = set()
         current: str | None = node
         while current is not None and current not in seen:
@@ -100,10 +102,11 @@ class DebugInfo:
                 file = self._file(fields["file"])
             if fields[_KIND] == "DISubprogram":
                 function, symbol = _string(fields.get("name", "")), _string(fields.get("linkageName", ""))
+                line = int(fields.get("line", "0"))
                 break
             current = fields.get("scope")
-        self._scopes[node] = function, file, symbol
-        return function, file, symbol
+        self._scopes[node] = function, file, symbol, line
+        return function, file, symbol, line
 
     def _file(self, node: str) -> str:
         fields = self._read(node)

@@ -13,7 +13,7 @@ from typing import Any
 
 from irad.report.model import Report
 
-FORMAT = 1
+FORMAT = 2
 
 
 def to_json(report: Report, **more: Any) -> str:

@@ -23,7 +23,9 @@ from irad.frontend.inspection import TypedFunction, program_of, raw_text, typed_
 from irad.frontend.numba_cpu import Program, location_of
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import Function, Module
-from irad.passes.derivative import GeneratedPair
+from irad.passes.derivative import Generated
+from irad.passes.instrument.places import TapePlaces
+from irad.passes.instrument.user_places import UserPlaces
 from irad.report.functions import PairReader
 from irad.report.lines import line_facts
 from irad.report.llvm_text import lines_of_functions, lines_of_text
@@ -35,6 +37,9 @@ from irad.report.pseudo_python.text import PythonText, adjoint_as_python
 from irad.report.source import UserSource, is_library
 from irad.report.stages import facts_stage, python_stage
 from irad.report.subject import Subject
+from irad.report.tape.measure import is_call, measure
+from irad.report.tape.read import TapeReader
+from irad.report.tape.totals import counted
 from irad.report.variables import Copies, find_active
 
 _CALL_DETAILS = re.compile(
@@ -75,22 +80,44 @@ class Collector:
         """Where the time goes: runs the derivative for a second."""
         return profile(self.subject, self.source, self.args)
 
-    def report(self, stages: Collection[Stage]) -> Report:
-        """A report with the text of some stages; see `collect`."""
+    @cached_property
+    def measurement(self) -> tuple[tuple[int, ...] | None, str]:
+        """How many units each place of the tape had in one call; None, and why, where there was none."""
+        if not is_call(self.args):
+            return None, ""
+        try:
+            return measure(self.subject, self.args).units, ""
+        except Exception as error:  # of the user's function: what else is known is shown all the same
+            name = self.subject.primal.py_func.__qualname__
+            return None, f"the tape was not measured: {name} raises {type(error).__name__}: {error}"
+
+    def report(self, stages: Collection[Stage], *, measures: bool = False) -> Report:
+        """A report with the text of some stages; see `collect`.
+
+        Args:
+            stages: as there.
+            measures: call the derivative once, on copies of the arguments, to see how much its tape takes; only where
+                there are arguments, not types.
+        """
         if Stage.PTX in stages:
             raise _no_ptx()
         dispatcher = self.subject.primal
         is_early = bool(stages) and not set(stages) - EARLY
         observed = _Observed() if is_early else self.observed
+        functions, note = observed.functions, ""
+        if measures and not is_early:
+            units, note = self.measurement
+            functions = functions if units is None else tuple(counted(each, units) for each in functions)
         place = location_of(dispatcher.py_func)
         return Report(
             function=dispatcher.py_func.__qualname__,
             place=place,
             signature=f"{self.subject.signature} -> {self.program.signature.return_type}",
             options=str(self.subject.task.options),
-            functions=observed.functions,
-            lines=line_facts(self.source, observed.functions, observed.variables),
+            functions=functions,
+            lines=line_facts(self.source, functions, observed.variables),
             stages={stage: self.stage(stage, is_early) for stage in Stage if stage in stages},
+            note=note,
         )
 
     def adjoint_as_python(self) -> PythonText:
@@ -135,11 +162,11 @@ class Collector:
         """What the engine finds."""
         found = _Observed()
 
-        def observe(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
+        def observe(stage: str, module: Module, generated: Generated | None) -> None:
             if stage == "prepared":
                 found.primals = [f for f in module.functions.values() if not f.is_declaration]
-            elif stage == "generated":
-                found.read(module, pairs, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)
+            elif stage == "generated" and generated is not None:
+                found.read(module, generated, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)
 
         observe_derivation(
             self.subject.primal,
@@ -191,18 +218,24 @@ class _Observed:
     def read(
         self,
         module: Module,
-        pairs: tuple[GeneratedPair, ...],
+        generated: Generated,
         program: Program,
         source: UserSource,
         copies: Copies,
         typed: Iterable[TypedFunction],
     ) -> None:
         """Reads everything while the primal is still there."""
-        info = DebugInfo(module)
+        pairs, info = generated.pairs, DebugInfo(module)
         namer = Namer(str(name) for name in module.functions)
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        readers = [PairReader(made, info, source, namer, program.ruled, places, copies) for made in pairs]
-        self.functions = tuple(reader.report(pairs) for reader in readers)
+        tape_places = TapePlaces(generated.tape, generated.frames, UserPlaces(module, generated.launches))
+        readers = {
+            made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
+            for made in pairs
+        }
+        reader = TapeReader(generated, tape_places, lambda variant, value: readers[variant].spell(value))
+        tape = reader.entries()
+        self.functions = tuple(each.report(pairs, tape.get(variant, ())) for variant, each in readers.items())
         active = find_active(pairs, copies, info)
 
         def is_here(function: Any) -> bool:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from irad.errors import SignatureError, SourceLocation
+from irad.report.amounts import format_bytes
 from irad.report.model import FunctionReport, LineFacts, Report, Storage, TapeEntry, ValueFacts
-from irad.report.words import in_loops
+from irad.report.overview import often
+from irad.report.tape.totals import tape_total
 
 _LONGEST_CHAIN = 8
 
@@ -69,28 +71,28 @@ def _line(report: Report, number: int) -> Iterator[str]:
 
 
 def _saved_by(report: Report, facts: LineFacts) -> Iterator[str]:
-    heaviest = _heaviest(report)
-    if facts.saved_per_iteration or facts.saved_per_call:
-        iteration = sum(line.saved_per_iteration for line in report.lines)
-        call = sum(line.saved_per_call for line in report.lines)
-        yield (
-            f"  saves {facts.saved_per_iteration} of {iteration} bytes per iteration of loops, "
-            f"{facts.saved_per_call} of {call} bytes per call"
-        )
+    whole = tape_total(report)
+    if facts.saved is not None and whole is not None:
+        yield f"  saves {format_bytes(facts.saved)} of {format_bytes(whole)} in this call"
+    elif facts.saved_per_iteration or facts.saved_per_call or facts.keeps:
+        parts = [f"{facts.saved_per_iteration} bytes per iteration"] * bool(facts.saved_per_iteration)
+        parts += [f"{facts.saved_per_call} bytes per call"] * bool(facts.saved_per_call)
+        parts += ["the shadow of an array, or what a rule keeps"] * facts.keeps
+        yield f"  saves {', '.join(parts)}"
     else:
         yield "  saves nothing"
-    for line in heaviest:
-        if facts not in heaviest:
+    for line in _heaviest(report):
+        if facts not in _heaviest(report):
             yield f"  most is saved by line {line.line}: {line.text.strip()}"
 
 
 def _heaviest(report: Report) -> list[LineFacts]:
-    """The lines that make the tape large: what loops save grows, what a call saves does not."""
+    """The lines that make the tape large: as measured, else those that loops repeat most."""
 
-    def weight(line: LineFacts) -> tuple[int, int, int]:
-        return _depth(report, line), line.saved_per_iteration, line.saved_per_call
+    def weight(line: LineFacts) -> tuple[int, int, bool, int, int]:
+        return line.saved or 0, _depth(report, line), line.keeps, line.saved_per_iteration, line.saved_per_call
 
-    lines = [line for line in report.lines if line.saved_per_iteration or line.saved_per_call]
+    lines = [line for line in report.lines if line.saved_per_iteration or line.saved_per_call or line.keeps]
     most = max(map(weight, lines), default=None)
     return [line for line in lines if weight(line) == most]
 
@@ -136,9 +138,10 @@ def _entries(function: FunctionReport, value: ValueFacts) -> Iterator[str]:
 
 
 def _stored(entry: TapeEntry) -> str:
-    if entry.storage is Storage.FRAME:
-        return f"{entry.bytes} bytes in the frame, once per call"
-    return f"{entry.bytes} bytes in a {entry.storage.value}, in each iteration of {in_loops(entry.loops)}"
+    where = {Storage.FRAME: "in the frame", Storage.KEPT: "kept"}.get(entry.storage, f"in a {entry.storage.value}")
+    size = "as many bytes as it has" if entry.bytes is None else f"{entry.bytes} bytes"
+    total = f"; {format_bytes(entry.total)} in this call" if entry.total is not None else ""
+    return f"{size} {where}, {often(entry)}{total}"
 
 
 def _chain(
@@ -208,15 +211,21 @@ def _numbers(numbers: list[int]) -> str:
 
 def _tape(report: Report) -> Iterator[str]:
     heaviest = _heaviest(report)
+    whole = tape_total(report)
+    if whole is not None:
+        yield f"the tape of this call takes {format_bytes(whole)}"
     for line in heaviest:
         yield f"line {line.line} makes the tape large: {line.text.strip()}"
     if not heaviest:
-        yield f"{report.function} saves nothing"
+        yield f"no line of {report.function} saves anything"
     for function in report.functions:
         yield f"  {function.name}, {function.variant}"
         for entry in function.tape:
-            place = f" of line {entry.place.line}" if entry.place is not None else ""
-            yield f"    {entry.value}{place}: {_stored(entry)}"
+            place = f" (line {entry.place.line})" if entry.place is not None else ""
+            if entry.place is not None and entry.name.endswith(f" line {entry.place.line}"):
+                place = ""
+            value = f" {entry.value}" if entry.value else ""
+            yield f"    {entry.name}{place}{value}: {_stored(entry)}"
             yield f"        {entry.why}"
 
 

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from irad.errors import SourceLocation
 from irad.frontend.custom.outline import Outlined
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Phi, Store
-from irad.ir.loops import Loop
-from irad.ir.module import Function
 from irad.ir.printer import print_lines
 from irad.ir.types import VOID, PointerType
-from irad.ir.values import ConstantInt, Parameter, Value
+from irad.ir.values import Parameter, Value
 from irad.passes.derivative import GeneratedPair
+from irad.passes.instrument.loop_places import LoopPlaces
 from irad.passes.objects import MemoryObject
 from irad.passes.request import ParameterKind
-from irad.passes.runtime import ARENA_ALLOC
 from irad.report import words
-from irad.report.model import FunctionReport, LoopTape, ShadowMemory, Storage, TapeEntry, ValueFacts
+from irad.report.model import FunctionReport, TapeEntry, ValueFacts
 from irad.report.names import PARALLEL_LOOP, Namer, python_name
 from irad.report.rule_origin import rule_of
 from irad.report.source import UserSource
+from irad.report.value_words import ValueWords
 from irad.report.variables import Copies, variables_of
+
+_SPELLED: Final = re.compile(r'%(?:"[^"]*"|[-\w.$]+)')
 
 
 @dataclass(eq=False)
@@ -34,8 +37,11 @@ class PairReader:
         definitions: where the functions of the program are defined, by symbol.
         names: spelling of the primal's values.
         copies: the Python variables behind values.
+        loops: where loops are.
         allocations: how the engine names memory that a call allocates, and how to say it.
         primals: value of the forward sweep → the primal's value, and whether it is that one's shadow.
+        saved: the values on the tape.
+        words: what values are in the source.
     """
 
     made: GeneratedPair
@@ -45,18 +51,26 @@ class PairReader:
     ruled: tuple[Outlined, ...]
     definitions: Mapping[str, SourceLocation | None]
     copies: Copies
+    loops: LoopPlaces
     names: Mapping[Value, str] = field(init=False)
     primals: dict[Value, tuple[Value, bool]] = field(init=False)
     allocations: dict[str, str] = field(init=False)
+    saved: frozenset[Value] = field(init=False)
+    words: ValueWords = field(init=False)
 
     def __post_init__(self) -> None:
-        self.names = print_lines(self.made.unit.function)[1]
+        unit = self.made.unit
+        self.names = print_lines(unit.function)[1]
         forward = self.made.forward
         self.primals = {copy: (primal, False) for primal, copy in forward.values.items()}
         self.primals |= {shadow: (primal, True) for primal, shadow in forward.shadows.items()}
         made = [item for item in self.made.unit.points_to.objects if isinstance(item.value, Instruction)]
         named = {str(item): self._memory_in_words(item) for item in made}
         self.allocations = dict(sorted(named.items(), key=lambda pair: -len(pair[0])))  # longest first: `.7` and `.7.i`
+        self._augmented = print_lines(self.made.pair.augmented)[1]
+        self.words = ValueWords(unit, self.info, self.namer, self.copies, self.place_of, self.loops)
+        self._spelled = {name: value for value, name in self._augmented.items()}
+        self.saved = frozenset(self.primals[v][0] for v in self.made.plan.saved if v in self.primals)
 
     def _memory_in_words(self, item: MemoryObject) -> str:
         place = self.place_of(item.value) if item.value is not None else None
@@ -65,7 +79,20 @@ class PairReader:
             item.kind.value, f"a local variable{where}"
         )
 
-    def report(self, pairs: Iterable[GeneratedPair]) -> FunctionReport:
+    def spell(self, value: Value) -> tuple[str, str, str]:
+        """Of a value of the forward sweep: its name in the program, what it is in the source, why it is saved."""
+        primal, is_shadow = self.primals.get(value, (None, False))
+        name = self._augmented.get(value, "") if primal is None else self.names.get(primal, "")
+        return f"{name}.shadow" if is_shadow else name, self.named(value), self.why(value)
+
+    def named(self, value: Value) -> str:
+        """What a value of the forward sweep is in the source."""
+        primal, is_shadow = self.primals.get(value, (None, False))
+        if primal is None:
+            return self.words.of_engine(value)
+        return f"shadow of {self.words.of(primal)}" if is_shadow else self.words.of(primal)
+
+    def report(self, pairs: Iterable[GeneratedPair], tape: Iterable[TapeEntry]) -> FunctionReport:
         """Everything about the function; ``pairs`` are all of the program, in the order of the report."""
         pair, function = self.made.pair, self.made.unit.function
         symbol = str(function.name)
@@ -78,18 +105,17 @@ class PairReader:
             place=self.place(),
             calls=tuple(self.calls(pairs)),
             values=tuple(self.values()),
-            tape=tuple(sorted(self.tape(), key=lambda entry: (-len(entry.loops), -entry.bytes))),
-            loop_tapes=tuple(self.loop_tapes()),
-            frame_bytes=frame_bytes(self.made),
-            shadow_memory=tuple(self.shadow_memory()),
+            tape=tuple(tape),
+            is_lane=self.made.unit.variant.is_lane,
         )
 
     def name(self) -> str:
-        """As Python names it; of the body of a parallel loop, by its first line."""
+        """As Python names it; of the body of a parallel loop, by its line."""
         name = self.namer.name(str(self.made.unit.function.name))
-        chains = map(self.info.inline_chain, self.made.unit.function.instructions())
-        lines = [line for chain in chains if (line := self.source.line_of(chain)) is not None]
-        return f"{name} (line {min(lines)})" if name.startswith(PARALLEL_LOOP) and lines else name
+        if not name.startswith(PARALLEL_LOOP):
+            return name
+        found = next((place for loop in self.made.unit.loops.roots() if (place := self.loops.of(loop))), None)
+        return f"parallel loop of line {found.line}" if found is not None else "parallel loop"
 
     def variant(self) -> str:
         """How the function is differentiated, in words."""
@@ -103,8 +129,8 @@ class PairReader:
             _is_result(param) and kind is ParameterKind.SHADOW
             for param, kind in zip(function.params, variant.kinds, strict=True)
         )
-        lane = "one lane; " if variant.is_lane else ""
-        return f"{lane}by {', '.join(active) or 'nothing'}; result {'active' if seeded else 'constant'}"
+        lane = "one thread; " if variant.is_lane else ""
+        return f"{lane}with respect to {', '.join(active) or 'nothing'}; result {'active' if seeded else 'constant'}"
 
     def place(self) -> SourceLocation | None:
         """Where the function is defined; its first known place where that is not known, as of the body of a loop."""
@@ -148,7 +174,7 @@ class PairReader:
             activity=self.plain(unit.activity.explain(about)),
             memory=tuple(self.memory(value)),
             plan=self.plan(value),
-            is_saved=any(self.primals.get(slot.value, (None,))[0] is value for slot in self.made.tape.slots),
+            is_saved=value in self.saved,
             rule=rule.name if rule is not None else None,
             rule_origin=rule.place if rule is not None else None,
             operands=tuple(self.operands(value)),
@@ -166,7 +192,11 @@ class PairReader:
         """An explanation in a user's words."""
         for spelled, shown in self.allocations.items():
             text = text.replace(spelled, shown)
-        return words.plain(text)
+        return words.plain(_SPELLED.sub(self._in_source, text) if "%" in text else text)
+
+    def _in_source(self, match: re.Match[str]) -> str:
+        value = self._spelled.get(match[0])
+        return match[0] if value is None else self.named(value)
 
     def memory(self, value: Value) -> Iterator[str]:
         """What a pointer may point to and what is there; of a load, whether that stays."""
@@ -188,60 +218,13 @@ class PairReader:
             told += f"; its shadow: {self.plain(plan.explain(shadow))}"
         return told
 
-    # -------------------------------------------------------------------------------------------- tape
-
-    def tape(self) -> Iterator[TapeEntry]:
-        """The slots of the tape."""
-        spelled = print_lines(self.made.pair.augmented)[1]
-        for slot in self.made.tape.slots:
-            primal, is_shadow = self.primals.get(slot.value, (None, False))
-            name = self.names.get(primal, "") if primal is not None else ""
-            yield TapeEntry(
-                value=f"{name}.shadow" if is_shadow else name or spelled.get(slot.value, "?"),
-                type=str(slot.value.type),
-                bytes=slot.size,
-                storage=Storage(slot.storage.value),
-                loops=tuple(self.loop_line(loop) for loop in _around(slot.loop)),
-                place=self.place_of(primal if primal is not None else slot.value),
-                why=self.why(slot.value),
-            )
-
-    def loop_tapes(self) -> Iterator[LoopTape]:
-        """What each loop takes."""
-        tape = self.made.tape
-        for loop in self.made.unit.loops.loops:
-            slots = [slot for slot in tape.slots if slot.loop is loop]
-            if slots:
-                storage = Storage(slots[0].storage.value)
-                size = tape.per_iteration[loop]
-                lines = tuple(self.loop_line(outer) for outer in _around(loop))
-                yield LoopTape(lines, storage, _allocated(size) if storage is Storage.RECORD else size, len(slots))
-
-    def shadow_memory(self) -> Iterator[ShadowMemory]:
-        """What the forward sweep takes of the arena beside tapes and frames of callees: that is for shadows."""
-        augmented = self.made.pair.augmented
-        spelled = print_lines(augmented)[1]
-        loops = {self.made.forward.block(b): self.made.unit.loops.loop_of(b) for b in self.made.unit.cfg.order}
-        frames = {frame for frame, _ in self.made.forward.callee_frames.values()}
-        for inst in augmented.instructions():
-            if not isinstance(inst, CallSite) or inst in frames or inst.name == "record":
-                continue
-            if isinstance(inst.callee, Function) and inst.callee.name == ARENA_ALLOC:
-                size = inst.arguments[1]
-                around = loops.get(inst.block) if inst.block is not None else None
-                yield ShadowMemory(
-                    self.source.place_of(self.info.inline_chain(inst)),
-                    tuple(self.loop_line(outer) for outer in _around(around)),
-                    size.value if isinstance(size, ConstantInt) else None,
-                    spelled.get(size, str(size)) if not isinstance(size, ConstantInt) else str(size.value),
-                )
-
     def place_of(self, value: Value) -> SourceLocation | None:
         """The user's line that computes a value; of a choice between values, for which LLVM has none, that of one."""
         if isinstance(value, Instruction):
             candidates = (value, *value.operands) if isinstance(value, Phi) else (value,)
-            places = (self.source.place_of(self.info.inline_chain(v)) for v in candidates if isinstance(v, Instruction))
-            return next((place for place in places if place is not None), None)
+            user = self.loops.user
+            places = (user.locate(v) for v in candidates if isinstance(v, Instruction))
+            return next((place for place in places if place is not None and place.line), None) or user.nearest(value)
         return self.place() if isinstance(value, Parameter) else None
 
     def why(self, value: Value) -> str:
@@ -249,39 +232,9 @@ class PairReader:
         plan = self.made.plan
         if value in plan.reasons:
             return self.plain(plan.explain(value))
-        return "saved: the tape of a loop, or how often it runs, is found by it"
-
-    def loop_line(self, loop: Loop) -> int:
-        """The line of a loop: where it is decided whether it goes on; 0 where that is not known."""
-        for block in (*(inside for inside, _ in loop.exits), *loop.order):
-            for inst in reversed(block.instructions):
-                line = self.source.line_of(self.info.inline_chain(inst))
-                if line is not None:
-                    return line
-        return 0
+        return "saved: what the loop has saved is found by it"
 
 
 def _is_result(param: Parameter) -> bool:
     """Whether a parameter is the place for the result; LLVM numbers it in callees."""
     return (param.name or "").partition(".")[0] == "retptr"
-
-
-def frame_bytes(made: GeneratedPair) -> int:
-    """What a call takes outside loops."""
-    size = made.pair.frame_size.initializer
-    return size.value if isinstance(size, ConstantInt) else made.tape.frame_size
-
-
-def _allocated(size: int) -> int:
-    """What `irad.arena_alloc` takes for one of many allocations of a size: they begin at multiples of 16, or of 64."""
-    step = 64 if size > 63 else 16
-    return -(-size // step) * step
-
-
-def _around(loop: Loop | None) -> list[Loop]:
-    """A loop and those around it, outermost first."""
-    found: list[Loop] = []
-    while loop is not None:
-        found.insert(0, loop)
-        loop = loop.parent
-    return found

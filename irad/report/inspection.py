@@ -13,9 +13,10 @@ from irad.report.collect import ALL, Collector
 from irad.report.explain import explain
 from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
+from irad.report.overview import overview
 from irad.report.pseudo_python.text import PythonText
 from irad.report.subject import subject_of
-from irad.report.text import difference, overview, stage_text
+from irad.report.text import difference, stage_text
 
 
 class Inspection:
@@ -28,16 +29,19 @@ class Inspection:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._reports: dict[frozenset[Stage], Report] = {}
+        self._reports: dict[tuple[frozenset[Stage], bool], Report] = {}
 
     @property
     def report(self) -> Report:
         """All facts, without the text of the stages.
 
+        Where arguments were given, and not types, the derivative is called once, on copies of them: the bytes of the
+        tape are those of that call.
+
         Raises:
             IradError: the function cannot be differentiated.
         """
-        return self._report(frozenset())
+        return self._report(frozenset(), measures=True)
 
     def stage(self, name: str, *, noise: bool = False) -> str:
         """The text of a stage.
@@ -78,7 +82,7 @@ class Inspection:
 
     def json(self, *stages: str) -> str:
         """The facts, and the text of some stages, as JSON."""
-        return to_json(self._report(frozenset(map(_stage, stages))))
+        return to_json(self._report(frozenset(map(_stage, stages)), measures=True))
 
     def html(self, *, profile: bool = False) -> str:
         """All of it as one HTML page, which needs nothing else.
@@ -90,13 +94,13 @@ class Inspection:
             SignatureError: a profile is wanted, and the arguments are types.
             IradError: the function cannot be differentiated, or Jinja2 is not installed.
         """
-        report = self._report(frozenset(ALL))
+        report = self._report(frozenset(ALL), measures=True)
         return render(self._collector.profile.applied_to(report) if profile else report)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the page in a frame, or why there is none."""
         try:
-            return notebook(self._report(frozenset(ALL)))
+            return notebook(self._report(frozenset(ALL), measures=True))
         except IradError as error:
             return f"<pre>{escape(str(error))}</pre>"
 
@@ -116,10 +120,11 @@ class Inspection:
         subject = self._collector.subject
         return f"<irad.inspect of {subject.primal.py_func.__qualname__}{subject.signature}>"
 
-    def _report(self, stages: frozenset[Stage]) -> Report:
-        found = self._reports.get(stages)
+    def _report(self, stages: frozenset[Stage], *, measures: bool = False) -> Report:
+        key = stages, measures
+        found = self._reports.get(key)
         if found is None:
-            found = self._reports[stages] = self._collector.report(stages)
+            found = self._reports[key] = self._collector.report(stages, measures=measures)
         return found
 
 
@@ -129,11 +134,13 @@ def inspect(
     argnums: int | Sequence[int] | None = None,
     options: Options | None = None,
 ) -> Inspection:
-    """Looks at what irad makes of a function, and why. Nothing is run.
+    """Looks at what irad makes of a function, and why.
 
     Args:
         f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave.
-        args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
+        args: arguments of one call, or Numba types in their place (``numba.float64[:]``). For types nothing is run;
+            with arguments, the derivative is called once, on copies of them, to measure its tape, when the facts are
+            first asked for.
         argnums: positions to differentiate by; by default all arguments that hold floats.
         options: how the derivative is made.
 

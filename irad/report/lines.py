@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
 
 from irad.report.model import FunctionReport, LineFacts, Storage
 from irad.report.rule_origin import INACTIVE
 from irad.report.source import UserSource
 
+_SUPPORT: Final = re.compile(r"NRT_|nrt_|numba_|irad\.|llvm\.mem")
+
 Variables = Mapping[int, tuple[frozenset[str], frozenset[str]]]
 
 
 def line_facts(
-    source: UserSource, functions: Iterable[FunctionReport], variables: Iterable[Variables]
+    source: UserSource, functions: Collection[FunctionReport], variables: Iterable[Variables]
 ) -> tuple[LineFacts, ...]:
     """Facts for every line of the source, in order."""
     per_call: dict[int, int] = {}
     per_iteration: dict[int, int] = {}
     rules: dict[int, dict[str, None]] = {}
+    totals: dict[int, int] = {}
+    keeps: set[int] = set()
+    is_measured = all(entry.total is not None for function in functions for entry in function.tape)
     for function in functions:
         for entry in function.tape:
             if entry.place is not None and source.is_here(entry.place):
+                line = entry.place.line
+                totals[line] = totals.get(line, 0) + (entry.total or 0)
+                if entry.bytes is None:
+                    keeps.add(line)
+                    continue
                 table = per_call if entry.storage is Storage.FRAME else per_iteration
-                table[entry.place.line] = table.get(entry.place.line, 0) + entry.bytes
+                table[line] = table.get(line, 0) + entry.bytes
         for value in function.values:
-            line = source.line_of(value.places)
-            if value.rule is not None and line is not None and not value.rule.endswith(INACTIVE):
-                rules.setdefault(line, {})[value.rule] = None
+            known = source.line_of(value.places)
+            if value.rule is not None and known is not None and not _is_support(value.rule):
+                rules.setdefault(known, {})[value.rule] = None
     active: dict[int, set[str]] = {}
     constant: dict[int, set[str]] = {}
     for found in variables:
-        for line, (some, others) in found.items():
-            active.setdefault(line, set()).update(some)
-            constant.setdefault(line, set()).update(others)
+        for number, (some, others) in found.items():
+            active.setdefault(number, set()).update(some)
+            constant.setdefault(number, set()).update(others)
     return tuple(
         LineFacts(
             line=number,
@@ -42,6 +54,13 @@ def line_facts(
             saved_per_call=per_call.get(number, 0),
             saved_per_iteration=per_iteration.get(number, 0),
             rules=tuple(rules.get(number, ())),
+            saved=totals.get(number, 0) if is_measured else None,
+            keeps=number in keeps,
         )
         for number in source.numbers
     )
+
+
+def _is_support(rule: str) -> bool:
+    """Whether a rule is for run-time support that no line of the source names: memory, reference counts, containers."""
+    return rule.endswith(INACTIVE) or _SUPPORT.match(rule) is not None

@@ -38,6 +38,7 @@ class Storage(enum.StrEnum):
     FRAME = "frame"  # outside loops, once per call
     SLAB = "slab"  # in a counted loop: an array per value
     RECORD = "record"  # in another loop: a record per iteration
+    KEPT = "kept"  # as much as the program asks for: shadows of arrays that it makes, what rules keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,58 +106,33 @@ class ValueFacts:
 
 @dataclass(frozen=True, slots=True)
 class TapeEntry:
-    """One value on the tape.
+    """One value on the tape, or what is beside them: links, alignment, shadows of what the function makes.
 
     Attributes:
-        value: its name; several copies of one value are entries of their own.
-        bytes: of one slot.
+        value: its name in the program; "" for what is no value.
+        type: of the value.
+        bytes: of one slot; None for as many as the program asks for.
         storage: where the slots are.
         loops: source lines of the loops around, outermost first: a slot for each iteration of all of them.
         place: the user's line that computes it.
         why: why it is saved and not recomputed.
+        name: what it is in the source.
+        slots: how often it was saved in the call that was measured; None where none was.
+        total: bytes in that call.
+        sites: the numbers of the places in the program that allocate it.
     """
 
     value: str
     type: str
-    bytes: int
+    bytes: int | None
     storage: Storage
     loops: tuple[int, ...]
     place: SourceLocation | None
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class LoopTape:
-    """What a loop takes on the tape.
-
-    Attributes:
-        loops: source lines of the loop and those around it, outermost first.
-        storage: SLAB or RECORD.
-        bytes: that an iteration takes, with links and padding: what is really allocated, divided by the iterations.
-        values: how many values are saved in each iteration.
-    """
-
-    loops: tuple[int, ...]
-    storage: Storage
-    bytes: int
-    values: int
-
-
-@dataclass(frozen=True, slots=True)
-class ShadowMemory:
-    """Memory for derivatives beside that of the arguments: the shadow of an array that the function makes, for one.
-
-    Attributes:
-        place: the user's line that it belongs to.
-        loops: as of `LoopTape`: it is allocated once in each iteration of all of them.
-        bytes: how much; None where that is known only when the function runs.
-        size: the value that says how much, as LLVM spells it.
-    """
-
-    place: SourceLocation | None
-    loops: tuple[int, ...]
-    bytes: int | None
-    size: str
+    name: str = ""
+    slots: int | None = None
+    total: int | None = None
+    sites: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +148,7 @@ class FunctionReport:
         calls: indices into `Report.functions`, one per call site.
         values: in program order.
         tape: largest first.
-        loop_tapes: the loops that save something, in the order of the function.
-        frame_bytes: that a call takes outside loops, with all that is not for saved values.
-        shadow_memory: what lives beside the tape as long as it does.
+        is_lane: whether it is what one thread does of a parallel loop.
     """
 
     symbol: str
@@ -186,9 +160,7 @@ class FunctionReport:
     calls: tuple[int, ...]
     values: tuple[ValueFacts, ...]
     tape: tuple[TapeEntry, ...]
-    loop_tapes: tuple[LoopTape, ...] = ()
-    frame_bytes: int = 0
-    shadow_memory: tuple[ShadowMemory, ...] = ()
+    is_lane: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +174,8 @@ class LineFacts:
     saved_per_call: int  # bytes outside loops
     saved_per_iteration: int  # bytes in each iteration of the innermost loop
     rules: tuple[str, ...]
+    saved: int | None = None  # bytes in the call that was measured, of all that has this line
+    keeps: bool = False  # memory is kept beside that: as much as the program asks for
     share_of_time: float | None = None  # of the gradient, 0…1, when it was profiled
 
 
@@ -217,6 +191,7 @@ class Report:
         functions: the entry first.
         lines: of the entry's source.
         stages: those that were asked for.
+        note: why no call was measured, where one should have been.
     """
 
     function: str
@@ -226,3 +201,4 @@ class Report:
     functions: tuple[FunctionReport, ...]
     lines: tuple[LineFacts, ...]
     stages: Mapping[Stage, StageText]
+    note: str = ""

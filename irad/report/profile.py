@@ -16,26 +16,22 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-
-from irad.api.vjp import vjp
 from irad.backend.line_marks import OUTSIDE, with_marks
 from irad.backend.sampler import Sampler
 from irad.errors import SignatureError
-from irad.frontend.annotations import Role, Seed
 from irad.frontend.numba_replaced import kinds_of, replaced_code
 from irad.frontend.numba_untyped import types
-from irad.frontend.pullback import ForwardDispatcher
 from irad.report.machine import line_finder
 from irad.report.model import Report
+from irad.report.run import Run, derivative_of
 from irad.report.source import UserSource
 from irad.report.subject import Subject
-from irad.testing.leaves import copy_arguments, has_leaves
+from irad.testing.leaves import copy_arguments
 
 _SECONDS = 1.0
 _ENOUGH, _TIMES_LONGER = 1000, 3.0  # so many looks are worth running longer
@@ -86,7 +82,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
         find = line_finder(text, source)
         return with_marks(text, lambda node: line if (line := find(node)) in shown else None, sampler.address)
 
-    run = _derivative_of(subject, args)
+    run = derivative_of(subject, args)
     with ExitStack() as stack:
         for dispatcher, values in run(copy_arguments(args)):
             stack.enter_context(replaced_code(dispatcher, kinds_of(dispatcher, values), marked))
@@ -102,7 +98,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
     return Profile({mark: time / total for mark, time in times.items() if mark in shown}, sampler.looks(), calls)
 
 
-def _run(run: _Derivative, args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
+def _run(run: Run, args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
     run(copy_arguments(args))
     calls, end = 0, time.monotonic() + seconds
     last = end + _TIMES_LONGER * seconds
@@ -111,47 +107,3 @@ def _run(run: _Derivative, args: tuple[Any, ...], sampler: Sampler, seconds: flo
             run(copy_arguments(args))
             calls += 1
     return calls
-
-
-_Derivative: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]
-"""Runs both sweeps once for arguments; gives the dispatchers that it has called, and with what."""
-
-
-def _derivative_of(subject: Subject, args: tuple[Any, ...]) -> _Derivative:
-    """Values stand in for their own cotangents, as if half their square was differentiated."""
-    (_, dispatcher, _), *_ = subject.compiled()
-    if isinstance(dispatcher, ForwardDispatcher):
-        return lambda given: _sweeps(subject, dispatcher, given)
-    leading = [_shadow(args[position], subject.task.role_of(position)) for position in subject.task.destinations]
-    if dispatcher.kind == "value_and_grad_into" and not subject.task.single:
-        leading = [tuple(leading)]
-    if subject.task.seed is Seed.GIVEN:
-        leading.append(_cotangent(subject.primal(*copy_arguments(args))))
-
-    def run(given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
-        dispatcher(*leading, *given)
-        return [(dispatcher, (*leading, *given))]
-
-    return run
-
-
-def _sweeps(subject: Subject, forward: Any, given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
-    value, pullback = vjp(subject.primal, *given, options=subject.task.options)
-    seed = _cotangent(value)
-    pullback(seed)
-    return [(forward, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
-
-
-def _shadow(value: Any, role: Role) -> Any:
-    """Memory for a derivative; that of a number goes to an array of one."""
-    return np.array([value]) if role is Role.INTO and np.isscalar(value) else _cotangent(value)
-
-
-def _cotangent(like: Any) -> Any:
-    """The value itself in new memory, None in place of what holds no floats."""
-    if not has_leaves(like):
-        return None
-    if isinstance(like, tuple):
-        entries = map(_cotangent, like)
-        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
-    return copy_arguments((like,))[0]

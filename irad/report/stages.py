@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from irad.report.model import FunctionReport, Stage, StageText, Storage, TapeEntry, TextLine, ValueFacts
+from irad.report.amounts import count
+from irad.report.model import FunctionReport, Stage, StageText, TapeEntry, TextLine, ValueFacts
+from irad.report.overview import often, reason
 from irad.report.source import UserSource
-from irad.report.words import in_loops
 
 
 def python_stage(source: UserSource) -> StageText:
@@ -57,29 +58,29 @@ def _value(stage: Stage, value: ValueFacts, source: UserSource) -> Iterator[Text
 
 
 def _tape(function: FunctionReport, source: UserSource) -> Iterator[TextLine]:
-    frame = [entry for entry in function.tape if entry.storage is Storage.FRAME]
-    yield TextLine(f"  {function.frame_bytes} bytes per call, for {_count(len(frame), 'value')}")
-    for loop in function.loop_tapes:
-        where = in_loops(loop.loops)
-        saved = f"{_count(loop.values, 'value')} in a {loop.storage.value}"
-        yield TextLine(f"  {loop.bytes} bytes per iteration of {where}, for {saved}", loop.loops[-1] or None)
-    for shadow in function.shadow_memory:
-        line = shadow.place.line if shadow.place is not None and source.is_here(shadow.place) else None
-        often = f" in each iteration of {in_loops(shadow.loops)}" if shadow.loops else ""
-        yield TextLine(f"  {shadow.size} bytes for the shadow of memory of line {line or '?'}{often}", line)
+    groups: dict[str, list[TapeEntry]] = {}
+    for entry in function.tape:
+        groups.setdefault(often(entry), []).append(entry)
+    for frequency, entries in groups.items():
+        sizes = [entry.bytes for entry in entries if entry.bytes is not None]
+        known = f"{sum(sizes)} bytes {frequency}, for {count(len(sizes), 'entry').replace('entrys', 'entries')}"
+        kept = len(entries) - len(sizes)
+        more = f"memory of a size that depends on the arguments {frequency}, {kept} of them" if kept else ""
+        line = entries[0].loops[-1] if entries[0].loops and entries[0].loops[-1] else None
+        yield from (TextLine(f"  {text}", line) for text in ([known] if sizes else []) + ([more] if more else []))
     for entry in function.tape:
         yield _entry(entry, source)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _entry(entry: TapeEntry, source: UserSource) -> TextLine:
     here = entry.place is not None and source.is_here(entry.place)
     place = f", line {entry.place.line}" if entry.place is not None and here else ""
+    if entry.place is not None and entry.name.endswith(f" line {entry.place.line}"):
+        place = ""
+    size = f"{entry.bytes:5} bytes" if entry.bytes is not None else " as needed "
+    value = f"  {entry.value}" if entry.value else ""
     return TextLine(
-        f"    {entry.bytes:4} bytes  {entry.storage.value:6}  {entry.type} {entry.value}{place}: {entry.why}",
+        f"    {size}  {entry.storage.value:6}  {entry.name}{place}: {reason(entry.why)}{value}",
         entry.place.line if here and entry.place is not None else None,
-        entry.value,
+        entry.value or None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numba import typeof
@@ -37,6 +37,7 @@ class Subject:
         task: what is differentiated and how.
         arguments_may_change: whether the caller may overwrite the arguments between the sweeps.
         compiled: makes the code: (name, dispatcher, types that it is compiled for).
+        again: the same with other options.
     """
 
     primal: Any
@@ -44,6 +45,7 @@ class Subject:
     task: Task
     arguments_may_change: bool
     compiled: Callable[[], list[tuple[str, Any, tuple[Any, ...]]]]
+    again: Callable[[Options], Subject] = field(init=False)
 
     @property
     def signature(self) -> str:
@@ -68,11 +70,24 @@ def subject_of(
     """
     check_options(options)
     if isinstance(f, DerivativeDispatcher):
-        return _of_derivative(f, args, argnums, options)
-    primal = primal_of(f)
-    positions = None if argnums is None else check_positions(primal, argnums)
-    chosen = options_or_default(options)
-    return with_types(primal, args, lambda kinds: _of_function(primal, kinds, positions, chosen))
+        subject = _of_derivative(f, args, argnums, options)
+        again = lambda other: subject_of(_with_options(f, other), args)  # noqa: E731
+    else:
+        primal = primal_of(f)
+        positions = None if argnums is None else check_positions(primal, argnums)
+        chosen = options_or_default(options)
+        subject = with_types(primal, args, lambda kinds: _of_function(primal, kinds, positions, chosen))
+        again = lambda other: subject_of(f, args, argnums, other)  # noqa: E731
+    object.__setattr__(subject, "again", again)
+    return subject
+
+
+def _with_options(derivative: DerivativeDispatcher, options: Options) -> Any:
+    """A derivative made again with other options."""
+    make, given = derivative._irad_rebuild
+    known = [isinstance(each, Options) for each in given]
+    at = known.index(True) if True in known else len(given) - 1  # where there are none, the last is None
+    return make(*given[:at], options, *given[at + 1 :])
 
 
 def _of_derivative(

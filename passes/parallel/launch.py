@@ -40,7 +40,7 @@ _KERNEL = types.function_type(types.VOID, [types.PTR, types.PTR, types.PTR, type
 _NULL = ConstantNull(types.PTR)
 _LANES, _RECORDS, _ARENAS = 0, 8, 16  # in the frame of the pair
 _FIRST, _PARAMETERS = 8, 16  # in a record
-FRAME_SIZE = 64
+LAUNCHER_FRAME = 64
 
 
 def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit) -> None:
@@ -53,7 +53,7 @@ def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit) -> Non
         unit: of the lane.
     """
     record = _Record(pair.augmented.function_type.params[2:], lane.frame_size)
-    pair.frame_size.initializer = const_int(types.I64, FRAME_SIZE)
+    pair.frame_size.initializer = const_int(types.I64, LAUNCHER_FRAME)
     watched = program.request.watches or program.request.meters
     _build_augmented(program.module, pair, record, _augmented_kernel(program.module, lane, record), watched)
     table = Table.of(program.loops[unit.function], unit, pair, record.frame)

@@ -78,9 +78,9 @@ def output(*words: str) -> str:
 
 def test_the_overview(model: str):
     text = output(f"{model}:loss", *SIGNATURE)
-    assert text.startswith("loss(array(float64, 1d, C), float64) -> float64")
-    assert re.search(rf"^ *{EXP} .*np\.exp.*│ active total, value, w; saves 8 B per iteration; rule exp$", text, re.M)
-    assert "[0] loss: by x, w; result active" in text
+    assert text.startswith("loss(float64[::1], float64) -> float64")
+    assert re.search(rf"^ *{EXP} .*np\.exp.*│ active total, value, w; rule exp$", text, re.M)
+    assert "[0] loss: with respect to x, w; result active" in text
     assert "\x1b" not in text
 
 
@@ -146,11 +146,11 @@ def test_colours(model: str):
 
 @pytest.mark.parametrize(
     ("words", "variant"),
-    [((), "by x, w"), (("--wrt", "w"), "by w"), (("--argnums", "0"), "by x"), (("--wrt", "w,x"), "by x, w")],
+    [((), "x, w"), (("--wrt", "w"), "w"), (("--argnums", "0"), "x"), (("--wrt", "w,x"), "x, w")],
 )
 def test_what_is_differentiated(model: str, words: tuple[str, ...], variant: str):
     text = output(f"{model}:loss", *SIGNATURE, "--stage", "tape", "--no-lines", *words)
-    assert text.startswith(f"loss: {variant}; result active")
+    assert text.startswith(f"loss: with respect to {variant}; result active")
 
 
 def test_options(model: str, monkeypatch: pytest.MonkeyPatch):
@@ -183,7 +183,7 @@ def test_modules_are_found_here(model: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(Path(model).parent)
     monkeypatch.delitem(sys.modules, "inspected_model", raising=False)
     assert "result active" in output("inspected_model:loss", *SIGNATURE)
-    assert "by x" in output("inspected_model.py:plain", "--args", "2.0")
+    assert "with respect to x" in output("inspected_model.py:plain", "--args", "2.0")
 
 
 @pytest.mark.parametrize(

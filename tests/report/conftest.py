@@ -15,9 +15,7 @@ from irad.errors import SourceLocation
 from irad.report.model import (
     FunctionReport,
     LineFacts,
-    LoopTape,
     Report,
-    ShadowMemory,
     Stage,
     StageText,
     Storage,
@@ -53,7 +51,9 @@ def line_facts(shares: dict[int, float]) -> tuple[LineFacts, ...]:
     made = []
     for line, text in SOURCE.items():
         active, constant, per_call, per_iteration, rules = known.get(line, ((), (), 0, 0, ()))
-        made.append(LineFacts(line, text, active, constant, per_call, per_iteration, rules, shares.get(line)))
+        made.append(
+            LineFacts(line, text, active, constant, per_call, per_iteration, rules, share_of_time=shares.get(line))
+        )
     return tuple(made)
 
 
@@ -104,17 +104,16 @@ def functions() -> tuple[FunctionReport, ...]:
         ValueFacts("%x", "ptr", "argument x", (at(11),), True, "has a shadow", ("may point to argument x",)),
     )  # fmt: skip
     tape = (
-        TapeEntry("%e", "double", 8, Storage.SLAB, (15,), at(16), "exp is dear to compute again"),
-        TapeEntry("%slab", "ptr", 64, Storage.FRAME, (), at(16), "it points to the slab"),
-        TapeEntry(
-            "%w", "<4 x double>", 32, Storage.RECORD, (15, 16), SourceLocation("/lib/other.py", 3), "overwritten"
-        ),
-    )
+        TapeEntry("%a", "ptr", None, Storage.KEPT, (15,), at(14), "it holds cotangents", "shadow of an array"),
+        TapeEntry("%slab", "ptr", 64, Storage.FRAME, (), at(16), "it points to the slab", "where the values are saved"),
+        TapeEntry("%w", "<4 x double>", 32, Storage.RECORD, (15, 16), SourceLocation("/lib/other.py", 3),
+                  "overwritten", "w"),
+        TapeEntry("%e", "double", 8, Storage.SLAB, (15,), at(16), "exp is dear to compute again", "exp(…) on line 16"),
+    )  # fmt: skip
     library = SourceLocation("/lib/other.py", 1, "helper")
     return (
         FunctionReport("_Zenergy", "energy", "by x, scale; result active", "energy.augmented", "energy.reverse", at(11),
-                       (1, 1, 2), values, tape, (LoopTape((15,), Storage.SLAB, 40, 3),), 96,
-                       (ShadowMemory(at(14), (15,), None, "%size"),)),
+                       (1, 1, 2), values, tape),
         FunctionReport("_Zhelper", "helper", "by a", "helper.augmented", "helper.reverse", library, (1,), (), ()),
         FunctionReport("_Zhelper", "helper", "by a, b", "helper.augmented.1", "helper.reverse.1", library, (1,),
                        (), ()),

@@ -13,9 +13,7 @@ import irad
 from irad.report.model import (
     FunctionReport,
     LineFacts,
-    LoopTape,
     Report,
-    ShadowMemory,
     Stage,
     TapeEntry,
     TextLine,
@@ -40,7 +38,7 @@ def test_the_guide_names_all_stages_and_members():
     text = PATH.read_text(encoding="utf-8")
     for stage in Stage:
         assert f"| `{stage.value}` |" in text
-    for kind in (Report, FunctionReport, ValueFacts, TapeEntry, LoopTape, ShadowMemory, LineFacts, TextLine):
+    for kind in (Report, FunctionReport, ValueFacts, TapeEntry, LineFacts, TextLine):
         for member in kind.__dataclass_fields__:
             assert f"`{member}`" in text, f"{kind.__name__}.{member}"
 

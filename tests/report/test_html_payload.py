@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from irad.errors import IradError
-from irad.report.html import format_bytes, render, short_signature, summary
+from irad.report.amounts import format_bytes, short_signature
+from irad.report.html import render, summary
 from irad.report.html.graph import Drawing, draw
 from irad.report.html.payload import blocks, head, script_json
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
@@ -50,7 +51,7 @@ def test_noise_is_where_it_begins_and_ends(report: Report, flags: list[bool]):
 def test_values_and_tape_refer_to_shown_lines_only(report: Report):
     data = head(report)
     lines = {entry[1]: entry[6] for entry in data["tape"]}
-    assert lines == {"%e": 16, "%slab": 16, "%w": None}
+    assert lines == {"%a": 14, "%e": 16, "%slab": 16, "%w": None}
     values = unpacked(blocks(report)["values"])
     assert [(row[1], row[3], row[4]) for row in values["values"]] == [
         ("%e", 16, 3),
@@ -84,7 +85,15 @@ def test_titles_are_escaped(report: Report):
 
 
 def test_summary(report: Report):
-    assert summary(report) == [("saved values", "3"), ("saved per call", "64 B"), ("functions", "3")]
+    [(name, formula), functions] = summary(report)
+    assert name == "tape"
+    assert formula.split(" + ") == [
+        "64 B per call",
+        "8 B per iteration of the loop of line 15",
+        "what arrays and rules need per iteration of the loop of line 15",
+        "32 B per iteration of the loop of line 16 in the loop of line 15",
+    ]
+    assert functions == ("functions", "3")
 
 
 @pytest.mark.parametrize(

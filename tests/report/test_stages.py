@@ -135,7 +135,7 @@ def test_recursive_functions_have_a_node_for_each_variant():
     assert [f.name for f in functions] == ["power", "power"]
     assert functions[0].calls == (1,)
     assert functions[1].calls == (1,)
-    assert "by x" in functions[1].variant
+    assert "with respect to x" in functions[1].variant
 
 
 def test_vectorised_code_is_shown():

@@ -1,10 +1,10 @@
 """What a watched call tells while it runs.
 
 Generated code calls `_told` with the numbers of the operation; where it is follows from the activations
-(`irad.passes.watch`). The answer is a *mark*, which generated code writes into the NaN: by it the event is found again
-when a NaN comes out. A place tells of its first `MOST_EVENTS` NaNs in a call, of its first infinity and of its first
-tie; NaNs that it makes later are marked with the place alone. A call has a number; what was told of it waits here until
-the call ends.
+(`irad.passes.instrument.watch`). The answer is a *mark*, which generated code writes into the NaN: by it the event is
+found again when a NaN comes out. A place tells of its first `MOST_EVENTS` NaNs in a call, of its first infinity and
+of its first tie; NaNs that it makes later are marked with the place alone. A call has a number; what was told of it
+waits here until the call ends.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from irad.driver import MarkKind, TapePlace
 from irad.errors import SourceLocation
 from irad.frontend.debug.events import Record, Watched, close_call, open_call, record_of
 from irad.frontend.debug.nonfinite import nonfinite
-from irad.frontend.debug.tape import TapeUse, limit_error, uses_of
+from irad.frontend.debug.tape import Measurement, limit_error
 from irad.frontend.debug.verdict import check_result, warn_of_ties
 from irad.frontend.kept import keeping
 
@@ -45,7 +45,7 @@ class CallInfo:
 class _Measured(threading.local):
     """What the last metered call of a thread took."""
 
-    uses: tuple[TapeUse, ...] | None = None
+    found: Measurement | None = None
 
 
 _infos: Final[list[CallInfo]] = []
@@ -114,21 +114,21 @@ def tape_is_full(number: int, meter: int) -> None:
     """
     info = _infos[number]
     total = ctypes.c_int64.from_address(meter + 8).value
-    raise limit_error(info.function, info.location, info.limit or 0, total, _read(info, meter))
+    raise limit_error(info.function, info.location, info.limit or 0, total, _read(info, meter).uses())
 
 
 @keeping
 def note_tape(number: int, meter: int) -> None:
     """Keeps what the tape of a call took."""
-    _measured.uses = _read(_infos[number], meter)
+    _measured.found = _read(_infos[number], meter)
 
 
-def measured() -> tuple[TapeUse, ...] | None:
+def measured() -> Measurement | None:
     """What the last metered call of this thread took; None if there was none. Asked for once."""
-    uses, _measured.uses = _measured.uses, None
-    return uses
+    found, _measured.found = _measured.found, None
+    return found
 
 
-def _read(info: CallInfo, meter: int) -> tuple[TapeUse, ...]:
+def _read(info: CallInfo, meter: int) -> Measurement:
     units = (ctypes.c_int64 * (2 + len(info.tape))).from_address(meter)[2:]
-    return uses_of(info.tape, units)
+    return Measurement(info.tape, tuple(units))

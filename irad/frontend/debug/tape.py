@@ -20,7 +20,7 @@ class TapeUse:
     Attributes:
         value: its name in the program; "" for links, padding, shadows of local variables, and what rules keep.
         location: where the source computes it.
-        storage: "frame", "slab", "record", or "kept" for memory that a rule asked for.
+        storage: "frame", "slab", "record", or "kept" for shadows of what the function allocates, and what rules keep.
         bytes: in all.
         slots: how often it was saved.
     """
@@ -30,6 +30,18 @@ class TapeUse:
     storage: str
     bytes: int
     slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What the tape of one call took: how many units of each place."""
+
+    places: tuple[TapePlace, ...]
+    units: tuple[int, ...]
+
+    def uses(self) -> tuple[TapeUse, ...]:
+        """By value, the largest first."""
+        return uses_of(self.places, self.units)
 
 
 def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse, ...]:

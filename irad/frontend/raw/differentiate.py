@@ -29,7 +29,7 @@ from irad.ir.module import Module
 from irad.ir.parser import parse_module
 from irad.ir.types import FloatType
 from irad.options import Options
-from irad.passes.derivative import GeneratedPair
+from irad.passes.derivative import Generated
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 
@@ -186,12 +186,12 @@ class _Work:
             raise UnsupportedProgram(_flat(self.errors))
 
 
-def _refuse(stage: str, module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
+def _refuse(stage: str, module: Module, found: Generated | None) -> None:
     """Refuses what only raw IR can hold, as long as all that the analyses speak of is there."""
-    if stage != "generated":
+    if stage != "generated" or found is None:
         return
     try:
-        check_units(pairs)
+        check_units(found.pairs)
     except IradError as error:
         locate(error, module)
         raise

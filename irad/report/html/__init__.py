@@ -11,16 +11,16 @@ The page forbids itself every request (Content-Security-Policy), so what it show
 from __future__ import annotations
 
 import html
-import re
 from pathlib import Path
 from typing import Any
 
 from irad.errors import IradError
+from irad.report.amounts import format_bytes, short_signature
 from irad.report.html import graph, payload
-from irad.report.model import Report, Storage
+from irad.report.model import Report
+from irad.report.tape.totals import formula, tape_total
 
 _HERE = Path(__file__).parent
-_ARRAY = re.compile(r"(?:readonly )?array\((?P<dtype>\w+), (?P<dimensions>[1-9])d, (?P<layout>[ACF])\)")
 _SCRIPTS = ("text.js", "list.js", "source.js", "stages.js", "details.js", "search.js", "main.js")
 
 
@@ -54,31 +54,10 @@ def notebook(report: Report, height: int = 760) -> str:
 
 def summary(report: Report) -> list[tuple[str, str]]:
     """What the heading of the page says: pairs of a name and a number."""
-    tape = [entry for function in report.functions for entry in function.tape]
-    per_call = sum(entry.bytes for entry in tape if entry.storage is Storage.FRAME)
-    return [
-        ("saved values", str(len(tape))),
-        ("saved per call", format_bytes(per_call)),
-        ("functions", str(len(report.functions))),
-    ]
-
-
-def short_signature(signature: str) -> str:
-    """A signature with the types of arrays as they are written in code: `float64[:, ::1]`."""
-
-    def short(match: re.Match[str]) -> str:
-        axes = [":"] * int(match["dimensions"])
-        if match["layout"] in "CF":
-            axes[-1 if match["layout"] == "C" else 0] = "::1"
-        return f"{match['dtype']}[{', '.join(axes)}]"
-
-    return _ARRAY.sub(short, signature)
-
-
-def format_bytes(count: int) -> str:
-    """A number of bytes as people write it."""
-    power = min((max(count, 1).bit_length() - 1) // 10, 3)
-    return f"{count / 1024**power:.1f} {'KMG'[power - 1]}iB" if power else f"{count} B"
+    total = tape_total(report)
+    known = report.functions and total is not None
+    tape = ("tape of this call", format_bytes(total or 0)) if known else ("tape", " + ".join(formula(report)))
+    return [tape, ("functions", str(len(report.functions)))]
 
 
 def _read(name: str) -> str:

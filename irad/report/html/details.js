@@ -96,73 +96,74 @@ class LineFacts {
   }
 }
 
-const STORAGE = { frame: "per call", slab: "per iteration", record: "per iteration (chained)" };
-
-/** Loops one in the other, outermost first. */
-const loopsInWords = (loops) => `${loops.length > 1 ? "loops" : "the loop"} in ${loops.join(" › ")}`;
+/** How often a slot is filled; loops one in the other, outermost first. */
+function often({ storage, loops }) {
+  if (!loops.length) return storage === "frame" || storage === "kept" ? "per call" : "per chunk";
+  return `per iteration of ${loops.length > 1 ? "loops" : "the loop"} ${loops.join(" › ")}`;
+}
 
 class TapeTable {
   constructor(box, onPick) {
     this.box = box;
     const text = (number) => HEAD.strings[number];
-    this.rows = HEAD.tape.map(([fn, value, type, size, storage, loops, line, place, why]) => ({
-      fn: HEAD.functions[fn].name, value, type, size, storage: text(storage), loops, line, place: text(place), why: text(why),
+    this.rows = HEAD.tape.map(([fn, value, name, size, storage, loops, line, place, why, slots, total]) => ({
+      fn: HEAD.functions[fn].name, value, name: text(name), size, storage: text(storage), loops, line, place: text(place), why: text(why), slots, total,
     }));
-    this.order = { key: "size", isDown: true };
+    this.isMeasured = this.rows.length > 0 && this.rows.every((row) => row.total !== null);
+    if (this.isMeasured) this.rows = this.rows.filter((row) => row.total > 0);
+    this.columns = [
+      ...(this.isMeasured ? [["total", "bytes", (row) => row.total, "number"], ["slots", "slots", (row) => row.slots, "number"]] : []),
+      ["size", this.isMeasured ? "one slot" : "bytes", (row) => row.size ?? Infinity, "number"],
+      ...(this.isMeasured ? [] : [["often", "how often", (row) => row.loops.length, ""]]),
+      ["line", "line", (row) => row.line ?? Infinity, "number"],
+      ["name", "what", (row) => row.name, ""],
+      ...(HEAD.functions.length > 1 ? [["fn", "function", (row) => row.fn, ""]] : []),
+      ["why", "why it is saved", (row) => row.why, ""],
+    ];
+    this.order = { key: this.columns[0][0], isDown: true };
     rovingRows(box, (row) => onPick(this.rows[row.dataset.entry]));
     this.draw();
   }
 
-  static columns = [
-    ["size", "bytes", (row) => row.size, "number"],
-    ["slots", "one slot", (row) => row.loops.length, ""],
-    ["line", "line", (row) => row.line ?? Infinity, "number"],
-    ["value", "value", (row) => row.value, ""],
-    ["type", "type", (row) => row.type, ""],
-    ...(HEAD.functions.length > 1 ? [["fn", "function", (row) => row.fn, ""]] : []),
-    ["why", "why it is saved", (row) => row.why, ""],
-  ];
-
   draw() {
     const { key, isDown } = this.order;
-    const of = TapeTable.columns.find(([name]) => name === key)[2];
+    const of = this.columns.find(([name]) => name === key)[2];
     const compare = (a, b) => { const x = of(this.rows[a]), y = of(this.rows[b]); return (x < y ? -1 : x > y ? 1 : 0) * (isDown ? -1 : 1) || a - b; };
     const order = [...this.rows.keys()].sort(compare);
-    const head = make("thead", {}, make("tr", {}, ...TapeTable.columns.map(([name, title, , kind]) => this.heading(name, title, kind))));
+    const head = make("thead", {}, make("tr", {}, ...this.columns.map(([name, title, , kind]) => this.heading(name, title, kind))));
     const table = longTable(head, order, (index, i) => this.row(index, i), { class: "tape", "aria-label": "Tape, sortable" });
-    this.box.replaceChildren(this.memory() ?? "", this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
-  }
-
-  /** What is allocated, with links and padding; the table below says what for. */
-  memory() {
-    const items = HEAD.functions.flatMap((fn) => fn.memory.map(([size, loops, what]) => make("li", {},
-      make("b", {}, size === null ? "as needed" : `${size.toLocaleString("en")} B`),
-      loops.length ? ` per iteration of ${loopsInWords(loops)}: ` : " per call: ", what,
-      HEAD.functions.length > 1 ? make("span", { class: "none" }, `, ${fn.name.split(".").at(-1)}`) : null)));
-    if (!items.length) return null;
-    return make("details", { class: "memory", open: items.length <= 4 }, make("summary", {}, `Allocated (${items.length})`), make("ul", {}, ...items));
+    this.box.replaceChildren(this.rows.length ? table : make("p", { class: "none" }, "Nothing is saved: all that the reverse sweep needs is computed again."));
   }
 
   heading(name, title, kind) {
     const is = name === this.order.key;
     const button = make("button", { type: "button" }, title, make("span", { "aria-hidden": "true", class: "arrow" }, is ? (this.order.isDown ? "▾" : "▴") : ""));
     button.addEventListener("click", () => {
-      this.order = { key: name, isDown: is ? !this.order.isDown : name === "size" };
+      this.order = { key: name, isDown: is ? !this.order.isDown : ["total", "size", "slots"].includes(name) };
       this.draw();
       this.box.querySelector(`th[data-key=${name}] button`).focus();
     });
     return make("th", { scope: "col", class: kind, "data-key": name, "aria-sort": is ? (this.order.isDown ? "descending" : "ascending") : null }, button);
   }
 
+  cell(name, row) {
+    const number = (value) => make("td", { class: "number" }, value.toLocaleString("en"));
+    switch (name) {
+      case "total": return make("td", { class: "number", title: plural(row.total, "byte") }, bytes(row.total));
+      case "slots": return number(row.slots);
+      case "size": return row.size === null ? make("td", { class: "number none", title: "as many as the program asks for" }, "array") : number(row.size);
+      case "often": return make("td", { class: row.loops.length ? "loop" : "" }, often(row));
+      case "line": return make("td", { class: "number" }, row.line === null ? make("small", {}, row.place) : String(row.line));
+      case "name": return make("td", { title: row.value }, row.name);
+      case "fn": return make("td", { title: row.fn }, row.fn);
+      default: return make("td", { class: "why" }, row.why);
+    }
+  }
+
   row(index, i) {
     const row = this.rows[index];
-    const loops = row.loops.length ? ` of ${loopsInWords(row.loops)}` : "";
-    return make("tr", { "data-entry": index, tabindex: i ? "-1" : "0" },
-      make("td", { class: "number" }, row.size.toLocaleString("en")),
-      make("td", { class: row.storage }, STORAGE[row.storage], loops),
-      make("td", { class: "number" }, row.line === null ? make("small", {}, row.place) : String(row.line)),
-      make("td", { class: "mono", title: row.value }, row.value), make("td", { class: "mono", title: row.type }, row.type),
-      ...(HEAD.functions.length > 1 ? [make("td", { class: "mono", title: row.fn }, row.fn.split(".").at(-1))] : []), make("td", {}, reason(row.why)));
+    const cells = this.columns.map(([name]) => this.cell(name, row));
+    return make("tr", { "data-entry": index, tabindex: i ? "-1" : "0", title: this.isMeasured ? often(row) : null }, ...cells);
   }
 }
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from irad.errors import SourceLocation
 from irad.report.model import FunctionReport, LineFacts, Report, StageText, TapeEntry, ValueFacts
+from irad.report.overview import reason
 
 JSON = Any
 """What `json.dumps` takes."""
@@ -74,7 +75,8 @@ def short_place(place: SourceLocation) -> str:
 def _line(facts: LineFacts) -> list[JSON]:
     share = None if facts.share_of_time is None else round(facts.share_of_time, 5)
     saved = [facts.saved_per_call, facts.saved_per_iteration]
-    return [facts.line, facts.text, list(facts.active), list(facts.constant), *saved, list(facts.rules), share]
+    known = [facts.line, facts.text, list(facts.active), list(facts.constant), *saved, list(facts.rules), share]
+    return [*known, facts.saved, facts.keeps]
 
 
 def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -> dict[str, JSON]:
@@ -89,23 +91,7 @@ def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -
         "active": sum(value.is_active for value in function.values),
         "saved": len(function.tape),
         "calls": list(function.calls),
-        "memory": _memory(function),
     }
-
-
-def _memory(function: FunctionReport) -> list[list[JSON]]:
-    """What is allocated: how much (None: known only when it runs), in which loops, what for."""
-    rows: list[list[JSON]] = [[function.frame_bytes, [], "frame"]] if function.frame_bytes else []
-    for tape in function.loop_tapes:
-        rows.append([tape.bytes, list(tape.loops), f"{tape.storage.value} of {_count(tape.values, 'saved value')}"])
-    for shadow in function.shadow_memory:
-        where = "" if shadow.place is None else f" of line {shadow.place.line}"
-        rows.append([shadow.bytes, list(shadow.loops), f"shadow of the memory{where}"])
-    return rows
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _tape_entry(entry: TapeEntry, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
@@ -116,12 +102,14 @@ def _tape_entry(entry: TapeEntry, report: Report, shown: frozenset[int], strings
     storage = [strings(entry.storage.value), list(entry.loops)]
     return [
         entry.value,
-        entry.type,
+        strings(entry.name),
         entry.bytes,
         *storage,
         line if is_shown else None,
         strings(where),
-        strings(entry.why),
+        strings(reason(entry.why)),
+        entry.slots,
+        entry.total,
     ]
 
 

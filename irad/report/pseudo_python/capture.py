@@ -26,7 +26,6 @@ from irad.passes.recipes import Recipes
 from irad.passes.reverse.control import ForwardLoops
 from irad.passes.reverse.generate import generate_reverse
 from irad.passes.reverse.sweep import Sweep
-from irad.passes.tape import TapeLayout
 from irad.passes.unit import Unit
 
 
@@ -64,7 +63,7 @@ def capture(dispatcher: Any, argument_types: tuple[Any, ...], task: Task) -> Cap
     def keep(derived: DerivedProgram, unit: Unit, pair: Pair) -> GeneratedPair:
         found = _sweeps(derived, unit, pair)
         made.append(found)
-        return GeneratedPair(pair, unit, found.plan, found.forward, TapeLayout((), 0, {}))
+        return GeneratedPair(pair, unit, found.plan, found.forward, ())
 
     wanted, module = generated(dispatcher, argument_types, task, keep)
     return Capture(wanted.program, wanted.arguments, wanted.return_type, module, tuple(made))

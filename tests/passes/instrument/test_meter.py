@@ -4,6 +4,7 @@ from typing import Any
 
 from irad.ir.instructions import Call
 from irad.ir.module import Function
+from irad.passes.instrument.marks import parts_of
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT
 from tests.passes.test_exhaustion import CALLEE
 from tests.passes.test_tape import COUNTED, WHILE
@@ -12,7 +13,8 @@ from tests.passes.units import derivative
 
 def storages(text: str, kinds: str) -> list[list[tuple[str, int]]]:
     """Of each place storage and bytes of what a unit holds."""
-    return [[(part.storage, part.bytes) for part in parts] for _, parts in derivative(text, kinds, meters=True).tape]
+    made = derivative(text, kinds, meters=True)
+    return [[(part.storage, part.bytes) for part in parts_of(mark, made.frames)] for mark in made.tape]
 
 
 def allocators(text: str, kinds: str, **options: Any) -> set[str | None]:
@@ -45,4 +47,11 @@ def test_frames_of_callees():
 def test_only_on_request():
     assert allocators(CALLEE, "scsc") == {ARENA_ALLOC, ARENA_ALLOC_PRODUCT}
     assert allocators(CALLEE, "scsc", meters=True) == {TAPE_ALLOC, TAPE_ALLOC_PRODUCT}
-    assert derivative(COUNTED, "scsc").tape == ()
+
+
+def test_places_are_noted_whether_they_are_counted_or_not():
+    for text, kinds in ((COUNTED, "scsc"), (CALLEE, "scsc")):
+        described, counted = derivative(text, kinds), derivative(text, kinds, meters=True)
+        found = [[[(p.storage, p.bytes) for p in parts_of(mark, made.frames)] for mark in made.tape]
+                 for made in (described, counted)]  # fmt: skip
+        assert found[0] == found[1]

@@ -42,7 +42,7 @@ from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_i
 from irad.passes.callees import is_from_outside, resolve
 from irad.passes.choices import Choices
 from irad.passes.forward import Forward
-from irad.passes.marks import Mark, MarkKind
+from irad.passes.instrument.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter
 from irad.passes.reverse.control import ForwardLoops
@@ -322,15 +322,14 @@ class _Watch:
         marks.append(Mark(kind, where, words, primal, tuple(around), ruled, self.forward.unit.variant.is_lane))
         return len(marks) - 1
 
-    def loops_around(self, block: Block) -> Iterator[tuple[int, tuple[Instruction, ...]]]:
+    def loops_around(self, block: Block) -> Iterator[tuple[int, Loop]]:
         found: list[Loop] = []
         loop = self.forward.unit.loops.loop_of(block)
         while loop is not None:
             found.append(loop)
             loop = loop.parent
         for each in reversed(found):
-            latches = [latch.terminator for latch in each.latches]
-            yield self.numbers[each], (*latches, each.header.terminator, *each.header.instructions)
+            yield self.numbers[each], each
 
     def primal_words(self, inst: Instruction) -> str:
         """What an instruction of the reverse sweep is the adjoint of, in words without values."""

@@ -6,7 +6,7 @@ import pytest
 
 from irad.ir.instructions import Call
 from irad.ir.module import Function
-from irad.passes.marks import MarkKind
+from irad.passes.instrument.marks import MarkKind
 from irad.passes.runtime import CHECKS, TIE
 from tests.passes.units import derivative
 

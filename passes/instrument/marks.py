@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irad.ir.instructions import Instruction
+from irad.ir.loops import Loop
+from irad.ir.module import Function
 from irad.ir.values import Value
 from irad.passes.unit import Variant
 
@@ -33,7 +35,7 @@ class Mark:
         inst: an instruction that says where it is.
         words: the operation, with ``{0}`` for the first operand.
         primal: of an operation of an adjoint, what that is the adjoint of; else "".
-        loops: of the loops around it, outermost first, the slot of the iteration number and what says where they are.
+        loops: of the loops around it, outermost first, the slot of the iteration number and the loop.
         ruled: symbol of the function with a rule that is called; else None.
         in_lane: it is in the body of a parallel loop; the outermost of ``loops`` goes through the lane's chunks.
     """
@@ -42,7 +44,7 @@ class Mark:
     inst: Instruction
     words: str
     primal: str
-    loops: tuple[tuple[int, tuple[Instruction, ...]], ...]
+    loops: tuple[tuple[int, Loop], ...]
     ruled: str | None = None
     in_lane: bool = False
 
@@ -54,7 +56,8 @@ class TapePart:
     Attributes:
         value: of the forward sweep; None for what is no value: links, shadows of local variables, padding.
         bytes: that it takes.
-        storage: "frame", "slab" or "record"; "kept" for memory that a rule asked for.
+        storage: "frame", "slab" or "record"; "kept" for memory of which only the program knows how much it is: shadows
+            of what the function allocates, and what rules keep.
     """
 
     value: Value | None
@@ -70,13 +73,24 @@ class TapeMark:
         inst: what allocates; None where that has no place in the source.
         parts: of one unit.
         frame_of: a unit is the frame of this variant's pair, behind ``parts``.
+        loop: of the primal, the innermost in whose iterations it is filled; None outside loops.
     """
 
     inst: Instruction | None
     parts: tuple[TapePart, ...]
     frame_of: Variant | None = None
+    loop: Loop | None = None
 
 
-def parts_of(mark: TapeMark, frames: Mapping[Variant, Sequence[TapePart]]) -> tuple[TapePart, ...]:
+@dataclass(frozen=True, eq=False, slots=True)
+class FrameParts:
+    """What the frame of a variant's pair holds, and the primal."""
+
+    function: Function
+    parts: tuple[TapePart, ...]
+
+
+def parts_of(mark: TapeMark, frames: Mapping[Variant, FrameParts]) -> tuple[TapePart, ...]:
     """What a unit holds, when all pairs are finished."""
-    return (*mark.parts, *(frames.get(mark.frame_of, ()) if mark.frame_of is not None else ()))
+    frame = frames.get(mark.frame_of) if mark.frame_of is not None else None
+    return (*mark.parts, *(frame.parts if frame is not None else ()))

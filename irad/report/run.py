@@ -1,0 +1,60 @@
+"""Runs the derivative that a report is about, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from irad.api.vjp import vjp
+from irad.frontend.annotations import Role, Seed
+from irad.frontend.pullback import ForwardDispatcher
+from irad.report.subject import Subject
+from irad.testing.leaves import copy_arguments, has_leaves
+
+Run: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]
+"""Runs both sweeps once for arguments; gives the dispatchers that it has called, and with what."""
+
+
+def derivative_of(subject: Subject, args: tuple[Any, ...]) -> Run:
+    """The derivative as a function of the primal's arguments.
+
+    Values stand in for their own cotangents, as if half their square was differentiated.
+    """
+    (_, dispatcher, _), *_ = subject.compiled()
+    if isinstance(dispatcher, ForwardDispatcher):
+        return lambda given: _sweeps(subject, dispatcher, given)
+    leading = [_shadow(args[position], subject.task.role_of(position)) for position in subject.task.destinations]
+    if dispatcher.kind == "value_and_grad_into" and not subject.task.single:
+        leading = [tuple(leading)]
+    if subject.task.seed is Seed.GIVEN:
+        leading.append(_cotangent(subject.primal(*copy_arguments(args))))
+
+    def run(given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+        dispatcher(*leading, *given)
+        return [(dispatcher, (*leading, *given))]
+
+    return run
+
+
+def _sweeps(subject: Subject, forward: Any, given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+    value, pullback = vjp(subject.primal, *given, options=subject.task.options)
+    seed = _cotangent(value)
+    pullback(seed)
+    return [(forward, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
+
+
+def _shadow(value: Any, role: Role) -> Any:
+    """Memory for a derivative; that of a number goes to an array of one."""
+    return np.array([value]) if role is Role.INTO and np.isscalar(value) else _cotangent(value)
+
+
+def _cotangent(like: Any) -> Any:
+    """The value itself in new memory, None in place of what holds no floats."""
+    if not has_leaves(like):
+        return None
+    if isinstance(like, tuple):
+        entries = map(_cotangent, like)
+        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
+    return copy_arguments((like,))[0]

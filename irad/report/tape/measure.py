@@ -1,0 +1,36 @@
+"""One call of a derivative, to see how much its tape takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from irad.frontend.debug.hooks import measured
+from irad.frontend.debug.tape import Measurement
+from irad.frontend.numba_untyped import types
+from irad.report.run import derivative_of
+from irad.report.subject import Subject
+from irad.testing.leaves import copy_arguments
+
+
+def is_call(args: tuple[Any, ...]) -> bool:
+    """Whether arguments are values, not types."""
+    return not any(isinstance(argument, types.Type) for argument in args)
+
+
+def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
+    """Calls a derivative and counts.
+
+    Args:
+        subject: the derivative.
+        args: arguments of the function, which stay as they are: the call gets copies.
+
+    Raises:
+        Exception: whatever the function raises.
+    """
+    metered = subject.again(replace(subject.task.options, measure_tape=True))
+    measured()  # of an earlier call that nobody asked for
+    derivative_of(metered, args)(copy_arguments(args))
+    found = measured()
+    assert found is not None
+    return found

@@ -1,0 +1,88 @@
+"""What a source file says of its lines: which loops they are in, and which functions."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class LoopStatement:
+    """A ``for``, a ``while``, or one of the loops of a comprehension.
+
+    Attributes:
+        line: where it begins.
+        head_end: the last line of its head, up to the colon.
+        end: its last line.
+        variable: of a ``for`` over one variable its name, else "".
+    """
+
+    line: int
+    head_end: int
+    end: int
+    variable: str = ""
+
+    def contains(self, line: int) -> bool:
+        """Whether a line is in it."""
+        return self.line <= line <= self.end
+
+    def has_head(self, line: int) -> bool:
+        """Whether a line is in its head."""
+        return self.line <= line <= self.head_end
+
+
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    loops: tuple[LoopStatement, ...]
+    functions: dict[str, list[range]]
+
+
+def loop_statements(file: str) -> tuple[LoopStatement, ...]:
+    """The loops of a file, outer before inner; none where it cannot be read."""
+    return _outline("".join(linecache.getlines(file))).loops
+
+
+def loop_variable(file: str, line: int) -> str | None:
+    """The variable of the only loop that begins on a line; None where it has none, or several."""
+    names = {loop.variable for loop in loop_statements(file) if loop.line == line}
+    return names.pop() or None if len(names) == 1 else None
+
+
+def holds_line(file: str, function: str, line: int) -> bool:
+    """Whether a line may be one of a function; only a file that defines the function elsewhere rules that out."""
+    spans = _outline("".join(linecache.getlines(file))).functions.get(function.rpartition(".")[2])
+    return spans is None or any(line in span for span in spans)
+
+
+@lru_cache(maxsize=64)
+def _outline(text: str) -> _Outline:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):  # it has changed since, or it is not Python
+        return _Outline((), {})
+    functions: dict[str, list[range]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            functions.setdefault(node.name, []).append(range(first, (node.end_lineno or node.lineno) + 1))
+    return _Outline(tuple(sorted(_loops(tree), key=lambda loop: (loop.line, -loop.end))), functions)
+
+
+def _loops(tree: ast.AST) -> Iterator[LoopStatement]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.For(iter=head) | ast.While(test=head):
+                name = node.target.id if isinstance(node, ast.For) and isinstance(node.target, ast.Name) else ""
+                yield LoopStatement(node.lineno, head.end_lineno or node.lineno, node.end_lineno or node.lineno, name)
+            case (
+                ast.ListComp(generators=loops)
+                | ast.SetComp(generators=loops)
+                | ast.GeneratorExp(generators=loops)
+                | ast.DictComp(generators=loops)
+            ):
+                for each in loops:
+                    head = each.iter
+                    yield LoopStatement(head.lineno, head.end_lineno or head.lineno, node.end_lineno or node.lineno)
