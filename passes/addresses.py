@@ -31,6 +31,17 @@ class Position:
         """The offset, where there is only one."""
         return None if self.period else self.offset
 
+    def covers(self, other: Position) -> bool:
+        """Whether all offsets of another position are among these."""
+        distance = self.offset - other.offset
+        if not self.period:
+            return not other.period and distance == 0
+        return other.period % self.period == 0 and distance % self.period == 0
+
+    def distance_to(self, other: Position) -> Position:
+        """What moves this to another."""
+        return other.moved(self.times(Position(-1, 0)))
+
     def modulo(self, stride: int) -> int | None:
         """The offset in a record of that size, where there is only one."""
         return self.offset % stride if self.period % stride == 0 else None
@@ -241,7 +252,7 @@ def _computed(value: Binary | Cast, places: Sequence[Position]) -> Position:
         case "or" if "disjoint" in value.flags:
             return a.moved(b)
         case "sub":
-            found = a.moved(b.times(Position(-1, 0)))
+            found = b.distance_to(a)
         case "mul":
             found = a.times(b)
         case "shl" if b.exact is not None and 0 <= b.exact < _WORD:

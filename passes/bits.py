@@ -3,17 +3,19 @@
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
-        from a tainted one, or loaded from memory without numbers in which a tainted one was stored. It is lost when it
-        is cast to an active float, stored where active floats are or put anywhere by an atomic update. Where the
-        program has no types, functions with a body hand bits on, too: one that is given active numbers and makes bits
-        of them returns tainted integers, and what is passed to one that makes numbers of bits, and gives or writes
-        active ones, is lost. Where it has types, only what the function itself made of a float is lost so.
+        from a tainted one, or loaded from where a tainted one was stored (in memory without numbers: anywhere in it).
+        It is lost when it is cast to an active float, stored where active floats are or put anywhere by an atomic
+        update. Where the program has no types, functions with a body hand bits on, too: one that is given active
+        numbers and makes bits of them returns tainted integers, and what is passed to one that makes numbers of bits,
+        and gives or writes active ones, is lost. Where it has types, only what the function itself made of a float is
+        lost so.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -32,9 +34,10 @@ from irad.ir.instructions import (
     Store,
 )
 from irad.ir.module import Function
-from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types
+from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types, size_of
 from irad.ir.values import InlineAsm, Value
 from irad.passes.activity import is_differentiable
+from irad.passes.addresses import ANYWHERE, Position
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import reached_by
 from irad.passes.unit import Unit
@@ -45,25 +48,55 @@ def lost_bits(unit: Unit) -> list[Instruction]:
     if unit.everything:
         return []
     tainted: set[Value] = set()
-    objects, scratch = unit.points_to.objects, 0
-    floats = sum(1 << item.index for item in objects if unit.memory_types.has_floats(item.index))
+    scratch = _Scratch(unit)
     instructions = [i for block in unit.cfg.order for i in block.instructions]
     changed = True
     while changed:
-        before = len(tainted), scratch
+        before = len(tainted), scratch.count
         for inst in instructions:
             if inst not in tainted and _is_tainted(unit, inst, tainted, scratch):
                 tainted.add(inst)
             if isinstance(inst, Store) and inst.operands[0] in tainted:
-                scratch |= unit.points_to.mask(inst.operands[1]) & ~floats
-        changed = before != (len(tainted), scratch)
+                scratch.note(inst)
+        changed = before != (len(tainted), scratch.count)
     return [i for i in instructions if i.block in unit.live and _loses(unit, i, tainted)]
 
 
-def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: int) -> bool:
+@dataclass(eq=False, slots=True)
+class _Scratch:
+    """Where tainted integers are stored: all of an object without floats, else the places that are stored to."""
+
+    unit: Unit
+    places: dict[int, dict[tuple[Position, int], None]] = field(default_factory=dict)
+    count: int = 0
+
+    def note(self, store: Store) -> None:
+        """Notes what a store writes to."""
+        value, pointer = store.operands
+        for item in self.unit.points_to.of(pointer):
+            holds_floats = self.unit.memory_types.has_floats(item.index)
+            place = self.unit.points_to.position(pointer) if holds_floats else ANYWHERE
+            known = self.places.setdefault(item.index, {})
+            if (place, size_of(value.type)) not in known:
+                known[place, size_of(value.type)] = None
+                self.count += 1
+
+    def meets(self, load: Load) -> bool:
+        """Whether a load may read a byte of a tainted integer."""
+        pointer, size = load.operands[0], size_of(load.type)
+        at = self.unit.points_to.position(pointer)
+        return any(
+            at.moved(Position(shift, 0)).may_be(place)
+            for item in self.unit.points_to.of(pointer)
+            for place, stored in self.places.get(item.index, ())
+            for shift in range(1 - stored, size)
+        )
+
+
+def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: _Scratch) -> bool:
     match inst:
         case Load(operands=[pointer]) if isinstance(inst.type, IntType):
-            if unit.points_to.mask(pointer) & scratch:
+            if scratch.meets(inst):
                 return True
             return _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):

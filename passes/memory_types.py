@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
@@ -25,14 +26,16 @@ from irad.ir.types import (
     VectorType,
     element_types,
 )
-from irad.ir.values import ConstantInt, Parameter, Value
+from irad.ir.values import Parameter, Value
 from irad.passes.addresses import ANYWHERE, Position
 from irad.passes.callees import effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
+from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, fixed_size, reached_by
 from irad.passes.record_layouts import FloatAccess, record_layout
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
 
+_BACK: Final = Position(-1, 0)
+_MOST_PLACES: Final = 64  # in one object at which floats are told apart
 _BY_TEXT: Mapping[str, FloatType] = {"double": types.DOUBLE, "float": types.FLOAT}
 
 
@@ -49,6 +52,7 @@ class MemoryTypes:
         elements: where objects are accessed as floats if all pointers of unknown origin point to a start, by object.
         opaque: objects that callees read or write, as a mask: what they hold there is not known.
         skewed: objects without layout whose numbers are not aligned as in an array of them, as a mask.
+        strays: where copies may put floats, beside those that an object's own accesses or its layout tell of.
         prefixes: bytes at the start of an object that hold integers only, where there are any.
     """
 
@@ -62,6 +66,7 @@ class MemoryTypes:
     elements: Mapping[int, frozenset[tuple[Position, FloatType]]]
     opaque: int
     skewed: int
+    strays: Mapping[int, frozenset[tuple[Position, FloatType]]]
 
     def layout(self, mask: int) -> MemoryType | None:
         """The one pattern that all objects of a set have; a set of lone float type is an array of it.
@@ -95,7 +100,7 @@ class MemoryTypes:
         layout = self.layouts[index]
         if layout is not None and layout.floats():
             offset = self.points_to.record_position(pointer).modulo(layout.stride)
-            return offset is None or (offset, str(kind)) in layout.fields
+            return offset is None or (offset, str(kind)) in layout.fields or self._is_stray(index, pointer, kind)
         if kind not in self.floats[index]:
             return False
         place = self.points_to.position(pointer)
@@ -109,6 +114,10 @@ class MemoryTypes:
         if offset is not None and offset < self.prefixes.get(index, 0):
             return False
         return any(found is kind and place.may_be(other) for other, found in self.spread.get(index, ()))
+
+    def _is_stray(self, index: int, pointer: Value, kind: FloatType) -> bool:
+        place = self.points_to.position(pointer)
+        return any(found is kind and place.may_be(other) for other, found in self.strays.get(index, ()))
 
     def is_inside_float(self, pointer: Value) -> bool:
         """Whether the byte that a pointer points to is a part of a float, as far as it can be told."""
@@ -199,10 +208,11 @@ class _Collector:
     layouts: list[MemoryType | None] = field(init=False)
     accesses: dict[int, dict[int, set[Type]]] = field(default_factory=dict)
     prefixes: dict[int, int] = field(default_factory=dict)
-    copies: list[tuple[int, int]] = field(default_factory=list)
+    copies: list[tuple[int, int, Position]] = field(default_factory=list)
     numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
     places: dict[int, set[tuple[Position, FloatType]]] = field(default_factory=dict)
+    strays: dict[int, set[tuple[Position, FloatType]]] = field(default_factory=dict)
     noted: set[tuple[int, Position, Position, Type, int | None]] = field(default_factory=set)
     opaque: int = 0
     skewed: int = 0
@@ -265,10 +275,11 @@ class _Collector:
             self.opaque |= reached_by(call, self.points_to)
             return
         arguments = call.arguments
-        for into, source in effects.copies:
-            self.copies.append((self.points_to.mask(arguments[into]), self.points_to.mask(arguments[source])))
-        if effects.keeps is not None:
-            self.copies.append((self.points_to.mask(call), self.points_to.mask(arguments[effects.keeps])))
+        pairs = [(arguments[into], arguments[source]) for into, source in effects.copies]
+        pairs += [(call, arguments[effects.keeps])] if effects.keeps is not None else []
+        for target, source in pairs:
+            distance = self.points_to.position(source).distance_to(self.points_to.position(target))
+            self.copies.append((self.points_to.mask(target), self.points_to.mask(source), distance))
         for to, origin in effects.moves:
             self.moves.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
         if not effects.raw and not effects.writes_no_floats:
@@ -341,24 +352,52 @@ class _Collector:
         changed = True
         while changed:
             changed = False
-            for into, source in (*self.copies, *self.moves):
-                for one, other in ((into, source), (source, into)):
-                    changed |= self.hand_on(one, other)
+            for into, source, distance in (*self.copies, *((*move, ANYWHERE) for move in self.moves)):
+                for one, other, way in ((source, into, distance), (into, source, distance.times(_BACK))):
+                    changed |= self.hand_on(one, other, way)
                     changed |= self.hand_on_layout(one, other)
 
-    def hand_on(self, source: int, into: int) -> bool:
-        """What is known of one set of objects becomes known of another; returns whether that was news."""
+    def hand_on(self, source: int, into: int, distance: Position) -> bool:
+        """What is known of one set of objects becomes known of another; returns whether that was news.
+
+        Numbers come to lie as far from where the copy begins as they did before. Where it is not known how far it moves
+        them, it is taken for one of whole elements or records if the other object holds numbers of that type itself.
+        """
         changed = False
         for a in self.points_to.members(source):
             for b in self.points_to.members(into):
-                if not self.floats[a.index] <= self.floats[b.index]:
-                    self.places.setdefault(b.index, set()).update((ANYWHERE, kind) for kind in self.floats[a.index])
-                    self.floats[b.index] |= self.floats[a.index]
-                    changed = True
                 if (self.skewed >> a.index & 1) > (self.skewed >> b.index & 1):
                     self.skewed |= 1 << b.index
                     changed = True
+                if distance == ANYWHERE and self.floats[a.index] <= self.floats[b.index]:
+                    continue
+                for place, kind in sorted(self.float_places(a.index), key=str):
+                    changed |= self.note_copied(b.index, place.moved(distance), kind)
         return changed
+
+    def float_places(self, index: int) -> set[tuple[Position, FloatType]]:
+        """Where an object holds floats, as far as it is known so far."""
+        layout = self.layouts[index]
+        found = set(self.places.get(index, ()))
+        found |= {(Position(o, layout.stride), _BY_TEXT[text]) for o, text in layout.floats()} if layout else set()
+        for offset, kinds in self.accesses.get(index, {}).items():
+            found |= {(Position(offset, 0), kind) for kind in kinds if isinstance(kind, FloatType)}
+        known = {kind for _, kind in found}
+        return {(place, kind) for place, kind in found if kind in self.floats[index]} | {
+            (ANYWHERE, kind) for kind in self.floats[index] - known
+        }
+
+    def note_copied(self, index: int, place: Position, kind: FloatType) -> bool:
+        """A float may be copied to a place; returns whether that was news."""
+        known = self.float_places(index)
+        if any(other is kind and at.covers(place) for at, other in known):
+            return False
+        at = place if len(known) < _MOST_PLACES else ANYWHERE
+        self.floats[index].add(kind)
+        self.places.setdefault(index, set()).add((at, kind))
+        self.strays.setdefault(index, set()).add((at, kind))
+        self.numbers.setdefault(index, []).append(FloatAccess(at, kind, kind.bits // 8))
+        return True
 
     def hand_on_layout(self, source: int, into: int) -> bool:
         """The layout of what is copied is known of the copy, if it is certain what is copied where."""
@@ -378,11 +417,11 @@ class _Collector:
         into = from_ = 0
         for to, origin in self.moves:
             into, from_ = into | to, from_ | origin
-        for to, origin in self.copies:
+        for to, origin, _ in self.copies:
             into, from_ = into | to | origin, from_ | to | origin
         found: dict[int, MemoryType] = {}
         for item in self.points_to.members((into ^ from_) & ~self.opaque):
-            size = _fixed_size(item)
+            size = fixed_size(item)
             if size is not None and self.floats[item.index] and item.index not in self.places:
                 found[item.index] = self.layout_of_accesses(item.index, size)
         return found
@@ -428,18 +467,8 @@ class _Collector:
             {index: frozenset((a.place, a.kind) for a in found) for index, found in self.numbers.items()},
             self.opaque,
             self.skewed,
+            {index: frozenset(found) for index, found in self.strays.items()},
         )
-
-
-def _fixed_size(item: MemoryObject) -> int | None:
-    """Bytes of a local variable; None if it has no fixed size, or for another object."""
-    match item.value:
-        case Alloca(operands=[]) as variable if item.kind is ObjectKind.LOCAL:
-            return types.size_of(variable.allocated_type)
-        case Alloca(operands=[ConstantInt(value=count)]) as variable if item.kind is ObjectKind.LOCAL:
-            return count * types.size_of(variable.allocated_type)
-        case _:
-            return None
 
 
 def _agrees(layout: MemoryType, access: FloatAccess) -> bool:

@@ -1,6 +1,6 @@
 """Memory objects, and which of them each pointer may point to: what `points_to` finds and all other passes ask.
 
-Sets of objects are bit masks. Pointers in memory are told apart by byte offset where that is constant.
+Sets of objects are bit masks. Pointers in memory are told apart by the place where they lie (`addresses`).
 """
 
 from __future__ import annotations
@@ -10,11 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irad.ir import types
-from irad.ir.instructions import CallSite
+from irad.ir.instructions import Alloca, CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
-from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Parameter, Value
-from irad.passes.addresses import EVERYTHING, Position, Positions
+from irad.ir.values import (
+    ConstantAggregate,
+    ConstantExpression,
+    ConstantInt,
+    GlobalAlias,
+    GlobalVariable,
+    Parameter,
+    Value,
+)
+from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, Positions
 from irad.ruleset.interface import Effects, Place
 from irad.ruleset.memory_type import MemoryType
 
@@ -61,7 +69,7 @@ class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
     ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
-    ``parts`` the same by the byte offset where they are stored. ``handed`` are, for calls of functions with a body, the
+    ``parts`` the same by the place where they are stored. ``handed`` are, for calls of functions with a body, the
     objects that the callee is given or makes, by what they hold. ``stated``: what the request says of memory that an
     argument leads to. ``exposed``: objects that code of unknown effect may know: the caller's memory, global variables,
     and what has been stored there or handed to such code.
@@ -73,7 +81,7 @@ class PointsTo:
     globals: Mapping[Value, int]
     overlaps: tuple[int, ...]
     bases: frozenset[Value]
-    parts: tuple[Mapping[int | None, int], ...] = ()
+    parts: tuple[Mapping[Position, int], ...] = ()
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
     stated: Mapping[int, MemoryType] = field(default_factory=dict)
     exposed: int = 0
@@ -105,7 +113,7 @@ class PointsTo:
 
     def behind(self, pointer: Value, path: Iterable[int]) -> int:
         """The objects reached from a pointer by following those stored at the offsets of a path."""
-        return follow(self.parts, self.mask(pointer), path)
+        return follow(self.parts, self.mask(pointer), map(place_of, path))
 
     def members(self, mask: int) -> tuple[MemoryObject, ...]:
         """The objects of a set, in order."""
@@ -154,16 +162,21 @@ def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
             return 0
 
 
-def follow(parts: Sequence[Mapping[int | None, int]], mask: int, path: Iterable[int | None]) -> int:
-    """What pointers stored in a set of objects may point to, step by step; offset None is anywhere."""
-    for offset in path:
+def follow(parts: Sequence[Mapping[Position, int]], mask: int, path: Iterable[Position]) -> int:
+    """What pointers stored in a set of objects may point to, step by step, by where they are stored."""
+    for place in path:
         mask = union(
             stored
             for index in indices(mask)
-            for place, stored in parts[index].items()
-            if place is None or offset is None or place == offset
+            for at, stored in parts[index].items()
+            if at is place or place is ANYWHERE or at.may_be(place)
         )
     return mask
+
+
+def place_of(offset: int | None) -> Position:
+    """The place at a byte offset; None is anywhere."""
+    return ANYWHERE if offset is None else Position(offset, 0)
 
 
 def union(masks: Iterable[int]) -> int:
@@ -180,6 +193,17 @@ def indices(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def fixed_size(item: MemoryObject) -> int | None:
+    """Bytes of a local variable; None if it has no fixed size, or for another object."""
+    match item.value:
+        case Alloca(operands=[]) as variable if item.kind is ObjectKind.LOCAL:
+            return types.size_of(variable.allocated_type)
+        case Alloca(operands=[ConstantInt(value=count)]) as variable if item.kind is ObjectKind.LOCAL:
+            return count * types.size_of(variable.allocated_type)
+        case _:
+            return None
 
 
 def filled_by(call: CallSite, effects: Effects, points_to: PointsTo) -> int:

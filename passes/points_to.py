@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -49,17 +50,28 @@ from irad.ir.values import (
     Parameter,
     Value,
 )
-from irad.passes.addresses import Positions, offset_modulo
+from irad.passes.addresses import ANYWHERE, Position, Positions
 from irad.passes.callees import Pointer, effects_of, resolve
-from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, follow, indices, may_hold_pointer, union
+from irad.passes.objects import (
+    MemoryObject,
+    ObjectKind,
+    PointsTo,
+    fixed_size,
+    follow,
+    indices,
+    may_hold_pointer,
+    place_of,
+    union,
+)
 from irad.passes.overlap import SEPARATE, find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.returned_addresses import may_return_address
-from irad.passes.signatures import BOOKKEEPING, Kind, Signatures, kind_of, kinds_behind
-from irad.passes.stated import stated_starts
+from irad.passes.signatures import Kind, Signatures, kind_of, kinds_behind
+from irad.passes.starts import data_of_headers, loaded_starts, stated_starts
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
 
+_MOST_PLACES: Final = 64  # in one object at which pointers are told apart
 _NO_SIGNATURES: Signatures = MappingProxyType({})
 _NO_KINDS: Mapping[Parameter, ParameterKind] = MappingProxyType({})
 
@@ -83,9 +95,32 @@ def find_objects(
         kinds: how the parameters take part; what lies behind those of different kinds is told apart.
     """
     numbers = {param: number for number, param in enumerate(function.params)}
-    solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers)
-    solver.solve()
-    return solver.result()
+
+    def solved(known: frozenset[Value]) -> tuple[PointsTo, Positions]:
+        solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers, bases=set(known))
+        solver.solve()
+        return solver.result(), solver.places
+
+    found, used = solved(frozenset())
+    if _tells_more(function, found, used):
+        found, _ = solved(found.bases)
+    return found
+
+
+def _tells_more(function: Function, found: PointsTo, used: Positions) -> bool:
+    """Whether places at which pointers lie in memory are known now that were not when it was found what lies there."""
+    places = (i.operands[-1] for i in function.instructions() if _accesses_pointer(i))
+    return any(used.of(place) == ANYWHERE != found.position(place) for place in places)
+
+
+def _accesses_pointer(inst: Instruction) -> bool:
+    match inst:
+        case Load():
+            return isinstance(inst.type, PointerType)
+        case Store(operands=[value, _]):
+            return isinstance(value.type, PointerType)
+        case _:
+            return False
 
 
 @dataclass(eq=False, slots=True)
@@ -97,11 +132,11 @@ class _Solver:
     signatures: Signatures
     kinds: Mapping[Parameter, ParameterKind]
     numbers: Mapping[Parameter, int]
+    bases: set[Value]
     objects: list[MemoryObject] = field(default_factory=list)
-    contents: list[dict[int | None, int]] = field(default_factory=list)
-    bases: set[Value] = field(default_factory=set)
+    contents: list[dict[Position, int]] = field(default_factory=list)
     returning: dict[Value, bool] = field(default_factory=dict)
-    offsets: dict[Value, int | None] = field(default_factory=dict)
+    places: Positions = field(init=False)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
     made: dict[CallSite, list[int]] = field(default_factory=dict)
@@ -109,6 +144,7 @@ class _Solver:
     own: dict[CallSite, dict[MemoryType | None, int]] = field(default_factory=dict)
     behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
     stated: dict[int, MemoryType] = field(default_factory=dict)
+    prefixes: dict[int, int] = field(default_factory=dict)  # bytes at the start of an object that hold integers only
     unknown: int = 0
     twins: dict[MemoryType, int] = field(default_factory=dict)  # containers of one layout: callers may pass one for two
     unclear: dict[ParameterKind | None, int] = field(default_factory=dict)  # what may hold any pointers, by kind
@@ -119,17 +155,17 @@ class _Solver:
         item = MemoryObject(kind, len(self.objects), value, holds)
         self.objects.append(item)
         self.contents.append({})
+        if holds is not None and holds.integer_prefix:
+            self.prefixes[item.index] = holds.integer_prefix
         return 1 << item.index
 
     def set_content(self, mask: int, content: int, offset: int | None = None) -> None:
         """What a new object holds."""
-        self.contents[mask.bit_length() - 1][offset] = content
+        self.contents[mask.bit_length() - 1][place_of(offset)] = content
 
-    def offset(self, pointer: Value) -> int | None:
-        """Constant offset of a pointer in its object."""
-        if pointer not in self.offsets:
-            self.offsets[pointer] = offset_modulo(pointer, None, self.bases)
-        return self.offsets[pointer]
+    def position(self, pointer: Value) -> Position:
+        """Where a pointer points in its object."""
+        return self.places.of(pointer)
 
     def solve(self) -> None:
         self.unknown = self.new_object(ObjectKind.UNKNOWN, None)
@@ -145,6 +181,8 @@ class _Solver:
         instructions = [i for i in self.function.instructions() if self.may_matter(i)]
         for inst in instructions:
             self.seed(inst)
+        self.bases |= data_of_headers(instructions, self.bases, self.pointees, self.contents, self.headers)
+        self.places = Positions(self.bases)
         while self.changed:
             self.changed = False
             for inst in instructions:
@@ -177,7 +215,7 @@ class _Solver:
         if holds.behind:
             self.twins[holds] = self.twins.get(holds, 0) | mask
         for offset, inner in holds.behind:
-            self.hold(mask, self.add_behind(param, inner), offset)
+            self.hold(mask, self.add_behind(param, inner), place_of(offset))
 
     def add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
         """Memory behind a parameter. Containers that may lie behind several they share: one may store, another load."""
@@ -205,7 +243,7 @@ class _Solver:
             self.headers |= mask
         for offset, inner in holds.stated:
             found = self.new_object(ObjectKind.REACHABLE, param)
-            self.hold(mask, found, offset if holds.single else None)
+            self.hold(mask, found, place_of(offset if holds.single else None))
             self.add_stated(found, inner, param)
 
     def may_matter(self, inst: Instruction) -> bool:
@@ -234,6 +272,8 @@ class _Solver:
                 self.pointees[call] = self.new_object(ObjectKind.HEADER, call)
                 self.headers |= self.pointees[call]
                 self.set_content(self.pointees[call], data, effects.header)
+                if effects.integer_prefix:
+                    self.prefixes[data.bit_length() - 1] = effects.integer_prefix
         if effects is not None and effects.fills:
             mask = self.filled[call] = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(mask, mask)
@@ -294,13 +334,19 @@ class _Solver:
             self.set_content(mask, self.unknown)
         return mask
 
-    def content(self, mask: int, offset: int | None = None) -> int:
-        """What pointers stored in a set of objects may point to: at an offset, or anywhere."""
-        return follow(self.contents, mask, (offset,))
+    def content(self, mask: int, place: Position = ANYWHERE) -> int:
+        """What pointers stored in a set of objects may point to: at a place, or anywhere."""
+        return follow(self.contents, self.holding(mask, place), (place,))
+
+    def holding(self, mask: int, place: Position) -> int:
+        """The objects of a set that may hold pointers there."""
+        if place.exact is None:
+            return mask
+        return mask & ~union(1 << i for i in indices(mask) if i in self.prefixes and place.exact < self.prefixes[i])
 
     def place(self, call: CallSite, place: Place) -> int:
         """The objects that a place of a callee may be."""
-        return follow(self.contents, self.mask(call.arguments[place[0]]), place[1:])
+        return follow(self.contents, self.mask(call.arguments[place[0]]), map(place_of, place[1:]))
 
     def grow(self, value: Value, mask: int) -> None:
         old = self.pointees.get(value, 0)
@@ -308,19 +354,22 @@ class _Solver:
             self.pointees[value] = old | mask
             self.changed = True
 
-    def grow_content(self, into: int, mask: int, offset: int | None = None) -> None:
+    def grow_content(self, into: int, mask: int, place: Position = ANYWHERE) -> None:
         """Pointers are stored. What a parameter holds at first is its own; what is stored then, its twins hold, too."""
         for group in self.unclear.values():
             if into & group:
-                self.hold(group, mask, None)
+                self.hold(group, mask, ANYWHERE)
         into |= union(group for group in self.twins.values() if group & into)
-        self.hold(into, mask, offset)
+        self.hold(into, mask, place)
 
-    def hold(self, into: int, mask: int, offset: int | None) -> None:
-        for index in indices(into):
-            old = self.contents[index].get(offset, 0)
+    def hold(self, into: int, mask: int, place: Position) -> None:
+        """Pointers may be at a place. Of too many places, which a copy within an object makes, the rest are one."""
+        for index in indices(self.holding(into, place)):
+            held = self.contents[index]
+            at = place if place in held or len(held) < _MOST_PLACES else ANYWHERE
+            old = held.get(at, 0)
             if mask & ~old:
-                self.contents[index][offset] = old | mask
+                held[at] = old | mask
                 self.changed = True
 
     def visit(self, inst: Instruction) -> None:
@@ -335,11 +384,11 @@ class _Solver:
                 self.grow(inst, self.mask(inst.operands[0]))
             case Load():
                 pointer = inst.operands[0]
-                self.grow(inst, self.content(self.mask(pointer), self.offset(pointer)))
+                self.grow(inst, self.content(self.mask(pointer), self.position(pointer)))
             case Store(operands=[value, pointer]):
                 mask = self.mask(value)
                 if mask:
-                    self.grow_content(self.mask(pointer), mask, self.offset(pointer))
+                    self.grow_content(self.mask(pointer), mask, self.position(pointer))
             case AtomicRMW() | CmpXchg():
                 self.grow(inst, self.unknown)
             case CallSite():
@@ -373,7 +422,7 @@ class _Solver:
             for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
                 fitting = kind_of(inner)
                 stored = anything if fitting is None else by_kind[fitting] | unclear
-                self.grow_content(mask, stored, offset)
+                self.grow_content(mask, stored, place_of(offset))
         if may_hold_pointer(call.type):
             given = union(self.mask(a) for a in call.arguments if isinstance(a.type, types.IntType))
             self.grow(call, anything if may_return_address(call.callee, self.registry, self.returning) else given)
@@ -401,7 +450,7 @@ class _Solver:
         holds = None if kind_of(holds) is None else holds
         found[holds] = found.get(holds, 0) | mask
         for offset, inner in holds.behind if holds is not None else ():
-            self.hand(found, self.content(mask, offset), inner)
+            self.hand(found, self.content(mask, place_of(offset)), inner)
 
     def reached(self, mask: int) -> int:
         """A set closed under following stored pointers."""
@@ -423,11 +472,11 @@ class _Solver:
         for into, source in effects.copies:
             self.copy_content(arguments[into], arguments[source])
         for (i, _), made in zip(effects.makes, self.made.get(call, ()), strict=True):
-            self.grow_content(self.mask(arguments[i]), made, self.offset(arguments[i]))
+            self.grow_content(self.mask(arguments[i]), made, self.position(arguments[i]))
         for i, place in effects.links:
-            self.grow_content(self.mask(arguments[i]), self.place(call, place), self.offset(arguments[i]))
+            self.grow_content(self.mask(arguments[i]), self.place(call, place), self.position(arguments[i]))
         for target, origin in effects.moves:
-            self.grow_content(self.place(call, target), follow(self.contents, self.place(call, origin), (None,)))
+            self.move_content(self.place(call, target), self.place(call, origin))
         if not may_hold_pointer(call.type) or isinstance(call.type, types.StructType):
             return
         if effects.keeps is not None:
@@ -435,19 +484,36 @@ class _Solver:
         match effects.result:
             case Origin.ARGUMENT:
                 mask = self.mask(arguments[effects.result_argument])
-                self.grow(call, mask if effects.header is None else self.content(mask, effects.header))
+                self.grow(call, mask if effects.header is None else self.content(mask, place_of(effects.header)))
             case Origin.UNKNOWN:
                 self.grow(call, self.unknown if isinstance(call.type, PointerType) else 0)
             case Origin.FRESH:
                 pass
 
+    def move_content(self, into: int, source: int) -> None:
+        """An item is put into a container, or taken out: from a variable of its size, or to one."""
+        for index in indices(source):
+            for place, stored in list(self.contents[index].items()):
+                for target in indices(into):
+                    self.grow_content(1 << target, stored, self.moved(place, index, target))
+
+    def moved(self, place: Position, source: int, target: int) -> Position:
+        """Where a part of an item comes to lie: in a container at any distance of whole items."""
+        outside, inside = fixed_size(self.objects[source]), fixed_size(self.objects[target])
+        if (outside is None) == (inside is None):
+            return place if outside is None and place.period else ANYWHERE
+        size = outside or inside or 1
+        offset = place.modulo(size)
+        if offset is None or (outside is not None and place != Position(offset, 0)):
+            return ANYWHERE
+        return Position(offset, size if inside is None else 0)
+
     def copy_content(self, into: Value, source: Value) -> None:
-        """Bytes move: what they point to moves along, to the corresponding place if both places are known."""
-        start, target = self.offset(source), self.offset(into)
+        """Bytes move: what they point to moves along, as far from where the copy begins as it was before."""
+        distance = self.position(source).distance_to(self.position(into))
         for index in indices(self.mask(source)):
             for place, stored in list(self.contents[index].items()):
-                moved = None if place is None or start is None or target is None else place - start + target
-                self.grow_content(self.mask(into), stored, moved)
+                self.grow_content(self.mask(into), stored, place.moved(distance))
 
     def result(self) -> PointsTo:
         overlaps = find_overlaps(self.objects, self.numbers, self.apart)
@@ -455,9 +521,10 @@ class _Solver:
         contents = tuple(union(iter(places.values())) for places in parts)
         objects = tuple(self.objects)
         handed = {call: self.handed(call) for call in self.own}
-        bases = self.all_bases()
+        bases = frozenset(self.bases)
         found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
-        return replace(found, exposed=found.reachable(self.known_elsewhere()))
+        bases = loaded_starts(self.function, found, self.headers, self.registry)
+        return replace(found, bases=bases, exposed=found.reachable(self.known_elsewhere()))
 
     def known_elsewhere(self) -> int:
         """Memory that did not begin in this function, and what is handed to code whose effects are not known."""
@@ -466,33 +533,3 @@ class _Solver:
             if isinstance(inst, CallSite) and effects_of(resolve(inst, self.registry)) is None:
                 mask |= union(self.mask(argument) for argument in inst.arguments)
         return mask
-
-    def all_bases(self) -> frozenset[Value]:
-        """Results of allocations, pointers to headers (none lead into them), and data pointers read there."""
-        loads = [i for i in self.function.instructions() if isinstance(i, Load) and isinstance(i.type, PointerType)]
-        items = self.objects
-        bookkeeping = union(1 << item.index for item in items if kind_of(item.holds) == BOOKKEEPING)
-        sources = union(1 << item.index for item in items if self.contents[item.index])
-        found = self.bases | {load for load in loads if self.is_header_pointer(load, bookkeeping)}
-        positions = Positions(frozenset(found))
-        found |= {load for load in loads if self.is_data_pointer(load, positions, sources)}
-        for inst in self.function.instructions():
-            if isinstance(inst, CallSite):
-                effects = effects_of(resolve(inst, self.registry))
-                if effects is not None and effects.result is Origin.ARGUMENT and effects.header is not None:
-                    found.add(inst)
-        return frozenset(found)
-
-    def is_header_pointer(self, load: Load, bookkeeping: int) -> bool:
-        """Whether a load reads the address of an allocation's header."""
-        owned = self.mask(load)
-        return owned != 0 and not owned & ~(self.headers | bookkeeping)
-
-    def is_data_pointer(self, load: Load, positions: Positions, sources: int) -> bool:
-        """Whether a load reads the address of an allocation's data from its header; ``sources`` hold pointers."""
-        pointer = load.operands[0]
-        owners = self.mask(pointer) & sources
-        if not owners or owners & ~self.headers:
-            return False
-        offset = positions.of(pointer).exact
-        return offset is not None and all(self.contents[index].keys() == {offset} for index in indices(owners))

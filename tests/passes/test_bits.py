@@ -9,8 +9,8 @@ from tests.passes.units import DOUBLES, INTEGERS, unit_of
 REFUSAL = "the bits of an active number are computed with as an integer"
 
 
-def accepted(body: str, kinds: str = "ss", memory=(DOUBLES, DOUBLES), **options) -> bool:
-    declared = "define i32 @f(ptr noalias %r, ptr %a) {"
+def accepted(body: str, kinds: str = "ss", memory=(DOUBLES, DOUBLES), before: str = "", **options) -> bool:
+    declared = before + "define i32 @f(ptr noalias %r, ptr %a) {"
     tail = "ret i32 0\n}"
     try:
         unit_of("\n".join((declared, body, tail)), kinds, list(memory), **options)
@@ -257,3 +257,96 @@ def test_bits_that_a_callee_is_given_or_returns(body, expected):
     else:
         with pytest.raises(UnsupportedError, match=REFUSAL):
             unit_of(f"{text}\n{CALLEES}", "ss", [DOUBLES, DOUBLES])
+
+
+COPY = "call void @llvm.memcpy.p0.p0.i64(ptr %{0}, ptr %{1}, i64 8, i1 false)"
+COPIED_WITHIN = f"""
+  %b = alloca [4 x double]
+  %next = getelementptr i8, ptr %b, i64 8
+  %x = load double, ptr %a
+  store double %x, ptr %b
+  {COPY.format("next", "b")}
+  %n = load i64, ptr %next
+  %m = add i64 %n, 4503599627370496
+  store i64 %m, ptr %next
+  {COPY.format("b", "next")}
+  %y = load double, ptr %b
+  store double %y, ptr %r
+"""
+COPIED_BETWEEN = f"""
+  %b = alloca [4 x double]
+  %c = alloca [4 x double]
+  %next = getelementptr i8, ptr %c, i64 8
+  %x = load double, ptr %a
+  store double %x, ptr %b
+  store double %x, ptr %c
+  {COPY.format("next", "b")}
+  %n = load i64, ptr %next
+  %m = add i64 %n, 4503599627370496
+  store i64 %m, ptr %next
+  {COPY.format("b", "next")}
+  %y = load double, ptr %b
+  store double %y, ptr %r
+"""
+COPIED_TWICE = f"""
+  %b = alloca [4 x double]
+  %c = alloca [4 x double]
+  %d = alloca [4 x double]
+  %first = getelementptr i8, ptr %c, i64 8
+  %next = getelementptr i8, ptr %d, i64 16
+  %x = load double, ptr %a
+  store double %x, ptr %b
+  store double %x, ptr %c
+  store double %x, ptr %d
+  {COPY.format("first", "b")}
+  {COPY.format("next", "first")}
+  %n = load i64, ptr %next
+  %m = add i64 %n, 4503599627370496
+  store i64 %m, ptr %next
+  {COPY.format("b", "next")}
+  %y = load double, ptr %b
+  store double %y, ptr %r
+"""
+COPIED_BY_BYTES = COPIED_BETWEEN.replace(
+    "  %n = load i64, ptr %next\n  %m = add i64 %n, 4503599627370496\n  store i64 %m, ptr %next\n",
+    "  %byte = getelementptr i8, ptr %next, i64 7\n  %n = load i8, ptr %byte\n  %m = xor i8 %n, -128\n"
+    "  store i8 %m, ptr %byte\n",
+)
+COPIED_IN_A_LOOP = f"""
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %j, %loop ]
+  %b = alloca [8 x double]
+  %c = alloca [8 x double]
+  %from = getelementptr {{ double, i64 }}, ptr %b, i64 %i
+  %record = getelementptr {{ double, i64 }}, ptr %c, i64 %i
+  %to = getelementptr i8, ptr %record, i64 8
+  %x = load double, ptr %a
+  store double %x, ptr %from
+  store double %x, ptr %record
+  {COPY.format("to", "from")}
+  %n = load i64, ptr %to
+  %m = add i64 %n, 4503599627370496
+  store i64 %m, ptr %to
+  {COPY.format("from", "to")}
+  %y = load double, ptr %from
+  store double %y, ptr %r
+  %j = add nuw nsw i64 %i, 1
+  %more = icmp ult i64 %j, 4
+  br i1 %more, label %loop, label %end
+end:
+"""
+DECLARED = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+
+
+@pytest.mark.parametrize("body", [COPIED_WITHIN, COPIED_BETWEEN, COPIED_TWICE, COPIED_BY_BYTES, COPIED_IN_A_LOOP])
+def test_a_copy_takes_the_bits_of_floats_to_where_integers_were(body):
+    assert not accepted(body, before=DECLARED)
+    assert accepted(body, kinds="cc", before=DECLARED)
+
+
+def test_a_copy_of_whole_records_leaves_integers_between_floats():
+    body = COPIED_IN_A_LOOP.replace("ptr %to, ptr %from, i64 8", "ptr %record, ptr %from, i64 16")
+    body = body.replace("ptr %from, ptr %to, i64 8", "ptr %from, ptr %record, i64 16")
+    assert body.count("i64 16") == 2
+    assert accepted(body, before=DECLARED)

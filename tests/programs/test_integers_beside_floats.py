@@ -239,6 +239,95 @@ def instances_swapped(x, n):
     return p.x * p.k
 
 
+@PROGRAMS.at(X)
+@njit
+def instances_in_a_list(x):
+    items = [Particle(x[0], 0)]
+    for i in range(x.size):
+        items.append(Particle(x[i], i))
+    s = 0.0
+    while len(items) > 0:
+        p = items.pop()
+        p.k += 1
+        p.x *= p.k
+        s += p.x * p.x
+    return s
+
+
+@PROGRAMS.at(X)
+@njit
+def instances_sorted(x):
+    items = [Particle(x[i], i) for i in range(x.size)]
+    for _ in range(len(items)):
+        for j in range(len(items) - 1):
+            if items[j].x > items[j + 1].x:
+                items[j], items[j + 1] = items[j + 1], items[j]
+                items[j].k += 1
+    s = 0.0
+    for j in range(len(items)):
+        s += items[j].x * items[j].k * j
+    return s
+
+
+@PROGRAMS.at(X)
+@njit
+def instances_in_a_typed_list(x):
+    items = List()
+    for i in range(x.size):
+        items.append(Particle(x[i], i))
+    for _ in range(3):
+        p = items.pop()
+        q = items[0]
+        q.k += p.k
+        q.x *= p.x
+        items[1] = Particle(q.x * p.k, q.k)
+    s = 0.0
+    for p in items:
+        s += p.x * p.k
+    return s
+
+
+@jitclass(
+    [
+        ("x", float64),
+        ("k", int64),
+        ("a", float64[::1]),
+        ("n", types.int32),
+        ("flag", types.boolean),
+        ("y", types.float32),
+    ]
+)
+class Walker:
+    def __init__(self, x, k, a):
+        self.x = x
+        self.k = k
+        self.a = a
+        self.n = 1
+        self.flag = True
+        self.y = x
+
+    def step(self):
+        self.n += 1
+        self.k = self.k * 2 + 1
+        self.flag = not self.flag
+        self.x = self.x * self.a[self.k % 3] + self.y
+
+
+@PROGRAMS.at(X, single=True)
+@njit
+def instances_with_arrays_and_small_fields(x):
+    p, q = Walker(x[0], 0, x[1:]), Walker(x[1], 1, x[::1] * 2)
+    best = p
+    for i in range(5):
+        p, q = q, p
+        p.step()
+        if p.x * p.n > best.x:
+            best = p
+        if i == 3:
+            q = Walker(p.x, p.k, q.a)
+    return best.x * best.n + q.x * q.k
+
+
 @structref.register
 class PairType(types.StructRef):
     pass
@@ -286,6 +375,21 @@ def two_linked_nodes(x):
     a.next = b
     following = a.next
     return a.value * following.value * following.k
+
+
+@PROGRAMS.at(X)
+@njit
+def nodes_in_a_row(x):
+    first = Node(x[0], 1)
+    last = first
+    for i in range(1, x.size):
+        node = Node(x[i] * x[i - 1], i)
+        node.k += i
+        last.next = node
+        last = node
+    second = first.next
+    third = second.next
+    return first.value * second.value * second.k + third.value * third.k + last.value * last.k
 
 
 # ------------------------------------------------------------------------------------------------ records
