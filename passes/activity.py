@@ -50,6 +50,7 @@ from irad.passes.callees import Pointer, Unknown, effects_of, resolve
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.passes.request import ParameterKind
+from irad.passes.signatures import Signatures, takes_no_numbers
 from irad.ruleset.interface import Elementwise, Inactive
 from irad.ruleset.registry import Registry
 
@@ -139,13 +140,16 @@ def everything(
     shadowable: frozenset[Parameter],
     registry: Registry,
     really: Activity,
+    signatures: Signatures | None = None,
 ) -> Activity:
     """The plan `save_all`: every float is active and all memory has a shadow, as far as it can.
 
-    Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant. Nor
+    Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant, as
+    do calls of functions that take no numbers by their ``signatures``. Nor
     memory that is one of several a pointer may lead to, if another can have no shadow: the pointer's might be null.
     """
-    constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really))
+    stated = signatures or {}
+    constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really, stated))
     active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
     for inst in function.instructions():
         if is_differentiable(inst.type) and inst not in constant:
@@ -209,7 +213,7 @@ def find_activity(
     return solver.result()
 
 
-def _is_constant_call(inst: Instruction, registry: Registry, really: Activity) -> bool:
+def _is_constant_call(inst: Instruction, registry: Registry, really: Activity, signatures: Signatures) -> bool:
     """Whether a call gives a constant: an unknown callee to which active values go has been refused before."""
     if not isinstance(inst, CallSite):
         return False
@@ -218,6 +222,8 @@ def _is_constant_call(inst: Instruction, registry: Registry, really: Activity) -
             return True
         case Pointer() | Function(function_type=FunctionType(variadic=True)):
             return not really.takes_part(inst)
+        case Function() as function:
+            return takes_no_numbers(function, signatures)
         case _:
             return False
 

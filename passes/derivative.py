@@ -227,7 +227,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
     )
     check_unit(unit)
     if program.saves_all:
-        activity = everything(function, points_to, memory_types, shadowable, registry, activity)
+        activity = everything(function, points_to, memory_types, shadowable, registry, activity, program.signatures)
         unit = replace(unit, activity=activity, everything=True)
         check_unit(unit)
     if variant.is_lane:

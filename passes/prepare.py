@@ -6,8 +6,8 @@ the primal but not for its derivative: there, argument memory is read again late
 
 Removed: `tail` markers; alias scopes, ranges and the like on instructions; attributes inferred for functions,
 parameters, results and calls. Kept: `noalias` of parameters (the return and exception slots of Numba's convention),
-`noinline`, `alwaysinline`, calling conventions, what a call through a pointer says of how arguments are passed,
-what the front end says of a call (`ELSEWHERE`), line numbers. Phis and selects of aggregates are split, and
+`noinline`, `alwaysinline`, `cold`, `optsize`, calling conventions, what a call through a pointer says of how arguments
+are passed, what the front end says of a call (`ELSEWHERE`), line numbers. Phis and selects of aggregates are split, and
 choices that are the same in all iterations of a loop are made independent of the iteration before.
 
 LLVM writes ``x ** 0.5`` as the absolute value of the square root, whose sign matters for the root of -0 only. At 0 that
@@ -28,7 +28,7 @@ from irad.passes.invariant_choices import settle_invariant_choices
 from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
-_KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline")
+_KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline", "cold", "optsize")
 _PASSING = ("signext", "zeroext", "inreg", "byval(", "sret(", "align ")
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from irad.ir.module import Function, Module
+from irad.ir.types import VOID, IntType, PointerType
 from irad.passes.request import MemoryType, Signature
 
 Signatures: TypeAlias = Mapping[Function, tuple[MemoryType | None, ...]]
@@ -33,6 +34,23 @@ def match_signatures(module: Module, stated: Iterable[Signature]) -> Signatures:
         if memory is not None:
             found[function] = tuple(memory.get(param.name or "") for param in function.params)
     return found
+
+
+def takes_no_numbers(function: Function, signatures: Signatures) -> bool:
+    """Whether a function is given, and gives back, neither floats nor memory that might hold some, by its types."""
+    stated, result = signatures.get(function), function.function_type.result
+    if stated is None or not (result is VOID or isinstance(result, IntType)):
+        return False
+    return all(
+        isinstance(param.type, IntType) or (isinstance(param.type, PointerType) and _holds_no_numbers(holds))
+        for param, holds in zip(function.params, stated, strict=True)
+    )
+
+
+def _holds_no_numbers(holds: MemoryType | None) -> bool:
+    if holds is None or holds.stated or holds.holds_unknown_pointers() or holds.floats():
+        return False
+    return all(_holds_no_numbers(inner) for _, inner in holds.behind)
 
 
 def kind_of(holds: MemoryType | None) -> Kind:

@@ -35,20 +35,29 @@ _NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _OFTEN = 1 << 20
 
 
-def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collection[str] = (), peels: bool = True) -> str:
+def scalarise(
+    module_or_text: Any,
+    keep: Collection[str],
+    *,
+    noinline: Collection[str] = (),
+    raising: Collection[str] = (),
+    peels: bool = True,
+) -> str:
     """LLVM text of a whole program in the normal form that irad reads.
 
     Args:
         module_or_text: an llvmlite module, which is changed and must not be used afterwards, or LLVM text.
         keep: symbols that stay visible; all else becomes internal and may be inlined and removed.
         noinline: functions that must stay calls.
+        raising: functions that do nothing but raise: they stay calls, and are not worth optimising.
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
 
     Returns:
         The optimised text. Source lines stay attached; debug records are removed.
     """
     module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
-    module = _internalise(module, frozenset(keep), frozenset(noinline))
+    cold = frozenset(raising).difference(keep)
+    module = _internalise(module, frozenset(keep), cold.union(noinline))
     builder = _scalar_pass_builder()
     _rotate_loops(module, builder)
     _run_pipeline(module, builder)
@@ -60,6 +69,7 @@ def scalarise(module_or_text: Any, keep: Collection[str], *, noinline: Collectio
     _unroll_short_loops(module)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
+    module = _mark_cold(module, cold)
     text = str(module) if peels else _LOOP.sub("", str(module))
     return equality.reveal(_DEBUG_RECORD.sub("", text))
 
@@ -175,6 +185,12 @@ def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) ->
             calls.append(function.name)
             function.linkage = "weak_odr" if function.name in keep else "internal"
     return with_attribute(module, calls, "noinline")
+
+
+def _mark_cold(module: Any, symbols: Collection[str]) -> Any:
+    """Tells LLVM that functions hardly ever run. Last, since it inlines nothing into functions with this mark."""
+    left = [f.name for f in module.functions if f.name in symbols and not f.is_declaration]
+    return with_attribute(with_attribute(module, left, "cold"), left, "optsize")
 
 
 def _scalar_pass_builder(*, unroll: bool = False) -> Any:

@@ -234,7 +234,8 @@ def _normal_form(module: Any, keep: tuple[str, ...], peels: bool) -> str:
 
 def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     noinline = (numba_kernels.RAISE, *keep[1:])
-    text = scalarise(module, keep=keep, noinline=noinline, peels=peels)
+    raising = tuple(function.name for function in module.functions if _only_raises(function))
+    text = scalarise(module, keep=keep, noinline=noinline, raising=raising, peels=peels)
     if _THROUGH_POINTER.search(text) is None:
         return text
     parsed = parse_module(text)
@@ -243,6 +244,26 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     return scalarise(print_module(parsed), keep=keep, noinline=noinline, peels=peels)
 
 
+def _only_raises(function: Any) -> bool:
+    """Whether a function takes nothing but integers, and raises whenever it is called.
+
+    Such a function writes a message: Numba's for shapes that do not match has two thousand instructions, and an
+    assignment to a slice calls it for each axis. As it is handed no memory, and no number with a derivative, nothing is
+    lost to the analyses where it stays a call.
+    """
+    if function.is_declaration or not function.name.startswith("_ZN"):
+        return False
+    parameters = list(function.arguments)
+    if [each.name for each in parameters[:2]] != ["retptr", "excinfo"]:
+        return False
+    if not all(str(each.type).startswith("i") for each in parameters[2:]):
+        return False
+    statuses = set(_RETURNED.findall(str(function)))
+    return bool(statuses) and statuses.isdisjoint(_NO_ERROR)
+
+
+_RETURNED = re.compile(r"^ +ret i32 ([^\s,]+)", re.MULTILINE)
+_NO_ERROR = frozenset({"0", "-2", "-3"})  # ok, ok with None, end of iteration: Numba's status codes
 _THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
 
 

@@ -425,6 +425,64 @@ def test_options_are_kept() -> None:
     assert "@numba_parallel_for" in load_program(njit(parallel=True)(parallel_body), arguments).text
 
 
+SLICES = """
+def body(a, b):
+    a[1:, :] = b
+    a[:, 1:] = b[0, :]
+    a[:-1, :] += 2.0 * b
+    return a[0, 0]
+"""
+
+
+def definitions(text: str) -> dict[str, str]:
+    """Line of definition → body."""
+    return {d[1]: d[2] for d in re.finditer(r"^define ([^\n]*)\n(.*?)^}", text, re.MULTILINE | re.DOTALL)}
+
+
+def test_what_writes_the_message_of_an_error_stays_a_call() -> None:
+    scope: dict[str, Any] = {}
+    exec(SLICES, scope)
+    text = load_program(njit(scope["body"]), (typeof(np.ones((2, 2))),) * 2).text
+    found = definitions(text)
+    writers = [head for head in found if "raise_with_shape_context" in head]
+    assert 1 <= len(writers) <= 2  # one for each pair of numbers of axes
+    for head in writers:
+        group = re.search(r" (#\d+) ", head)
+        assert group is not None
+        words = re.search(rf"^attributes {group[1]} = {{ (.*) }}", text, re.MULTILINE)
+        assert words is not None
+        assert {"noinline", "cold", "optsize"} <= set(words[1].split())
+        assert " void @" in head  # LLVM knows that it returns the status of an error
+    entry = next(body for head, body in found.items() if "body" in head and "raise_with" not in head)
+    assert entry.count("raise_with_shape_context") >= 3
+    assert entry.count("\n") < 1000
+
+
+@pytest.mark.parametrize(
+    ("source", "is_inlined"),
+    [
+        ("def fail(n):\n    raise ValueError('size', n)", False),
+        ("def fail(n):\n    if n > 2:\n        raise ValueError('size', n)", True),
+        ("def fail(n):\n    raise ValueError('size', float(n + 0.5))", True),
+    ],
+    ids=["raises", "may raise", "takes a number"],
+)
+def test_only_functions_of_integers_that_always_raise_stay_calls(source: str, is_inlined: bool) -> None:
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    fail = njit(scope["fail"])
+
+    @njit
+    def body(x, n):
+        if x.size < n:
+            fail(x[0] if is_number else n)
+        return x[0] * x[0]
+
+    is_number = "float" in source
+    heads = definitions(load_program(body, (VECTOR, int64)).text)
+    assert any("fail" in head for head in heads) != is_inlined
+
+
 def test_debug_option_does_not_stop_the_optimiser() -> None:
     def body(x):
         y = x + 1

@@ -39,6 +39,11 @@ def test_promises_that_hold_for_the_primal_only_are_removed():
     assert (call.tail, call.attributes, call.result_attributes, call.argument_attributes) == (None, (), (), ())
 
 
+def test_what_is_cold_stays_so():
+    _, f = parsed(TEXT.replace("{ noinline nounwind", "{ cold noinline nounwind optsize"))
+    assert f.attributes == ("noinline", "cold", "optsize")
+
+
 def test_unreachable_blocks_go_and_phis_follow():
     _, f = parsed(TEXT)
     assert [b.name for b in f.blocks] == ["entry", "end"]

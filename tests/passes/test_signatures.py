@@ -4,7 +4,7 @@ import pytest
 
 from irad.passes.points_to import find_objects
 from irad.passes.request import MemoryType, Signature
-from irad.passes.signatures import BOOKKEEPING, kind_of, kinds_behind, match_signatures
+from irad.passes.signatures import BOOKKEEPING, kind_of, kinds_behind, match_signatures, takes_no_numbers
 from tests.passes.units import DOUBLES, INTEGERS, objects, parsed, registry, value
 
 ARRAYS = MemoryType(8, ((0, "ptr"),), behind=((None, DOUBLES),))
@@ -45,6 +45,30 @@ def test_copies_of_a_function_have_its_signature():
     [(function, memory)] = match_signatures(module, [STATED, Signature("gone", ())]).items()
     assert function.name == "callee.specialized.1"
     assert memory == (RESULT, DOUBLES, INTEGERS)
+
+
+SLOT = MemoryType(8, ((0, "ptr"),), behind=((0, INTEGERS),))
+
+
+@pytest.mark.parametrize(
+    ("declared", "result", "holds", "takes_none"),
+    [
+        ("ptr %a, i64 %n", "void", SLOT, True),
+        ("ptr %a, i64 %n", "i32", MemoryType(8, ()), True),
+        ("ptr %a, double %n", "void", SLOT, False),
+        ("ptr %a, i64 %n", "double", SLOT, False),
+        ("ptr %a, i64 %n", "ptr", SLOT, False),
+        ("ptr %a, i64 %n", "void", None, False),
+        ("ptr %a, i64 %n", "void", DOUBLES, False),
+        ("ptr %a, i64 %n", "void", ARRAYS, False),
+        ("ptr %a, i64 %n", "void", MemoryType(8, ((0, "ptr"),)), False),
+        ("ptr %a, ptr %n", "void", SLOT, False),
+    ],
+)
+def test_functions_that_take_no_numbers(declared, result, holds, takes_none):
+    module, function = parsed(f"define {result} @f({declared}) {{\nunreachable\n}}")
+    stated = [Signature("f", (("a", holds),))] if holds is not None else []
+    assert takes_no_numbers(function, match_signatures(module, stated)) is takes_none
 
 
 def test_a_callee_stores_pointers_where_they_belong():

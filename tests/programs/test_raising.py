@@ -86,6 +86,35 @@ def out_of_recursion(x, n):
     return y
 
 
+@njit
+def slices_of_other_shapes(x):
+    y = np.zeros((3, 2))
+    y[1:, :] = x * 2.0
+    return np.sum(y)
+
+
+@njit
+def fail_with_numbers(n, m):
+    raise ValueError("sizes", n, m)
+
+
+@njit
+def by_a_helper(x):
+    if x.size > 2:
+        fail_with_numbers(x.size, 2)
+    return (x * x).sum()
+
+
+@njit
+def by_a_helper_in_a_loop(x):
+    s = 0.0
+    for i in range(x.size):
+        s += x[i] ** 3
+        if s > 5.0:
+            fail_with_numbers(i, x.size)
+    return s
+
+
 CASES = (
     (raise_value_error, (-1.0,)),
     (raise_with_a_value, (7.5,)),
@@ -96,6 +125,10 @@ CASES = (
     (in_a_loop_after_stores, (np.ones(5),)),
     (in_nested_loops, (1.5,)),
     (out_of_recursion, (1.5, 3)),
+    (slices_of_other_shapes, (np.ones((3, 2)),)),
+    (slices_of_other_shapes, (np.ones((2, 4)),)),
+    (by_a_helper, (np.ones(3),)),
+    (by_a_helper_in_a_loop, (np.full(7, 1.5),)),
 )
 
 
@@ -124,3 +157,28 @@ def test_derivative_works_after_it_raised(plan: Any):
         with pytest.raises(ValueError, match="negative"):
             gradient(-1.0)
         assert gradient(4.0) == pytest.approx(0.25)
+
+
+@njit
+def caught(x):
+    y = x.copy()
+    try:
+        y[0] *= 3.0
+        if x[0] > 0.0:
+            fail_with_numbers(x.size, 1)
+        y[1] *= 5.0
+    except Exception:
+        y[2] *= y[0]
+    return y.sum()
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_what_a_helper_raised_and_the_function_caught(plan: Any):
+    options = irad.Options(plan=plan)
+    for f, x, expected in (
+        (caught, (2.0, 3.0, 4.0), (3.0 + 3.0 * 4.0, 1.0, 3.0 * 2.0)),
+        (caught, (-2.0, 3.0, 4.0), (3.0, 5.0, 1.0)),
+    ):
+        value, gradient = irad.value_and_grad(f, options=options)(np.array(x))
+        assert value == f(np.array(x))
+        assert gradient == pytest.approx(np.array(expected))
