@@ -29,7 +29,8 @@ SOME = (  # what depends most on how Numba lowers and how LLVM prints
     "tests/programs/test_structures.py",
     "tests/programs/test_linear_algebra.py",
     "tests/programs/test_indexing.py",
-    "tests/programs/test_user_code.py",
+    "tests/programs/test_random_draws.py",
+    "tests/programs/test_recursion.py",
 )
 
 nox.options.sessions = ["tests"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -179,17 +181,25 @@ entry:
 """
 
 
-def test_masked_accesses_become_branches_that_do_the_same():
-    module = parse_module(MASKED)
+def older(text: str) -> str:
+    """With the alignment among the operands, as LLVM 20 and 21 have it and as later releases read it, too."""
+    text = re.sub(r"(@llvm\.masked\.\w+\.v4f64\.\w+\()((?:<4 x double>, )?(?:<4 x ptr>|ptr))(?=, )", r"\1\2, i32", text)
+    return re.sub(r"(?:(ptr|<4 x ptr>)) align 8 (%\w+), (?=<4 x i1>)", r"\1 \2, i32 8, ", text)
+
+
+@pytest.mark.parametrize("form", [str, older])
+def test_masked_accesses_become_branches_that_do_the_same(form: Callable[[str], str]):
+    module = parse_module(form(MASKED))
     assert expand_masked(module)
     assert split_vectors(module)
     text = printed(module)
     assert "call <4 x double> @llvm.masked" not in text
     assert "align 8" in text
     assert not expand_masked(module)
-    assert len({result_of(MASKED, place) for place in range(4)}) == 4
+    truth = older(MASKED)
+    assert len({result_of(truth, place) for place in range(4)}) == 4
     for place in range(4):
-        assert result_of(text, place) == result_of(MASKED, place)
+        assert result_of(text, place) == result_of(truth, place)
 
 
 @needs_clang
