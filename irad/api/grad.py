@@ -7,16 +7,43 @@ code, and are inlined there. ``irad.grad(f)`` may itself stand in compiled code 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Concatenate, Literal, overload
 
 from irad.api.bound import BoundDerivative, bound_method
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
+from irad.api.typed import A, Compiled, P, R
 from irad.frontend.annotations import Returns, Role, Task
 from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.raising import public
 from irad.frontend.result_types import python_type
 from irad.options import Options
+
+
+@overload
+def grad(
+    f: Callable[Concatenate[A, P], Any],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    *,
+    options: Options | None = None,
+) -> Compiled[Concatenate[A, P], A]: ...
+
+
+@overload
+def grad(
+    f: Callable[P, tuple[Any, R]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    options: Options | None = None,
+) -> Compiled[P, tuple[Any, R]]: ...
+
+
+@overload
+def grad(
+    f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+) -> Compiled[P, Any]: ...
 
 
 @public
@@ -50,6 +77,32 @@ def grad(
     return _derivative("grad", f, argnums, has_aux, options, Returns.GRADIENT)
 
 
+@overload
+def value_and_grad(
+    f: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    *,
+    options: Options | None = None,
+) -> Compiled[Concatenate[A, P], tuple[R, A]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[P, tuple[Any, R]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    options: Options | None = None,
+) -> Compiled[P, tuple[tuple[Any, R], Any]]: ...
+
+
+@overload
+def value_and_grad(
+    f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
+) -> Compiled[P, Any]: ...
+
+
 @public
 def value_and_grad(
     f: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
@@ -64,8 +117,8 @@ def value_and_grad(
 
 @public
 def value_and_grad_into(
-    f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None
-) -> Any:
+    f: Callable[P, R], argnums: int | Sequence[int] = 0, *, options: Options | None = None
+) -> Compiled[Concatenate[Any, P], R]:
     """Like `value_and_grad`, but the gradient overwrites given arrays.
 
     The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the gradient: an array
@@ -76,7 +129,9 @@ def value_and_grad_into(
     Returns:
         A callable ``(out, *args) -> value``.
     """
-    return _derivative("value_and_grad_into", f, argnums, False, options, Returns.VALUE)
+    found: Any = _derivative("value_and_grad_into", f, argnums, False, options, Returns.VALUE)
+    compiled: Compiled[Concatenate[Any, P], R] = found
+    return compiled
 
 
 def _derivative(

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, overload
 
 import numba
 from numba.core.registry import CPUDispatcher
 
 from irad.api.inspectable import InspectableDispatcher
+from irad.api.typed import Compiled, P, R
 
 _njit: Any = numba.njit
+
+
+@overload
+def jit(function: Callable[P, R], /, **options: Any) -> Compiled[P, R]: ...
+
+
+@overload
+def jit(function: Any = None, /, *signature: Any, **options: Any) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
 
 
 def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:

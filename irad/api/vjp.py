@@ -10,6 +10,7 @@ from typing import Any
 
 from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
+from irad.api.typed import R
 from irad.frontend.debug.seal import Seal
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.pullback import ForwardDispatcher, close_state
@@ -65,7 +66,7 @@ class Pullback:
 
 
 @public
-def vjp(f: Callable[..., Any], /, *args: Any, options: Options | None = None, **keywords: Any) -> tuple[Any, Pullback]:
+def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **keywords: Any) -> tuple[R, Pullback]:
     """Runs a function and keeps what its reverse sweep needs.
 
     All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
