@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,31 +10,26 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-ROOT = Path(__file__).parents[1]
+from tests.guides import GUIDES, ROOT, Example, examples_of
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDES = ("README.md", "docs/custom_rules.md", "docs/testing_gradients.md")
-EXAMPLE = re.compile(r"```python\n(.*?)```\n+(?:prints\n+)?```text\n(.*?)```", re.DOTALL)
 
 
 def examples() -> Iterator[ParameterSet]:
     for guide in GUIDES:
-        found = EXAMPLE.findall((ROOT / guide).read_text(encoding="utf-8"))
-        for number, (code, output) in enumerate(found, 1):
-            yield pytest.param(code, output, id=f"{guide}-{number}")
+        for example in examples_of(guide):
+            yield pytest.param(example, id=f"{guide}-{example.number}")
 
 
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_example_has_its_output(guide: str):
     text = (ROOT / guide).read_text(encoding="utf-8")
-    assert len(EXAMPLE.findall(text)) == text.count("```python") >= 3
+    assert len(examples_of(guide)) == text.count("```python") >= 1
 
 
-@pytest.mark.parametrize(("code", "output"), list(examples()))
-def test_example(code: str, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    script = tmp_path / "example.py"
-    script.write_text(code)
-    runpy.run_path(str(script), run_name="__main__")
-    assert capsys.readouterr().out == output
+@pytest.mark.parametrize("example", list(examples()))
+def test_example(example: Example, tmp_path: Path):
+    assert example.run(tmp_path) == example.output
 
 
 def test_named_scripts_exist_and_are_executable():

@@ -1,0 +1,69 @@
+"""The site is built as it is published: no dead link, every public name in the reference, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import irad
+import irad.rules
+import irad.testing
+
+pytest.importorskip("mkdocs", reason="the site needs irad[docs]")
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_pages_are_there(site: Path):
+    assert (site / "index.html").is_file()
+    assert (site / "folders" / "passes.html").is_file(), "a README that a guide links to"
+
+
+def test_links_within_the_site_lead_somewhere(site: Path):
+    missing = []
+    for page in site.rglob("*.html"):
+        for target in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text(encoding="utf-8")):
+            if "://" not in target and not target.startswith(("data:", "mailto:", "/")):
+                if not (page.parent / target).exists() and page.name != "404.html":
+                    missing.append(f"{page.relative_to(site)} → {target}")
+    assert missing == []
+
+
+def test_pages_load_nothing_from_elsewhere(site: Path):
+    loads = re.compile(r'<(?:script|img|iframe|link)[^>]*(?:src|href)="(https?:)?//')
+    assert [page.name for page in site.rglob("*.html") if loads.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_the_reference_has_every_public_name():
+    documented = set(re.findall(r"^::: (\S+)$", "".join(p.read_text() for p in REFERENCE.iterdir()), re.MULTILINE))
+    public = {f"irad.{name}" for name in irad.__all__ if name not in ("rules", "testing", "__version__")}
+    public |= {f"irad.rules.{name}" for name in irad.rules.__all__ if name != "ALL"}
+    public |= {f"irad.testing.{name}" for name in irad.testing.__all__}
+    assert documented == public
+
+
+def test_the_reference_shows_what_the_docstrings_say(site: Path):
+    page = (site / "reference" / "derivatives.html").read_text(encoding="utf-8")
+    assert "has_aux" in page
+    assert "SignatureError" in page
