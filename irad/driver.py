@@ -24,6 +24,7 @@ from irad.passes.agreement.check import check_agreement
 from irad.passes.derivative import Generated, GeneratedPair, generate
 from irad.passes.instrument.marks import MarkKind
 from irad.passes.instrument.places import Place, TapePlace, TapePlaces, TapeSlot, places_of
+from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 from irad.passes.instrument.user_places import UserPlaces, user_places
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.prepare import prepare
@@ -149,6 +150,7 @@ def derive(
         user = UserPlaces(module, generated.launches)
         table, places = _places(module, generated, user)
         tape = TapePlaces(generated.tape, generated.frames, user).all() if request.meters else ()
+        mark_reverse_sweeps(module, (made.pair.reverse for made in pairs))
         _clean(module, pairs)
         if observer is not None:
             observer("derivative", module, generated)

@@ -117,7 +117,7 @@ class Recipes:
             case Parameter():
                 return "it is an argument"
             case Phi():
-                return "which value it takes depends on the way the program went"
+                return "its value depends on which branch ran"
             case CallSite():
                 return f"{self._described(value)} is not called again"
             case Load():

@@ -20,6 +20,7 @@ from irad.frontend.raising import public
 from irad.frontend.signature import check_representable
 from irad.frontend.untypable import untypable
 from irad.options import Options
+from irad.report import notebook
 
 _T = TypeVar("_T")
 
@@ -55,6 +56,17 @@ class CheckReport:
         count = len(self.problems)
         verdict = f"irad does not differentiate it: {count} problem{'s' * (count > 1)}."
         return "\n\n".join((f"{head}\n{verdict}", *map(str, self.problems)))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        parameters = ", ".join(f"{name}: {kind}" for name, kind in self.arguments)
+        place = f"{self.function}({parameters}), {self.location.file}:{self.location.line}"
+        if self.supported:
+            verdict = f"irad differentiates {self.function} with respect to {self._differentiated()}"
+            return notebook.result(verdict, "good", place)
+        count = len(self.problems)
+        verdict = f"irad does not differentiate {self.function}: {count} problem{'s' * (count > 1)}"
+        return notebook.result(verdict, "bad", place, remarks=map(str, self.problems))
 
     def _differentiated(self) -> str:
         names = [name for name, _ in self.arguments]

@@ -14,6 +14,8 @@ from irad.errors import SourceLocation
 from irad.frontend.debug.hooks import measured
 from irad.frontend.debug.tape import TapeUse, by_line, shown
 from irad.options import Options
+from irad.report import notebook
+from irad.report.amounts import format_bytes
 
 _MOST_LINES = 20
 
@@ -52,6 +54,25 @@ class TapeReport:
         if rest:
             rows.append(f"  {rest:>14}  without a line")
         return "\n".join(rows)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: the bytes of each line."""
+        lines = self.lines()
+        most = max((count for _, count in lines), default=1)
+        rows: list[tuple[str | notebook.Number, ...]] = [
+            (
+                notebook.Number(format_bytes(count), count / most),
+                notebook.Number(str(place.line)),
+                f"`{linecache.getline(place.file, place.line).strip()}`",
+            )
+            for place, count in lines[:_MOST_LINES]
+        ]
+        remarks = [f"… and {len(lines) - _MOST_LINES} lines more"] if len(lines) > _MOST_LINES else []
+        rest = self.total - sum(count for _, count in lines)
+        if rest:
+            rows.append((notebook.Number(format_bytes(rest)), notebook.Number(""), "without a line"))
+        verdict = f"The tape of {self.function} takes {shown(self.total)}"
+        return notebook.result(verdict, "plain", head=("saved", "line", "source"), rows=rows, remarks=remarks)
 
 
 def tape_report(

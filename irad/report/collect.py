@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from typing import Any
 
 from irad.backend.optimise import canonical_loops
 from irad.driver import prepare_program
-from irad.errors import SourceLocation, UnsupportedError
+from irad.errors import SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.frontend.numba_cpu import Program, location_of
@@ -35,7 +36,7 @@ from irad.report.names import Namer
 from irad.report.profile import Profile, profile
 from irad.report.pseudo_python.text import PythonText, adjoint_as_python
 from irad.report.source import UserSource, is_library
-from irad.report.stages import facts_stage, python_stage
+from irad.report.stages import adjoint_python_stage, facts_stage, python_stage
 from irad.report.subject import Subject
 from irad.report.tape.measure import is_call, measure
 from irad.report.tape.read import TapeReader
@@ -130,6 +131,15 @@ class Collector:
         positions = tuple(position for position, _ in subject.task.roles)
         return adjoint_as_python(subject.primal, subject.argument_types, positions, subject.task.options)
 
+    def _adjoint_lines(self) -> list[str]:
+        """The lines of the adjoint as Python source; why there is none, as comments."""
+        try:
+            return self.adjoint_as_python().source.rstrip("\n").split("\n")
+        except (UnsupportedError, SignatureError) as error:
+            place = [f"# at {error.location}"] if error.location is not None else []
+            reasons = [f"# There is no Python form: {error.problem}", *place, "# The adjoint as LLVM IR shows it all."]
+            return [line for text in reasons for line in textwrap.wrap(text, 100, subsequent_indent="#   ")]
+
     @cached_property
     def program(self) -> Program:
         """The program that irad reads."""
@@ -188,6 +198,8 @@ class Collector:
                 return StageText(stage, "llvm", lines_of_text(self.raw, self.source, Namer.of_text(self.raw)))
             case Stage.PREPARED:
                 return StageText(stage, "llvm", self.prepared if is_early else self.observed.prepared)
+            case Stage.ADJOINT_PYTHON:
+                return adjoint_python_stage(self._adjoint_lines(), self.source)
             case Stage.ADJOINT:
                 return StageText(stage, "llvm", self.observed.adjoint)
             case Stage.OPTIMIZED:

@@ -179,6 +179,7 @@ class PairReader:
             rule_origin=rule.place if rule is not None else None,
             operands=tuple(self.operands(value)),
             variables=variables_of(value, str(unit.function.name), self.copies, self.info),
+            source=self.words.of(value) if value.type is not VOID else "",
         )
 
     def operands(self, value: Value) -> Iterator[str]:

@@ -13,6 +13,7 @@ from irad.backend.assembly import assembly_with_lines
 from irad.errors import BackendError
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import MetadataNode, Module
+from irad.passes.instrument.sweep_marks import REVERSE
 from irad.report.llvm_text import SUPPORT, lines_of_text
 from irad.report.model import Stage, StageText, TextLine
 from irad.report.names import Namer
@@ -74,6 +75,12 @@ def line_finder(text: str, source: UserSource) -> Callable[[str], int | None]:
         return source.line_of([frame.place for frame in info.frames_of(node)])
 
     return line_of
+
+
+def is_of_reverse_sweep(text: str) -> Callable[[str], bool]:
+    """Whether a debug location (`!7`) of a module is of the reverse sweep."""
+    reverse = {m[1] for m in _NODE.finditer(text) if f"column: {REVERSE}," in m[3]}
+    return lambda node: node[1:] in reverse
 
 
 def _heading(name: str, texts: list[tuple[str, str]], comment: str) -> list[TextLine]:

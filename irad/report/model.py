@@ -26,6 +26,7 @@ class Stage(enum.StrEnum):
     ACTIVITY = "activity"
     PLAN = "plan"
     TAPE = "tape"
+    ADJOINT_PYTHON = "adjoint-python"
     ADJOINT = "adjoint"
     OPTIMIZED = "optimized"
     ASM = "asm"
@@ -87,6 +88,7 @@ class ValueFacts:
         rule_origin: where that rule is written.
         operands: names of the values it is computed from, in this function.
         variables: the Python variables that it is a value of.
+        source: what it is in the source: a variable, or an operation with its line.
     """
 
     name: str
@@ -102,6 +104,7 @@ class ValueFacts:
     rule_origin: SourceLocation | None = None
     operands: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,27 @@ class LineFacts:
     saved: int | None = None  # bytes in the call that was measured, of all that has this line
     keeps: bool = False  # memory is kept beside that: as much as the program asks for
     share_of_time: float | None = None  # of the gradient, 0…1, when it was profiled
+    reverse_share: float | None = None  # the part of that which the reverse sweep takes
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a profiled call takes.
+
+    Attributes:
+        seconds: of the derivative, both sweeps.
+        primal_seconds: of the plain function.
+        reverse_share: what the reverse sweep takes of the time of the sweeps, 0…1.
+    """
+
+    seconds: float
+    primal_seconds: float
+    reverse_share: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the plain function the derivative takes."""
+        return self.seconds / self.primal_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +216,7 @@ class Report:
         lines: of the entry's source.
         stages: those that were asked for.
         note: why no call was measured, where one should have been.
+        times: of a call, when it was profiled.
     """
 
     function: str
@@ -202,3 +227,4 @@ class Report:
     lines: tuple[LineFacts, ...]
     stages: Mapping[Stage, StageText]
     note: str = ""
+    times: Times | None = None

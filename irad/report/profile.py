@@ -5,6 +5,8 @@ Method  The gradient runs again and again for about a second, in code that is Nu
         thread reads the word at random moments, some thousand times, and adds up the CPU time in between
         (`irad.backend.sampler`). So what is given is measured CPU time, of both sweeps together, waiting for memory and
         calls of exp or BLAS included.
+        The marks tell the sweeps apart, too: see `irad.passes.instrument.sweep_marks`. How long a call takes, and the
+        plain function, is measured without marks: the best of several runs, each on copies of the arguments.
 Meaning A line's share is of the time of the derivative's machine code: both sweeps, shadows, memory of the tape.
         Arguments that Python hands over do not count. What belongs to no line, such as clearing shadows, is in the
         total only, so the shares of all lines may add up to less than one. What a line calls is its own time, unless
@@ -15,8 +17,9 @@ Limit   Threads of parallel loops write to the same word: the sample finds the l
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -26,14 +29,15 @@ from irad.backend.sampler import Sampler
 from irad.errors import SignatureError
 from irad.frontend.numba_replaced import kinds_of, replaced_code
 from irad.frontend.numba_untyped import types
-from irad.report.machine import line_finder
-from irad.report.model import Report
+from irad.report.machine import is_of_reverse_sweep, line_finder
+from irad.report.model import Report, Times
 from irad.report.run import Run, derivative_of
 from irad.report.source import UserSource
 from irad.report.subject import Subject
 from irad.testing.leaves import copy_arguments
 
 _SECONDS = 1.0
+_TIMING, _FEWEST, _MOST = 0.3, 3, 1000
 _ENOUGH, _TIMES_LONGER = 1000, 3.0  # so many looks are worth running longer
 
 
@@ -43,18 +47,32 @@ class Profile:
 
     Attributes:
         shares: by line, 0…1; lines that were never found running are not there.
+        reverse: by line the part of its share that the reverse sweep takes.
+        seconds: of one call of the derivative, both sweeps.
+        primal_seconds: of one call of the plain function.
+        reverse_share: of the time that is known to be of one sweep, what the reverse sweep takes.
         samples: how often it was looked at while it ran.
         calls: how often it ran.
     """
 
     shares: Mapping[int, float]
+    reverse: Mapping[int, float]
+    seconds: float
+    primal_seconds: float
+    reverse_share: float
     samples: int
     calls: int
 
     def applied_to(self, report: Report) -> Report:
-        """The report with the shares on its lines."""
-        lines = (dataclasses.replace(line, share_of_time=self.shares.get(line.line, 0.0)) for line in report.lines)
-        return dataclasses.replace(report, lines=tuple(lines))
+        """The report with the shares on its lines, and the times of a call."""
+        lines = (
+            dataclasses.replace(
+                line, share_of_time=self.shares.get(line.line, 0.0), reverse_share=self.reverse.get(line.line, 0.0)
+            )
+            for line in report.lines
+        )
+        times = Times(self.seconds, self.primal_seconds, self.reverse_share)
+        return dataclasses.replace(report, lines=tuple(lines), times=times)
 
 
 def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds: float = _SECONDS) -> Profile:
@@ -76,13 +94,19 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
             "the derivative has to run to take time",
         )
     shown = frozenset(source.numbers)
-    sampler = Sampler(largest=max(shown))
+    sampler = Sampler(largest=2 * max(shown) + 1)
 
     def marked(text: str) -> str:
-        find = line_finder(text, source)
-        return with_marks(text, lambda node: line if (line := find(node)) in shown else None, sampler.address)
+        find, is_reverse = line_finder(text, source), is_of_reverse_sweep(text)
+
+        def mark(node: str) -> int | None:
+            line = find(node)
+            return None if line is None or line not in shown else 2 * line + is_reverse(node)
+
+        return with_marks(text, mark, sampler.address)
 
     run = derivative_of(subject, args)
+    taken, plain = _best(run, args), _best(lambda given: subject.primal(*given), args)
     with ExitStack() as stack:
         for dispatcher, values in run(copy_arguments(args)):
             stack.enter_context(replaced_code(dispatcher, kinds_of(dispatcher, values), marked))
@@ -95,7 +119,29 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
             "give larger arguments",
             "the profile looks now and then at the line that is running",
         )
-    return Profile({mark: time / total for mark, time in times.items() if mark in shown}, sampler.looks(), calls)
+    shares: dict[int, float] = {}
+    reverse: dict[int, float] = {}
+    for mark, time_ in times.items():
+        line, is_reverse = divmod(mark, 2)
+        if line in shown:
+            shares[line] = shares.get(line, 0.0) + time_ / total
+            reverse[line] = reverse.get(line, 0.0) + is_reverse * time_ / total
+    known = sum(shares.values())
+    share = sum(reverse.values()) / known if known else 0.0
+    return Profile(shares, reverse, taken, plain, share, sampler.looks(), calls)
+
+
+def _best(call: Callable[[tuple[Any, ...]], object], args: tuple[Any, ...]) -> float:
+    """Seconds of the fastest of several calls, the first of which is not counted; what Python hands over included."""
+    call(copy_arguments(args))
+    best, end, calls = math.inf, time.monotonic() + _TIMING, 0
+    while calls < _FEWEST or (time.monotonic() < end and calls < _MOST):
+        given = copy_arguments(args)
+        started = time.perf_counter()
+        call(given)
+        best = min(best, time.perf_counter() - started)
+        calls += 1
+    return best
 
 
 def _run(run: Run, args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from irad.report.amounts import count
@@ -22,6 +23,28 @@ def python_stage(source: UserSource) -> StageText:
     return StageText(Stage.PYTHON, "python", tuple(lines))
 
 
+def adjoint_python_stage(lines: Iterable[str], source: UserSource) -> StageText:
+    """The adjoint as Python source. Its comments say which line of the user's source the following ones come from."""
+    heads = {source.text(number).strip(): number for number in source.numbers if _LOOP.match(source.text(number))}
+    shown, line, depth = list[TextLine](), None, 0
+    for text in lines:
+        indent = len(text) - len(text.lstrip())
+        comment = _FROM_LINE.match(text)
+        if comment is not None:
+            line, depth = int(comment[1]), indent
+        elif indent < depth or not text.strip():
+            line = None
+        loop = _REVERSED.sub(r"\1", text.strip())
+        own = heads.get(loop, line if comment is None else int(comment[1]))
+        shown.append(TextLine(text, own if own in source.numbers else None))
+    return StageText(Stage.ADJOINT_PYTHON, "python", tuple(shown))
+
+
+_FROM_LINE = re.compile(r"\s*# line (\d+): ")
+_LOOP = re.compile(r"\s*(?:for|while)\b")
+_REVERSED = re.compile(r"reversed\((.*)\)(?=:$)")
+
+
 def facts_stage(stage: Stage, functions: Iterable[FunctionReport], source: UserSource) -> StageText:
     """One of types, activity, plan, tape: for every function of the program."""
     lines: list[TextLine] = []
@@ -38,7 +61,7 @@ def facts_stage(stage: Stage, functions: Iterable[FunctionReport], source: UserS
 
 def _value(stage: Stage, value: ValueFacts, source: UserSource) -> Iterator[TextLine]:
     line = source.line_of(value.places)
-    name = value.name or "(no value)"
+    name = f"{value.name} ({value.source})" if value.source else value.name or "(no value)"
 
     def told(text: str, *, is_noise: bool = False) -> TextLine:
         return TextLine(text, line, value.name or None, is_noise)

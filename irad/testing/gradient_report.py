@@ -6,9 +6,10 @@ import enum
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import isfinite, isnan
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from irad.errors import IradError, SourceLocation
+from irad.report import notebook
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
 NO_FLOATS: Final = "no argument holds floats, or neither its value nor what it writes depends on them"
@@ -25,6 +26,13 @@ class Verdict(enum.Enum):
     def weight(self) -> int:
         """How bad it is: of several verdicts the worst counts."""
         return list(Verdict).index(self)
+
+
+_MOODS: Final[dict[Verdict, Literal["good", "bad", "open"]]] = {
+    Verdict.RIGHT: "good",
+    Verdict.UNDECIDED: "open",
+    Verdict.WRONG: "bad",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,14 @@ class GradcheckReport:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([head, f"  at  {self.location}", *table, *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        verdict = f"The gradient of {self.function} is {self.verdict.value}"
+        points = f"{self.points} point{'s' * (self.points > 1)}"
+        mood = _MOODS[self.verdict]
+        rows = map(cells, self.arguments)
+        return notebook.result(f"{verdict} ({points})", mood, str(self.location), COLUMNS, rows, self.remarks())
 
     def remarks(self) -> list[str]:
         """What does not go into the table, one sentence each."""

@@ -63,4 +63,4 @@ def test_the_stages_in_the_architecture_are_real():
     lines = re.findall(r"^(?:    |  )?(?:%|store|\w+\.\w.*:$).*", part, re.M)
     quoted = [line.partition(" ; ")[0].strip() for line in lines]
     assert len(quoted) > 25
-    assert [line for line in quoted if "…" not in line and line not in shown] == []
+    assert [line for line in quoted if ("…" not in line or "(…)" in line) and line not in shown] == []

@@ -117,6 +117,21 @@ def test_the_tape_and_the_graph(page: Any, soil: Path):
     picture(page, "report_search")
 
 
+def test_the_adjoint_as_python_is_the_first_pane(page: Any, tmp_path: Path):
+    example = ROOT / "docs" / "examples" / "energy.py"
+    file = made(tmp_path, f"{example}:energy", "np.linspace(0.0, 1.0, 100_000)", "--profile")
+    line = next(i for i, text in enumerate(example.read_text().split("\n"), 1) if "np.exp" in text)
+    page.open(file, f"#L{line}")
+    assert page.find("#stage-0").get_attribute("value") == "adjoint-python"
+    assert any(text.startswith("x_bar[i] +=") for text in page.shows(0))
+    assert page.find("#stage-1").get_attribute("value") == "adjoint"
+    assert len(page.all("#panes .panel")) == 2
+    heading = {item.find_element("tag name", "dt").text for item in page.all(".summary div")}
+    assert heading == {"gradient", "forward / reverse", "times the function", "tape of this call"}
+    assert "forward" in page.find("#facts-line").text
+    picture(page, "report_python")
+
+
 def test_the_demo(page: Any, tmp_path: Path):
     arguments = "np.linspace(-1.0, 1.0, 18), np.random.default_rng(0).normal(size=(500, 2)), 3"
     file = made(tmp_path, "irad.demo.model:negative_log_likelihood", arguments)

@@ -351,13 +351,17 @@ def test_a_report_of_early_stages_only(browser: Any, tmp_path: Path, report: Rep
     assert browser.complaints() == []
 
 
-def test_narrow_windows(page: Any):
-    size = {"width": 500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+@pytest.mark.parametrize("width", [500, 900])
+def test_narrow_windows(page: Any, width: int):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
-        assert page.run("return document.documentElement.scrollWidth") <= 500
-        assert page.find("#panes").rect["y"] > page.find("#left").rect["y"] + 300
-        page.picture("narrow")
+        assert page.run("return document.documentElement.scrollWidth") <= width
+        pane = page.find("#panes .panel").rect
+        assert pane["y"] + 200 < 900  # beside the source, the first stage is on the first screen
+        tops = [page.find(panel).rect["y"] for panel in ("#source-panel", "#panes .panel", "#facts-panel")]
+        assert tops == sorted(tops)
+        page.picture(f"narrow_{width}")
     finally:
         page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "width": 1440})
 

@@ -18,7 +18,7 @@ from irad.report.amounts import format_bytes, short_signature
 from irad.report.html import render, summary
 from irad.report.html.graph import Drawing, draw
 from irad.report.html.payload import blocks, head, script_json
-from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
+from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine, Times
 
 needs_jinja2 = pytest.mark.skipif(find_spec("jinja2") is None, reason="no Jinja2: pip install 'irad[report]'")
 
@@ -85,7 +85,7 @@ def test_titles_are_escaped(report: Report):
 
 
 def test_summary(report: Report):
-    [(name, formula), functions] = summary(report)
+    [(name, formula)] = summary(report)
     assert name == "tape"
     assert formula.split(" + ") == [
         "64 B per call",
@@ -93,7 +93,12 @@ def test_summary(report: Report):
         "what arrays and rules need per iteration of the loop of line 15",
         "32 B per iteration of the loop of line 16 in the loop of line 15",
     ]
-    assert functions == ("functions", "3")
+    timed = dataclasses.replace(report, times=Times(0.004, 0.001, 0.75))
+    assert summary(timed)[:3] == [
+        ("gradient", "4 ms"),
+        ("forward / reverse", "1 ms / 3 ms"),
+        ("times the function", "4.0× of 1 ms"),
+    ]
 
 
 @pytest.mark.parametrize(

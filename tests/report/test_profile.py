@@ -169,3 +169,23 @@ def test_marks_do_not_change_the_gradient():
     before = irad.grad(one_dear_line)(x)
     profile_of(one_dear_line, x, seconds=0.05)
     assert same_bits(irad.grad(one_dear_line)(x), before)
+
+
+def test_both_sweeps_and_the_plain_function_are_timed():
+    @irad.jit
+    def two_sweeps(x):
+        total = 0.0
+        for i in range(x.size):
+            total += np.exp(np.sin(x[i])) * x[i]  # the cosine and the products are of the reverse sweep
+        return total
+
+    collector = Collector(subject_of(two_sweeps, (np.ones(50_000),)), (np.ones(50_000),))
+    found = collector.profile
+    line = line_of(two_sweeps, "# the cosine")
+    assert 0.0 < found.reverse[line] < found.shares[line]
+    assert sum(found.reverse.values()) <= sum(found.shares.values())
+    assert found.seconds > 0.0
+    assert found.primal_seconds > 0.0
+    report = found.applied_to(collector.report(()))
+    assert report.times is not None
+    assert report.times.ratio == found.seconds / found.primal_seconds

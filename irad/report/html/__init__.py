@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from irad.errors import IradError
-from irad.report.amounts import format_bytes, short_signature
+from irad.report.amounts import format_bytes, format_seconds, short_signature
 from irad.report.html import graph, payload
 from irad.report.model import Report
 from irad.report.tape.totals import formula, tape_total
@@ -57,7 +57,20 @@ def summary(report: Report) -> list[tuple[str, str]]:
     total = tape_total(report)
     known = report.functions and total is not None
     tape = ("tape of this call", format_bytes(total or 0)) if known else ("tape", " + ".join(formula(report)))
-    return [tape, ("functions", str(len(report.functions)))]
+    return [*_times(report), tape]
+
+
+def _times(report: Report) -> list[tuple[str, str]]:
+    """How long a profiled call takes, in which sweep, and how that compares with the plain function."""
+    times = report.times
+    if times is None:
+        return []
+    forward, reverse = (times.seconds * share for share in (1.0 - times.reverse_share, times.reverse_share))
+    return [
+        ("gradient", format_seconds(times.seconds)),
+        ("forward / reverse", f"{format_seconds(forward)} / {format_seconds(reverse)}"),
+        ("times the function", f"{times.ratio:.1f}× of {format_seconds(times.primal_seconds)}"),
+    ]
 
 
 def _read(name: str) -> str:

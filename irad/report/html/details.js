@@ -62,23 +62,20 @@ class LineFacts {
   heading(line) {
     const fact = (name, ...nodes) => make("div", {}, make("dt", {}, name), make("dd", {}, ...nodes));
     const variables = [...line.active.map((name) => chip("active", name)), ...line.constant.map((name) => chip("constant", name))];
-    const saved = [];
-    if (line.perCall) saved.push(`${plural(line.perCall, "byte")} per call`);
-    if (line.perIteration) saved.push(`${plural(line.perIteration, "byte")} per iteration`);
     return [
       make("h3", {}, `Line ${line.number}`, make("code", {}, line.text.trim())),
       make("dl", { class: "line-facts" },
         variables.length ? fact("variables", ...variables) : null,
-        fact("saved", saved.join(", ") || "nothing"),
+        fact("saved", line.savedInWords || "nothing"),
         line.rules.length ? fact("rules", ...line.rules.map((rule) => chip("rule", rule))) : null,
-        line.share !== null ? fact("time", percent(line.share)) : null),
+        line.share !== null ? fact("time", line.share ? line.timeInWords : "none that was seen") : null),
     ];
   }
 
   table(rows, strings) {
     const head = make("thead", {}, make("tr", {}, ...["value", "operation", "activity", "plan"].map((name) => make("th", { scope: "col" }, name))));
-    const draw = ([fn, name, type, , flags, operation, activity, plan, memory, rule, origin], i) => make("tr", { "data-value": name, tabindex: i ? "-1" : "0" },
-      make("td", { class: "mono", title: HEAD.functions[fn].name }, name, make("small", {}, strings[type])),
+    const draw = ([fn, name, type, , flags, source, operation, activity, plan, memory, rule, origin], i) => make("tr", { "data-value": name, tabindex: i ? "-1" : "0" },
+      make("td", { title: HEAD.functions[fn].name }, strings[source].replace(/ on line \d+$/, "") || "store", make("small", { class: "mono" }, `${name} ${strings[type]}`)),
       make("td", {}, strings[operation], strings[rule] ? make("small", {}, `rule ${strings[rule]}${strings[origin] ? `, ${strings[origin]}` : ""}`) : null),
       make("td", {}, chip(flags & 1 ? "active" : "constant", flags & 1 ? "active" : "constant"), make("small", {}, reason(strings[activity])), strings[memory] ? make("small", {}, strings[memory]) : null),
       make("td", {}, flags & 2 ? chip("saved", "saved") : null, make("small", {}, reason(strings[plan]))));

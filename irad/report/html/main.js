@@ -106,7 +106,7 @@ document.addEventListener("keydown", (event) => {
 function chooseFromAddress() {
   const wanted = Number(/^#L(\d+)$/.exec(location.hash)?.[1]);
   const heaviest = source.lines.reduce((best, line) => {
-    const weight = ({ share, perIteration, perCall, active }) => (share ?? 0) * 1e12 + perIteration * 1e6 + perCall * 1e3 + active.length;
+    const weight = ({ share, saved, perIteration, perCall, active }) => (share ?? 0) * 1e15 + (saved ?? perIteration * 1e6 + perCall) * 1e3 + active.length;
     return best === null || weight(line) > weight(best) ? line : best;
   }, null);
   const number = source.rowOf.has(wanted) ? wanted : heaviest?.number;

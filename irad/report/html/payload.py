@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from irad.errors import SourceLocation
-from irad.report.model import FunctionReport, LineFacts, Report, StageText, TapeEntry, ValueFacts
+from irad.report.model import FunctionReport, LineFacts, Report, Stage, StageText, TapeEntry, ValueFacts
 from irad.report.overview import reason
 
 JSON = Any
@@ -51,6 +51,8 @@ def head(report: Report) -> dict[str, JSON]:
         "lines": [_line(facts) for facts in report.lines],
         "functions": [_function(function, report, shown) for function in report.functions],
         "tape": tape,
+        "hasPython": _has_python(report),
+        "seconds": None if report.times is None else report.times.seconds,
         "stages": [[text.stage.value, text.language, len(text.lines)] for text in report.stages.values()],
         "strings": strings.texts(),
     }
@@ -72,11 +74,18 @@ def short_place(place: SourceLocation) -> str:
     return f"{'/'.join(Path(place.file).parts[-2:])}:{place.line}"
 
 
+def _has_python(report: Report) -> bool:
+    """Whether the adjoint has a Python form: else the stage says in comments why not."""
+    text = report.stages.get(Stage.ADJOINT_PYTHON)
+    return text is not None and any(line.text.strip() and not line.text.startswith("#") for line in text.lines)
+
+
 def _line(facts: LineFacts) -> list[JSON]:
     share = None if facts.share_of_time is None else round(facts.share_of_time, 5)
     saved = [facts.saved_per_call, facts.saved_per_iteration]
     known = [facts.line, facts.text, list(facts.active), list(facts.constant), *saved, list(facts.rules), share]
-    return [*known, facts.saved, facts.keeps]
+    reverse = None if facts.reverse_share is None else round(facts.reverse_share, 5)
+    return [*known, facts.saved, facts.keeps, reverse]
 
 
 def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -> dict[str, JSON]:
@@ -145,7 +154,8 @@ def _value(value: ValueFacts, report: Report, shown: frozenset[int], strings: St
     file = report.place.file
     line = next((place.line for place in value.places if place.file == file and place.line in shown), None)
     origin = "" if value.rule_origin is None else short_place(value.rule_origin)
-    texts = (value.operation, value.activity, value.plan, "; ".join(value.memory), value.rule or "", origin)
+    reasons = value.activity, value.plan, "; ".join(value.memory)
+    texts = (value.source, value.operation, *reasons, value.rule or "", origin)
     flags = int(value.is_active) + 2 * int(value.is_saved)
     return [value.name, strings(value.type), line, flags, *map(strings, texts)]
 

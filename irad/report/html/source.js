@@ -3,8 +3,8 @@
 const HEAD = JSON.parse(byId("head").textContent);
 
 class Line {
-  constructor([number, text, active, constant, perCall, perIteration, rules, share]) {
-    Object.assign(this, { number, text, active, constant, perCall, perIteration, rules, share });
+  constructor([number, text, active, constant, perCall, perIteration, rules, share, saved, keeps, reverse]) {
+    Object.assign(this, { number, text, active, constant, perCall, perIteration, rules, share, saved, keeps, reverse });
     this.isActive = new Set(active);
     this.isConstant = new Set(constant);
   }
@@ -13,11 +13,26 @@ class Line {
   get inWords() {
     const words = [];
     if (this.active.length) words.push(`active: ${this.active.join(", ")}`);
-    if (this.share) words.push(`${percent(this.share)} of the time`);
-    if (this.perCall) words.push(`saves ${plural(this.perCall, "byte")} per call`);
-    if (this.perIteration) words.push(`saves ${plural(this.perIteration, "byte")} per iteration`);
+    if (this.share) words.push(this.timeInWords);
+    if (this.savedInWords) words.push(`saves ${this.savedInWords}`);
     if (this.rules.length) words.push(`rules: ${this.rules.join(", ")}`);
     return words.join("; ");
+  }
+
+  /** What it saves: in the call that was measured, or in any. */
+  get savedInWords() {
+    if (this.saved !== null) return this.saved ? `${plural(this.saved, "byte")} in this call` : "";
+    const parts = [];
+    if (this.perCall) parts.push(`${plural(this.perCall, "byte")} per call`);
+    if (this.perIteration) parts.push(`${plural(this.perIteration, "byte")} per iteration`);
+    if (this.keeps) parts.push("the shadow of an array");
+    return parts.join(", ");
+  }
+
+  get timeInWords() {
+    const whole = HEAD.seconds === null ? "" : `${seconds(this.share * HEAD.seconds)}, `;
+    const split = this.reverse === null ? "" : `: forward ${percent(this.share - this.reverse)}, reverse ${percent(this.reverse)}`;
+    return `${whole}${percent(this.share)} of the time${split}`;
   }
 }
 
@@ -26,6 +41,8 @@ class SourceView {
     this.lines = HEAD.lines.map((entry) => new Line(entry));
     this.rowOf = new Map(this.lines.map((line, row) => [line.number, row]));
     this.hasTime = this.lines.some((line) => line.share !== null);
+    this.isMeasured = this.lines.some((line) => line.saved !== null);
+    this.mostSaved = Math.max(...this.lines.map((line) => line.saved ?? 0), 1);
     this.mostTime = Math.max(...this.lines.map((line) => line.share ?? 0), 1e-9);
     this.inString = this.stringLines();
     this.word = "";
@@ -36,17 +53,19 @@ class SourceView {
       onMove: (row) => onSelect(this.lines[row].number),
     });
     const longest = Math.max(0, ...this.lines.map((line) => line.text.length + line.rules.join(", ").length + 6));
-    this.list.reset(this.lines.length, longest + (this.hasTime ? 34 : 26));
-    this.list.setTicks([...this.lines.keys()].filter((row) => this.lines[row].perCall || this.lines[row].perIteration));
+    this.list.reset(this.lines.length, longest + (this.hasTime ? 34 : 24));
+    this.list.setTicks([...this.lines.keys()].filter((row) => this.lines[row].savedInWords));
   }
 
   columns() {
     const column = (name, title, text) => make("span", { class: `c-${name}`, title }, text);
     return [
       column("line", "line of the file", "line"),
-      this.hasTime ? column("time", "share of the time of the gradient", "time") : null,
-      column("call", "bytes saved once per call", "B / call"),
-      column("iteration", "bytes saved in each iteration of the innermost loop", "B / iter."),
+      this.hasTime ? column("time", "time of the gradient: the dark part of the bar is the reverse sweep", "time") : null,
+      ...(this.isMeasured ? [column("saved", "bytes saved in the call that was measured", "saved")] : [
+        column("call", "bytes saved once per call", "B / call"),
+        column("iteration", "bytes saved in each iteration of the innermost loop", "B / iter."),
+      ]),
     ].filter(Boolean);
   }
 
@@ -72,8 +91,7 @@ class SourceView {
       nodes: [
         make("span", { class: "c-line" }, String(line.number)),
         this.hasTime ? this.timeCell(line) : "",
-        make("span", { class: "c-call", title: line.perCall ? `${plural(line.perCall, "byte")} per call` : null }, line.perCall ? bytes(line.perCall) : ""),
-        make("span", { class: "c-iteration", title: line.perIteration ? `${plural(line.perIteration, "byte")} per iteration` : null }, line.perIteration ? bytes(line.perIteration) : ""),
+        ...this.savedCells(line),
         code,
       ],
       classes: row > 0 && this.lines[row - 1].number + 1 < line.number ? "after-gap" : "",
@@ -81,9 +99,26 @@ class SourceView {
     };
   }
 
+  savedCells(line) {
+    const cell = (name, count, title) => make("span", { class: `c-${name}`, title: count ? title : null }, count ? bytes(count) : "");
+    if (!this.isMeasured) {
+      return [cell("call", line.perCall, `${plural(line.perCall, "byte")} per call`),
+        cell("iteration", line.perIteration, `${plural(line.perIteration, "byte")} per iteration`)];
+    }
+    const saved = cell("saved", line.saved, line.savedInWords);
+    saved.style.setProperty("--share", `${100 * line.saved / this.mostSaved}%`);
+    return [saved];
+  }
+
+  /** The time that a line takes, and its share as a bar: the reverse sweep's part of it is darker. */
   timeCell(line) {
-    const cell = make("span", { class: "c-time" }, line.share ? percent(line.share) : "");
-    if (line.share) cell.style.setProperty("--share", `${100 * line.share / this.mostTime}%`);
+    const time = HEAD.seconds === null ? percent(line.share ?? 0) : seconds((line.share ?? 0) * HEAD.seconds);
+    const cell = make("span", { class: "c-time", title: line.share ? line.timeInWords : null },
+      ...(line.share ? [make("span", { class: "c-seconds" }, HEAD.seconds === null ? "" : time), percent(line.share)] : []));
+    if (line.share) {
+      cell.style.setProperty("--share", `${100 * line.share / this.mostTime}%`);
+      cell.style.setProperty("--reverse", `${100 * (line.reverse ?? 0) / this.mostTime}%`);
+    }
     return cell;
   }
 

@@ -2,11 +2,13 @@
 
 const STAGE_NAMES = {
   "python": "Python", "numba-ir": "Numba IR", "llvm": "LLVM IR", "prepared": "Prepared LLVM IR", "types": "Types",
-  "activity": "Activity", "plan": "Plan", "tape": "Tape layout", "adjoint": "Adjoint", "optimized": "Optimised",
+  "activity": "Activity", "plan": "Plan", "tape": "Tape layout", "adjoint-python": "Adjoint as Python", "adjoint": "Adjoint, LLVM IR", "optimized": "Optimised",
   "asm": "Assembly", "ptx": "PTX",
 };
 // What each pane shows first: the first of these that is there and not yet shown.
-const FIRST_CHOICE = [["prepared", "llvm", "types", "activity"], ["adjoint", "plan", "optimized"], ["asm", "ptx", "optimized"]];
+// The adjoint as Python says most; where it has no Python form, the stages on the way to machine code stand side by side.
+const FIRST_CHOICE = HEAD.hasPython ? [["adjoint-python"], ["adjoint", "plan", "optimized"]]
+  : [["prepared", "llvm", "types", "activity"], ["adjoint", "plan", "optimized"], ["asm", "ptx", "optimized"]];
 
 /** A stage, unpacked: its lines and, for each, the source line and the value it belongs to. */
 class Stage {
@@ -164,7 +166,7 @@ function makePanes(callbacks) {
   const left = HEAD.stages.map(([name]) => name);
   const names = [];
   for (const choices of FIRST_CHOICE) {
-    const name = choices.find((choice) => left.includes(choice)) ?? left.find((other) => other !== "python");
+    const name = choices.find((choice) => left.includes(choice)) ?? left.find((other) => !other.endsWith("python"));
     if (name === undefined) continue;
     left.splice(left.indexOf(name), 1);
     names.push(name);

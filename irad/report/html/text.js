@@ -31,6 +31,12 @@ function percent(share) {
   return share < 0.0005 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
 }
 
+/** A time with the unit that suits it. */
+function seconds(time) {
+  for (const [unit, size] of [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]) if (time >= size) return `${(time / size).toPrecision(time / size < 100 ? 2 : 3)} ${unit}`;
+  return `${Math.round(time / 1e-9)} ns`;
+}
+
 // A language is a list of [class, pattern]; what matches none is plain.
 const LANGUAGES = {
   python: [

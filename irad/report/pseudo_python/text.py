@@ -128,7 +128,7 @@ def _written(
 ) -> ast.FunctionDef:
     bars = [f"{name}_bar" for name in result.names]
     given = [arguments[p] for p in positions]
-    docstring = f"Value, and gradient by {', '.join(a.name for a in given)}."
+    docstring = f"Value, and gradient with respect to {', '.join(a.name for a in given)}."
     body: list[ast.stmt] = [ast.Expr(ast.Constant(docstring))]
     used = trees.names_in([*made.forward, *made.reverse])
     for argument in arguments:
@@ -225,7 +225,7 @@ def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
             plain = leaf.kind in (abi.LeafKind.INERT, abi.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
             if not plain or (leaf.kind is abi.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
                 raise UnsupportedError(
-                    f"the gradient by {argument}, a {argument.type}, cannot be written as Python",
+                    f"the gradient with respect to {argument}, a {argument.type}, cannot be written as Python",
                     "differentiate by floats and arrays of floats, or look at the adjoint as LLVM IR",
                     "what is written returns gradients as numbers and arrays",
                 )
