@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from irad.api.check import CheckReport, check
     from irad.api.grad import grad, value_and_grad, value_and_grad_into
     from irad.api.jit import jit
+    from irad.api.shadow import shadow_like
     from irad.api.tape import TapeReport, tape_report
     from irad.api.vjp import vjp
     from irad.errors import (
@@ -89,6 +90,7 @@ __all__ = [
     "inspect",
     "jit",
     "rules",
+    "shadow_like",
     "tape_report",
     "testing",
     "value_and_grad",

@@ -34,6 +34,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("held", "On request, finds the references that are held where the forward sweep may be left."),
     ("exhaustion", "Checks every tape allocation and leaves the forward sweep when one failed."),
     ("agreement.check", "On request, checks that the reverse sweep decides nothing by numbers that it rounds itself."),
+    ("promises", "Raises where a callee stores active values in what was passed as constant."),
     ("parallel.launch", "Writes the functions that run parallel loops in lanes."),
     ("parallel.bulk", "Clears and copies arrays beside parallel loops with all threads."),
 )

@@ -197,6 +197,7 @@ def find_activity(
     registry: Registry,
     *,
     result_active: bool = False,
+    constant: int = 0,
 ) -> Activity:
     """Solves activity for one function.
 
@@ -207,8 +208,9 @@ def find_activity(
         shadowable: the pointer parameters for whose memory a shadow can be had.
         registry: the rules.
         result_active: whether the caller has a cotangent for the returned value.
+        constant: objects that are taken to hold nothing active, whatever is stored there.
     """
-    solver = _Solver(function, kinds, points_to, shadowable, registry, result_active)
+    solver = _Solver(function, kinds, points_to, shadowable, registry, result_active, constant)
     solver.solve()
     return solver.result()
 
@@ -257,6 +259,7 @@ class _Solver:
     shadowable: frozenset[Parameter]
     registry: Registry
     result_active: bool
+    constant: int = 0
     varied: dict[Value, None] = field(default_factory=dict)
     useful: dict[Value, None] = field(default_factory=dict)
     varied_objects: int = 0
@@ -290,6 +293,7 @@ class _Solver:
             self.changed = True
 
     def vary_objects(self, mask: int) -> None:
+        mask &= ~self.constant
         if mask & ~self.varied_objects:
             self.varied_objects |= mask
             self.changed = True

@@ -42,6 +42,7 @@ from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan import Plan
 from irad.passes.points_to import find_objects
 from irad.passes.program import Pair, Program
+from irad.passes.promises import check_promises
 from irad.passes.recipes import Recipes
 from irad.passes.refusals import check_unit
 from irad.passes.request import MemoryType, ParameterKind, Request
@@ -134,6 +135,8 @@ def generate(
         known = unit if pair.variant is variant else analyse(program, pair.variant)
         finished.append((make_pair or generate_pair)(program, known, pair))
     units = {generated.pair: generated.unit for generated in finished}
+    if request.callee is None:
+        check_promises(unit, {each.function: each for each in units.values() if each is not unit})
     for pair, lane in launched:
         build_launchers(program, pair, lane, units[lane])
         note_launcher(program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
@@ -224,6 +227,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         unneeded=frozenset(function.params[i] for i in program.request.unneeded) if variant.is_entry else frozenset(),
         signatures=program.signatures,
         has_types=program.request.has_types,
+        workspace=frozenset(function.params[i] for i in program.request.workspace) if variant.is_entry else frozenset(),
     )
     check_unit(unit)
     if program.saves_all:

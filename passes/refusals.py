@@ -37,8 +37,15 @@ from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elemen
 from irad.ruleset.python_names import PYTHON_CODE, python_name
 from irad.ruleset.registry import Registry
 
-_CONTAINER_REMEDY = "(a) differentiate by that argument, too: name it in argnums or (b) make it inside the function"
-_LOST = "who reads it there later would have lost its derivative: what is constant has no place for one"
+CONTAINER_REMEDY = (
+    "(a) differentiate by irad.grad or irad.vjp, which make a shadow for it or (b) pass it as irad.Active or (c) make "
+    "it inside the function"
+)
+ARRAY_REMEDY = (
+    "(a) give it a shadow: irad.Duplicated(array, irad.shadow_like(array)) in irad.autodiff or (b) differentiate by "
+    "irad.grad or irad.vjp, which make one or (c) make the array inside the function"
+)
+_LOST = "a constant argument has no shadow, so this derivative would be lost"
 
 
 _CONVERT = "convert the numbers, as x.astype(…) does; x.view(…) takes their bits for others"
@@ -249,13 +256,9 @@ def _written_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | 
 def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
     for item in unit.points_to.of(pointer) if not unit.everything else ():
         if _is_constant_container(unit, item):
-            return _stored_in_constant(item, _CONTAINER_REMEDY)
+            return stored_in_constant(item)
         if _is_constant_memory(unit, item):
-            return _stored_in_constant(
-                item,
-                "(a) differentiate by that argument, too: name it in argnums, or pass irad.Duplicated(array, shadow) "
-                "to irad.autodiff or (b) make the array inside the function",
-            )
+            return stored_in_constant(item)
     return None
 
 
@@ -269,7 +272,7 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
             continue
         for item in points_to.members(points_to.place(call, to)):
             if _is_constant_container(unit, item):
-                return _stored_in_constant(item, _CONTAINER_REMEDY)
+                return stored_in_constant(item)
             lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
             if lost and not _is_header(unit, item):
                 return _no_shadow(item)
@@ -280,7 +283,10 @@ def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | Non
     return None
 
 
-def _stored_in_constant(item: MemoryObject, remedy: str) -> IradError:
+def stored_in_constant(item: MemoryObject) -> IradError:
+    """The refusal of active values in memory that was passed as constant."""
+    is_array = item.kind is ObjectKind.ARGUMENT and item.holds is not None
+    remedy = ARRAY_REMEDY if is_array else CONTAINER_REMEDY
     problem = f"an active value is stored in {_describe(item)}, which was passed as constant"
     return _about(item, ActivityError(problem, remedy, _LOST))
 
@@ -294,16 +300,22 @@ def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:
 
 def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
     """Whether memory is the caller's and has no derivative there."""
+    is_active = bool(unit.activity.active_objects >> item.index & 1)
     if item.kind is ObjectKind.GLOBAL:
-        return isinstance(item.value, GlobalVariable) and bool(unit.activity.active_objects >> item.index & 1)
-    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
+        return isinstance(item.value, GlobalVariable) and is_active
+    if unit.variant.is_entry:
+        return is_promised(unit, item)
+    return is_active and is_promised(unit, item) and not _is_header(unit, item)
+
+
+def is_promised(unit: Unit, item: MemoryObject) -> bool:
+    """Whether memory is that of an argument that was passed as constant, and that may have no shadow."""
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or item.value in unit.workspace:
         return False
-    memory = unit.variant.memory[unit.function.params.index(item.value)]
-    if _is_header(unit, item) and not (unit.variant.is_entry and memory is None):
+    if unit.variant.memory[unit.function.params.index(item.value)] is not None and _is_header(unit, item):
         return False  # the caller states what is bookkeeping
-    if unit.kind(item.value) is not ParameterKind.CONST or "noalias" in item.value.attributes:
-        return False  # the slot of a result that nobody has a cotangent for is no array of the caller's
-    return unit.variant.is_entry or bool(unit.activity.active_objects >> item.index & 1)
+    # the slot of a result that nobody has a cotangent for is no array of the caller's
+    return unit.kind(item.value) is ParameterKind.CONST and "noalias" not in item.value.attributes
 
 
 def _no_shadow(item: MemoryObject) -> IradError:

@@ -64,6 +64,7 @@ class Request:
         strict: adjoint sums keep the order of the primal (no `reassoc`).
         callee: the pair is called by other pairs, as one of their callees; None for what the front end calls.
         kernels: symbol and arguments of the kernel of each parallel loop.
+        workspace: constant parameters in whose memory active values may be stored all the same: it has a shadow then.
         unneeded: parameters whose memory's primal content the caller does not need afterwards.
         ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
         restores: pairs from outside may put back, in the reverse, what their functions overwrote.
@@ -82,6 +83,7 @@ class Request:
     strict: bool = False
     callee: CalleeRequest | None = None
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = ()
+    workspace: frozenset[int] = frozenset()
     unneeded: frozenset[int] = frozenset()
     ruled: tuple[tuple[str, tuple[MemoryType | None, ...]], ...] = ()
     restores: bool = False

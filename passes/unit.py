@@ -83,7 +83,8 @@ class PointerVariant:
 class Unit:
     """A function in normal form and the results of its analyses.
 
-    ``sharing`` is that of a lane; ``unneeded`` are parameters whose memory the caller does not read afterwards.
+    ``sharing`` is that of a lane; ``unneeded`` are parameters whose memory the caller does not read afterwards;
+    ``workspace`` constant ones whose memory may have a shadow.
     """
 
     module: Module
@@ -104,6 +105,7 @@ class Unit:
     has_types: bool = False
     sharing: Sharing | None = None
     unneeded: frozenset[Parameter] = frozenset()
+    workspace: frozenset[Parameter] = frozenset()
 
     def kind(self, param: Parameter) -> ParameterKind:
         """How a parameter takes part."""

@@ -7,6 +7,7 @@ from irad.api.autodiff import autodiff
 from irad.api.check import CheckReport, check
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.jit import jit
+from irad.api.shadow import shadow_like
 from irad.api.tape import TapeReport, tape_report
 from irad.api.vjp import Pullback, vjp
 
@@ -25,6 +26,7 @@ __all__ = [
     "check",
     "grad",
     "jit",
+    "shadow_like",
     "tape_report",
     "value_and_grad",
     "value_and_grad_into",

@@ -171,6 +171,7 @@ def _checked(
         returns=returns,
         has_aux=bool(has_aux),
         single=not isinstance(argnums, Sequence),
+        lends_shadows=True,
         options=options_or_default(options),
     )
     rebuild = (_derivative, (kind, f, argnums, has_aux, task.options, returns))
@@ -181,8 +182,9 @@ def _build(kind: str, primal: Any, task: Task, rebuild: tuple[Any, ...]) -> Deri
     function = primal.py_func
     has_targets = bool(task.destinations)
     call = intrinsic_call(primal, task, parameter_names(function), has_targets=has_targets, has_seed=False)
-    leading = ["out"] if has_targets else []
-    targets = [] if not has_targets else ["(out,)" if task.single else "out"]
+    out = "out" if "out" not in parameter_names(function) else "out_gradient"
+    leading = [out] if has_targets else []
+    targets = [] if not has_targets else [f"({out},)" if task.single else out]
     body = f"irad_call({', '.join(['{arguments}', *targets])})"
     wrapper = make_wrapper(kind, function, leading, body, call)
     return InspectableDerivative(wrapper, call, primal, kind, rebuild, python_type(task), task)

@@ -20,6 +20,7 @@ class Role(enum.Enum):
     INTO = "into"  # overwrites the arrays of a given destination
     SHADOW = "shadow"  # accumulates into given arrays
     MIXED = "mixed"  # accumulates into given arrays, floats returned
+    WORKSPACE = "workspace"  # a constant that active values pass through: its shadow is made and dropped
 
     @property
     def has_destination(self) -> bool:
@@ -60,6 +61,8 @@ class Task:
         returns: what is returned.
         has_aux: the function returns ``(value, aux)`` and only ``value`` is differentiated.
         unneeded: positions of arguments whose content the caller does not need afterwards.
+        lends_shadows: active values may be stored in the memory of arguments without a role, which then has a shadow
+            that nobody gets to see; otherwise such an argument is a promise that they are not.
         single: return the only gradient itself, not a tuple of one.
         options: how the derivative is made.
     """
@@ -69,6 +72,7 @@ class Task:
     returns: Returns = Returns.GRADIENT
     has_aux: bool = False
     single: bool = False
+    lends_shadows: bool = False
     unneeded: frozenset[int] = frozenset()
     options: Options = field(default_factory=Options)
 

@@ -79,15 +79,21 @@ class ArgumentMemory:
         self._owned = _Owned()
         self._scratch: dict[int, Any] = {}
         self._objects: ObjectMemory | None = None
-        self.tracked = [self._track(argument, leaf, targets) for argument, leaf in derivation.active_memory()]
+        workspace = derivation.workspace()
+        self.tracked = [
+            *(
+                self._track(a, leaf, targets, derivation.task.role_of(a.position))
+                for a, leaf in derivation.active_memory()
+            ),
+            *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
+        ]
         MemoryChecks(builder, derivation, flat, self.tracked, self.refuse).run()
         self._allocate()
         self._lists = {leaf.data_index: self._list_block(leaf) for _, leaf in derivation.active_lists()}
 
     # --- the caller's memory ------------------------------------------------------------------------------------------
 
-    def _track(self, argument: Argument, leaf: Leaf, targets: Mapping[int, tuple[Any, Any]]) -> Tracked:
-        role = self.derivation.task.role_of(argument.position)
+    def _track(self, argument: Argument, leaf: Leaf, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_fresh = role in (Role.GRADIENT, Role.INTO)
         if is_fresh and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
             self._separate(leaf)
@@ -190,7 +196,7 @@ class ArgumentMemory:
         return meminfo
 
     def _allocate(self) -> None:
-        automatic = [t for t in self.tracked if t.role in (Role.GRADIENT, Role.INTO)]
+        automatic = [t for t in self.tracked if t.role in (Role.GRADIENT, Role.INTO, Role.WORKSPACE)]
         for tracked in self.tracked:
             if tracked.target is not None and tracked not in automatic:
                 tracked.shadow = self._data_of(tracked)
@@ -251,9 +257,7 @@ class ArgumentMemory:
         return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others)
 
     def _constant_leaves(self) -> list[Leaf]:
-        task = self.derivation.task
-        arguments = [a for a in self.derivation.arguments if task.role_of(a.position) is Role.CONST]
-        return [leaf for argument in arguments for leaf in argument.leaves]
+        return [leaf for _, leaf in self.derivation.constant_leaves()]
 
     def _constant_objects(self) -> list[Leaf]:
         """They may hold lists of numbers; that these are arguments themselves is checked elsewhere."""
@@ -445,9 +449,12 @@ class ArgumentMemory:
             self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
 
         notes, found = self._objects.notes(fail), {}
-        for _, leaf in self.derivation.active_objects():
+        for argument, leaf in self.derivation.active_objects():
             content = abi.object_of(leaf)
             found[leaf.index] = notes.gradient(content)
+            if self.derivation.task.role_of(argument.position) is Role.WORKSPACE:
+                self.context.nrt.decref(self.builder, gradient_of_content(content), found.pop(leaf.index))
+                continue
             for _, meminfo in self.context.nrt.get_meminfos(
                 self.builder, gradient_of_content(content), found[leaf.index]
             ):

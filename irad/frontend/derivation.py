@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from irad.backend.optimise import canonical_loops
 from irad.compiling import step
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
-from irad.errors import IradError
+from irad.errors import ActivityError, IradError, UnsupportedProgram
 from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed, Task
@@ -98,6 +99,22 @@ class Derivation:
         """The arrays and records in all differentiated arguments, in the order of the LLVM parameters."""
         return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_memory]
 
+    def workspace(self) -> list[tuple[Argument, Leaf]]:
+        """The arrays and records in arguments without a role that active values pass through."""
+        shadows = self.compiled.derivative.shadows if self.task.lends_shadows else ()
+        return [(argument, leaf) for argument, leaf in self._constant_leaves() if leaf.data_index in shadows]
+
+    def constant_leaves(self) -> list[tuple[Argument, Leaf]]:
+        """What is in arguments without a role and no workspace."""
+        workspace = self.workspace()
+        return [found for found in self._constant_leaves() if found not in workspace]
+
+    def _constant_leaves(self) -> Iterator[tuple[Argument, Leaf]]:
+        for argument in self.arguments:
+            if self.task.role_of(argument.position) is Role.CONST:
+                for leaf in argument.leaves:
+                    yield argument, leaf
+
     def active_lists(self) -> list[tuple[Argument, Leaf]]:
         """The lists of numbers in all differentiated arguments, in the order of the LLVM parameters.
 
@@ -123,6 +140,7 @@ class Derivation:
                     yield argument, leaf
 
 
+_Result = TypeVar("_Result")
 _MEMO = "_irad_compiled_derivatives"  # on the dispatcher: the values refer to it
 
 
@@ -141,7 +159,8 @@ def derivation_of(
         SignatureError: the task does not fit the types.
         IradError: the program cannot be compiled or differentiated.
     """
-    with compiler_lock():
+
+    def derive_it(task: Task) -> Derivation:
         wanted = _want(dispatcher, argument_types, task, arguments_may_change)
         known = wanted.dispatcher.__dict__.setdefault(_MEMO, {})
         key = wanted.parameter_types, wanted.request, catalogue.epoch()
@@ -159,6 +178,33 @@ def derivation_of(
             inspect.unwrap(dispatcher.py_func),
         )
 
+    with compiler_lock():
+        return _lending(dispatcher, argument_types, task, derive_it)
+
+
+def _lending(
+    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, attempt: Callable[[Task], _Result]
+) -> _Result:
+    """Does something for a task. Where active values are stored in constant lists or objects, these are workspace."""
+    try:
+        return attempt(task)
+    except IradError as error:
+        several = error.errors if isinstance(error, UnsupportedProgram) else (error,)
+        if not (task.lends_shadows and any(isinstance(each, ActivityError) for each in several)):
+            raise
+        workspace = tuple(
+            (argument.position, Role.WORKSPACE)
+            for argument in abi.arguments_of(dispatcher.py_func, argument_types)
+            if task.role_of(argument.position) is Role.CONST
+            and any(leaf.kind in (LeafKind.LIST, LeafKind.OBJECT) for leaf in argument.leaves)
+        )
+        if workspace:
+            with suppress(IradError):  # the first error is about what the user wrote
+                return attempt(replace(task, roles=(*task.roles, *workspace)))
+        for each in several:
+            each.remedy = "make it inside the function" if isinstance(each, ActivityError) else each.remedy
+        raise
+
 
 def observe_derivation(
     dispatcher: Any,
@@ -174,10 +220,14 @@ def observe_derivation(
         SignatureError: the task does not fit the types.
         IradError: the program cannot be compiled or differentiated.
     """
-    with compiler_lock():
+
+    def derive_it(task: Task) -> None:
         wanted = _want(dispatcher, argument_types, task, arguments_may_change)
         registry = registry_of(wanted.program.ruled, _registry())
         derive(wanted.program.text, wanted.request, registry, observer=observer, canonical_loops=canonical_loops)
+
+    with compiler_lock():
+        _lending(dispatcher, argument_types, task, derive_it)
 
 
 def generated(
@@ -267,6 +317,13 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         strict=task.options.strict,
         memory=tuple(memory),
         kernels=program.kernels,
+        workspace=frozenset(
+            leaf.data_index
+            for argument in arguments
+            if task.lends_shadows and task.role_of(argument.position) is Role.CONST
+            for leaf in argument.leaves
+            if leaf.has_memory
+        ),
         unneeded=frozenset(
             leaf.data_index
             for argument in arguments

@@ -149,6 +149,7 @@ class DerivativeDispatcher(CPUDispatcher):
         internal = [name for name in mine.parameters if name.startswith(INTERNAL)]  # `autodiff` fills them itself
         public = mine.replace(parameters=list(mine.parameters.values())[len(internal) :])
         function = self.primal.py_func
+        names = inspect.signature(function).parameters
         try:
             bound = public.bind(*args[len(internal) :], **kwargs)
         except TypeError as misfit:
@@ -158,10 +159,9 @@ class DerivativeDispatcher(CPUDispatcher):
                 f"{self!r} cannot be called with these arguments: {what}",
                 f"give the arguments {public}" if internal else f"call it with the arguments {public}",
                 f"a derivative takes the arguments of {function.__qualname__}"
-                + (", behind the place for the result" if "out" in public.parameters else ""),
+                + (", behind the place for the result" if len(public.parameters) > len(names) else ""),
                 location_of(function),
             )
-        names = inspect.signature(function).parameters
         return untypable(function, {name: value for name, value in bound.arguments.items() if name in names})
 
     def __reduce__(self) -> tuple[Any, ...]:

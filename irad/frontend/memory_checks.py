@@ -97,8 +97,9 @@ class MemoryChecks:
             self.refuse(
                 self._strides_differ(leaf, lengths, given),
                 f"{_name(tracked)} has other strides than its primal",
-                "(a) where the argument is a view of an array, make the shadow of the whole array and give the same "
-                "view of it or (b) let irad make the shadow: irad.grad or irad.vjp",
+                f"(a) make it by irad.shadow_like({tracked.argument.name}) or (b) where several arguments are views of "
+                "one array, make the shadow of the whole array and give the same views of it or (c) let irad make the "
+                "shadow: irad.grad or irad.vjp",
                 "the derivative by an element lies as far from the start as the element; np.zeros_like of a view is "
                 "contiguous, which the view is not",
                 (given, strides_of(leaf, self.flat)),
@@ -158,18 +159,17 @@ class MemoryChecks:
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
     def _check_constants(self) -> None:
-        for argument in self.derivation.arguments:
-            if self.derivation.task.role_of(argument.position) is Role.CONST:
-                for leaf in argument.leaves:
-                    if leaf.has_memory:
-                        self._check_constant(argument, leaf)
+        for argument, leaf in self.derivation.constant_leaves():
+            if leaf.has_memory:
+                self._check_constant(argument, leaf)
 
     def _check_constant(self, argument: Argument, leaf: Leaf) -> None:
         for tracked in self.tracked:
             if self._may_be_written(leaf, tracked.leaf):
                 self.refuse(
                     overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
-                    f"{argument}, a constant, shares memory with {tracked.argument}, which is differentiated",
+                    f"{argument}, a constant, shares memory with {tracked.argument}, which "
+                    + ("takes active values" if tracked.role is Role.WORKSPACE else "is differentiated"),
                     f"(a) differentiate both or (b) pass a copy: {argument.name}.copy()",
                     "the function may write to that memory, and what goes through the constant would be lost from the "
                     "derivative",

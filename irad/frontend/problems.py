@@ -72,7 +72,9 @@ def _problems(
             if good:
                 seed = _seed(arguments, good, returned)
                 roles = tuple((position, Role.GRADIENT) for position in good)
-                derivation_of(dispatcher, argument_types, Task(roles, seed, options=options))
+                derivation_of(
+                    dispatcher, argument_types, Task(roles, seed, options=options, lends_shadows=seed is Seed.GIVEN)
+                )
     except UnsupportedProgram as several:
         yield from several.errors
     except IradError as error:

@@ -181,8 +181,10 @@ def test_constant_jitclass_instances():
     assert irad.grad(f, 1)(model, 3.0) == 13.0
     for function in (stores, stores_in_its_array):
         with pytest.raises(irad.IradError, match="argument 'model', which was passed as constant"):
-            irad.grad(function, 1)(model, 3.0)
-    assert model.k == 2.0
+            irad.autodiff(irad.Reverse, function, irad.Const(model), irad.Active(3.0))
+    assert (model.k, model.w[0]) == (2.0, 1.0)
+    for function in (stores, stores_in_its_array):
+        assert irad.grad(function, 1)(model, 3.0) == 6.0
 
 
 def test_constant_container_arguments():

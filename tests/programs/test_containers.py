@@ -105,7 +105,8 @@ def test_a_constant_list_takes_no_active_value() -> None:
         return a[1]
 
     with pytest.raises(ActivityError, match="passed as constant"):
-        irad.grad(appended, 1)(List([1.0]), np.ones(2))
+        irad.autodiff(irad.Reverse, appended, irad.Const(List([1.0])), irad.Duplicated(np.ones(2), np.zeros(2)))
+    assert irad.grad(appended, 1)(List([1.0]), np.ones(2)).tolist() == [0.0, 1.0]
 
 
 def test_a_constant_dictionary_takes_no_active_value() -> None:
@@ -115,7 +116,13 @@ def test_a_constant_dictionary_takes_no_active_value() -> None:
         return a[1]
 
     with pytest.raises(ActivityError, match="passed as constant"):
-        irad.grad(inserted, 1)(Dict.empty(types.int64, types.float64), np.ones(2))
+        irad.autodiff(
+            irad.Reverse,
+            inserted,
+            irad.Const(Dict.empty(types.int64, types.float64)),
+            irad.Duplicated(np.ones(2), np.zeros(2)),
+        )
+    assert irad.grad(inserted, 1)(Dict.empty(types.int64, types.float64), np.ones(2)).tolist() == [0.0, 1.0]
 
 
 @PROGRAMS.at(TABLES, WEIGHTS, floats(2), True, argnums=(2,))

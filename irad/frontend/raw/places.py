@@ -13,10 +13,14 @@ from irad.frontend.raw.program import ENTRY
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
 from irad.ir.module import Function, Module
+from irad.passes.refusals import ARRAY_REMEDY, CONTAINER_REMEDY
 
 _REPORT: Final = "report it with the function"
+_SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow behind it"
 _BY_HAND: Final = "__enzyme_register_gradient_f, which names the two functions of its derivative"
 _IN_C: Final = (
+    (ARRAY_REMEDY, _SHADOW),
+    (CONTAINER_REMEDY, _SHADOW),
     ("irad.rules.easy_rule, or irad.rules.augmented_primal and reverse", _BY_HAND),
     ("irad.rules.augmented_primal and reverse", _BY_HAND),
     ("irad.rules.easy_rule", _BY_HAND),

@@ -99,7 +99,7 @@ def _function(
     dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
 ) -> tuple[ast.FunctionDef, dict[str, type[BaseException]]]:
     """The exact form, and what it raises."""
-    task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options)
+    task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options, lends_shadows=True)
     captured = capture(dispatcher, argument_types, task)
     _check_result(captured)
     _check_arguments(captured, positions)

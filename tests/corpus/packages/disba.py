@@ -21,6 +21,7 @@ PACKAGE = Package(
     (
         of(S + "dltar1", 0.7, 1.7, *LAYERS, 1, argnums=(0, 1, 2, 4, 5)),
         of(S + "dltar4", 0.7, 1.7, *LAYERS, 1, np.zeros((5, 5))),
+        of(S + "dltar4", 0.7, 1.7, *LAYERS, 1, np.zeros((5, 5)), argnums=(0, 1, 2, 3, 4, 5)),
         of(S + "fast_delta", 0.7, 1.7, *LAYERS, 1),
         of(S + "gtsolh", 3.0, 1.6),
         of(S + "var", 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.1),

@@ -19,9 +19,8 @@ def loss(x, work):
 
 
 def wrong():
-    return irad.grad(loss)(np.zeros(3), np.zeros(3))
+    return irad.autodiff(irad.Reverse, loss, irad.Duplicated(np.zeros(3), np.zeros(3)), irad.Const(np.zeros(3)))
 
 
 def mended():
-    by_x, _ = irad.grad(loss, (0, 1))(np.zeros(3), np.zeros(3))
-    assert by_x.tolist() == [1.0, 1.0, 1.0]
+    assert irad.grad(loss)(np.zeros(3), np.zeros(3)).tolist() == [1.0, 1.0, 1.0]  # (b)

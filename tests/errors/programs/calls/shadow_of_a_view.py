@@ -17,6 +17,10 @@ def wrong():
 
 
 def mended():
+    column = np.ones((3, 2))[:, 0]
+    alone = irad.shadow_like(column)
+    irad.autodiff(irad.Reverse, energy, irad.Duplicated(column, alone))  # (a)
+    assert alone.tolist() == [2.0, 2.0, 2.0]
     matrix = np.ones((3, 2))
     shadow = np.zeros_like(matrix)
     irad.autodiff(irad.Reverse, energy, irad.Duplicated(matrix[:, 0], shadow[:, 0]))
