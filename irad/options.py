@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 from irad.errors import IradError, SourceLocation
 
 PlanName: TypeAlias = Literal["default", "save_all"]
+ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
@@ -30,6 +31,8 @@ class Options:
         boundscheck: an index out of bounds raises `BoundsError`, in the function and in all that it calls; parallel
             loops run serially. Without it, as in Numba, nothing is checked: such an access reads and writes memory
             that belongs to something else, and so does its derivative.
+        zero_times_infinity: what an infinite cotangent gives where a partial derivative is zero: ``"nan"``, as
+            arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
         measure_tape: calls note what their tape took, line by line; see `irad.tape_report`.
     """
 
@@ -40,6 +43,7 @@ class Options:
     max_tape_bytes: int | None = None
     measure_tape: bool = False
     boundscheck: bool = False
+    zero_times_infinity: ZeroTimesInfinity = "nan"
 
     def __post_init__(self) -> None:
         if self.plan not in get_args(PlanName):
@@ -47,6 +51,13 @@ class Options:
                 f"unknown plan {self.plan!r}",
                 '(a) plan="default" or (b) plan="save_all", which is slow and simple',
                 "a plan decides which values the reverse sweep finds saved, and which it computes again",
+                SourceLocation.here(),
+            )
+        if self.zero_times_infinity not in get_args(ZeroTimesInfinity):
+            raise IradError(
+                f"unknown zero_times_infinity {self.zero_times_infinity!r}",
+                '(a) zero_times_infinity="nan" or (b) zero_times_infinity="zero"',
+                "it says what a zero partial derivative makes of an infinite cotangent",
                 SourceLocation.here(),
             )
         limit = self.max_tape_bytes
@@ -69,7 +80,8 @@ class Options:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Options:
         """Options as the environment asks for them.
 
-        The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK and IRAD_MAX_TAPE_BYTES.
+        The variables are IRAD_PLAN, IRAD_STRICT, IRAD_VERIFY, IRAD_DEBUG, IRAD_BOUNDSCHECK, IRAD_MAX_TAPE_BYTES and
+        IRAD_ZERO_TIMES_INFINITY.
 
         Args:
             environment: read in place of ``os.environ``.
@@ -85,6 +97,13 @@ class Options:
                 "(a) IRAD_PLAN=default or (b) IRAD_PLAN=save_all",
                 "it is an environment variable, which irad reads when a derivative is made without options",
             )
+        zero_times_infinity = variables.get("IRAD_ZERO_TIMES_INFINITY", "").strip().lower() or "nan"
+        if zero_times_infinity not in get_args(ZeroTimesInfinity):
+            raise IradError(
+                f"IRAD_ZERO_TIMES_INFINITY={zero_times_infinity} is neither nan nor zero",
+                "(a) IRAD_ZERO_TIMES_INFINITY=nan or (b) IRAD_ZERO_TIMES_INFINITY=zero",
+                "it is an environment variable, which irad reads when a derivative is made without options",
+            )
         _check_errors_setting(variables)
         return cls(
             plan="save_all" if plan == "save_all" else "default",
@@ -93,6 +112,7 @@ class Options:
             debug=_read_flag(variables, "IRAD_DEBUG"),
             boundscheck=_read_flag(variables, "IRAD_BOUNDSCHECK"),
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
+            zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
         )
 
 

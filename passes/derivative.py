@@ -224,6 +224,7 @@ def analyse(program: Program, variant: Variant) -> Unit:
         effects,
         everything=False,
         strict=program.request.strict,
+        zero_wins=program.request.zero_wins,
         unneeded=frozenset(function.params[i] for i in program.request.unneeded) if variant.is_entry else frozenset(),
         signatures=program.signatures,
         has_types=program.request.has_types,

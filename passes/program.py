@@ -106,6 +106,7 @@ class Program:
             request = self.request
             options: tuple[object, ...] = request.plan, request.strict, self.registry.fingerprint()
             options += (request.watches, request.meters) if request.watches or request.meters else ()
+            options += ("zero wins",) if request.zero_wins else ()
             options += ("checks bounds",) if request.checks_bounds else ()
             key = repr((str(variant.function_type), variant, options))
             name = f"irad.pointers.{hashlib.sha256(key.encode()).hexdigest()[:16]}"

@@ -72,6 +72,7 @@ class Request:
         has_types: the program was typed: integers that calls return are numbers, never the bits of floats.
         watches: floating-point operations are checked while they run (`irad.passes.instrument.watch`).
         meters: the bytes of the tape are counted (`irad.passes.instrument.meter`).
+        zero_wins: a zero partial derivative makes zero of an infinite cotangent.
         checks_bounds: the program checks its indices, and so have the functions behind pointers to.
     """
 
@@ -92,3 +93,4 @@ class Request:
     watches: bool = False
     meters: bool = False
     checks_bounds: bool = False
+    zero_wins: bool = False

@@ -101,6 +101,7 @@ class Unit:
     effects: Effects
     everything: bool
     strict: bool
+    zero_wins: bool = False
     signatures: Signatures = field(default_factory=dict)
     has_types: bool = False
     sharing: Sharing | None = None

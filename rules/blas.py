@@ -84,9 +84,12 @@ def _dot_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
         if element.is_complex:
             conjugates = builder.icmp("ne", context.value(conjugate), const_int(_CHAR, 0))
             scale, sign = _complex_dot_factors(builder, element, cotangent, conjugates, is_left=operand is x)
-            add_scaled_complex(builder, element.scalar, length, scale, sign, vector, shadow, ONE)
+            add_scaled_complex(
+                builder, element.scalar, length, scale, sign, vector, shadow, ONE, zero_wins=context.zero_wins
+            )
         else:
-            add_scaled(builder, element.scalar, length, cotangent[0], vector, shadow, ONE)
+            zero_wins = context.zero_wins
+            add_scaled(builder, element.scalar, length, cotangent[0], vector, shadow, ONE, zero_wins=zero_wins)
 
 
 def _complex_dot_factors(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -17,15 +18,26 @@ _ONE = const_int(types.I64, 1)
 _ATTRIBUTES = ("nounwind", "willreturn", "memory(argmem: readwrite)")
 
 
-def add_scaled(builder: Builder, type_: FloatType, count: Value, scale: Value, x: Value, y: Value, step: Value) -> None:
+def add_scaled(
+    builder: Builder,
+    type_: FloatType,
+    count: Value,
+    scale: Value,
+    x: Value,
+    y: Value,
+    step: Value,
+    *,
+    zero_wins: bool = False,
+) -> None:
     """`y[i] += scale * x[i]` for ``count`` elements, ``step`` elements apart; nothing at all where ``scale`` is zero.
 
     ``x`` and ``y`` are pointers, ``count`` and ``step`` are i64. A negative step walks the same memory backwards, which
-    makes no difference, so only its size counts.
+    makes no difference, so only its size counts. With ``zero_wins`` a zero of ``x`` adds nothing where ``scale`` is
+    infinite.
     """
-    kernel = _kernel(
-        builder.module, "add_scaled", type_, (types.I64, type_, types.PTR, types.PTR, types.I64), _add_scaled
-    )
+    name = "add_scaled_zero_wins" if zero_wins else "add_scaled"
+    define = _add_scaled_zero_wins if zero_wins else _add_scaled
+    kernel = _kernel(builder.module, name, type_, (types.I64, type_, types.PTR, types.PTR, types.I64), define)
     builder.call(kernel, [count, scale, x, y, step])
 
 
@@ -47,10 +59,14 @@ def add_scaled_complex(
     x: Value,
     y: Value,
     step: Value,
+    *,
+    zero_wins: bool = False,
 ) -> None:
     """`y[i] += scale * x[i]` of complex numbers, as `add_scaled`; ``sign`` −1.0 takes the conjugates of ``x``."""
     parameters = (types.I64, type_, type_, type_, types.PTR, types.PTR, types.I64)
-    kernel = _kernel(builder.module, "add_scaled_complex", type_, parameters, _add_scaled_complex)
+    name = "add_scaled_complex_zero_wins" if zero_wins else "add_scaled_complex"
+    define = _add_scaled_complex_zero_wins if zero_wins else _add_scaled_complex
+    kernel = _kernel(builder.module, name, type_, parameters, define)
     builder.call(kernel, [count, *scale, sign, x, y, step])
 
 
@@ -94,7 +110,30 @@ def _kernel(
     return found
 
 
-def _add_scaled(function: Function, type_: FloatType) -> None:
+_Product: TypeAlias = Callable[[Builder, Value, Value], Value]
+
+
+def _product(builder: Builder, scale: Value, x: Value) -> Value:
+    return builder.fmul(scale, x)
+
+
+def _product_or_zero(builder: Builder, scale: Value, x: Value) -> Value:
+    """The product, or zero where ``x`` is and ``scale`` is a number."""
+    assert isinstance(x.type, FloatType)
+    zero = const_float(x.type, 0.0)
+    wins = builder.and_(builder.fcmp("oeq", x, zero), builder.fcmp("oeq", scale, scale))
+    return builder.select(wins, zero, builder.fmul(scale, x))
+
+
+def _add_scaled_zero_wins(function: Function, type_: FloatType) -> None:
+    _add_scaled(function, type_, _product_or_zero)
+
+
+def _add_scaled_complex_zero_wins(function: Function, type_: FloatType) -> None:
+    _add_scaled_complex(function, type_, _product_or_zero)
+
+
+def _add_scaled(function: Function, type_: FloatType, multiply: _Product = _product) -> None:
     count, scale, x, y, step = function.params
     builder = Builder(function.add_block("entry"))
     distance = builder.intrinsic("llvm.abs.i64", types.I64, [step, const_int(types.I1, 0)])
@@ -102,7 +141,7 @@ def _add_scaled(function: Function, type_: FloatType) -> None:
     loop = _Loop.open(builder, builder.select(nothing, _ZERO, count))
     index = builder.mul(loop.index, distance)
     target = builder.gep(type_, y, [index])
-    product = builder.fmul(scale, builder.load(type_, builder.gep(type_, x, [index])))
+    product = multiply(builder, scale, builder.load(type_, builder.gep(type_, x, [index])))
     builder.store(builder.fadd(builder.load(type_, target), product), target)
     loop.close(builder)
     builder.ret()
@@ -124,7 +163,7 @@ def _scale_matrix(function: Function, type_: FloatType) -> None:
     builder.ret()
 
 
-def _add_scaled_complex(function: Function, type_: FloatType) -> None:
+def _add_scaled_complex(function: Function, type_: FloatType, multiply: _Product = _product) -> None:
     count, real, imag, sign, x, y, step = function.params
     zero = const_float(type_, 0.0)
     builder = Builder(function.add_block("entry"))
@@ -134,8 +173,8 @@ def _add_scaled_complex(function: Function, type_: FloatType) -> None:
     index = builder.mul(loop.index, distance)
     (x_real, x_imag), (y_real, y_imag) = _parts(builder, type_, x, index), _parts(builder, type_, y, index)
     a, b = builder.load(type_, x_real), builder.fmul(sign, builder.load(type_, x_imag))
-    product_real = builder.fsub(builder.fmul(real, a), builder.fmul(imag, b))
-    product_imag = builder.fadd(builder.fmul(real, b), builder.fmul(imag, a))
+    product_real = builder.fsub(multiply(builder, real, a), multiply(builder, imag, b))
+    product_imag = builder.fadd(multiply(builder, real, b), multiply(builder, imag, a))
     for part, product in ((y_real, product_real), (y_imag, product_imag)):
         builder.store(builder.fadd(builder.load(type_, part), product), part)
     loop.close(builder)

@@ -22,6 +22,17 @@ def test_environment_of_debug_mode_and_limit():
     assert Options.from_environment({"IRAD_MAX_TAPE_BYTES": ""}).tape_limit is None
 
 
+def test_environment_of_zero_times_infinity():
+    assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": "zero"}) == Options(zero_times_infinity="zero")
+    for value in ("", "nan", "NaN"):
+        assert Options.from_environment({"IRAD_ZERO_TIMES_INFINITY": value}).zero_times_infinity == "nan"
+
+
+def test_unknown_zero_times_infinity_is_refused():
+    with pytest.raises(IradError, match="unknown zero_times_infinity 'one'"):
+        Options(zero_times_infinity="one")  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.parametrize("value", ["-1", "1e9", "many", "9" * 30])
 def test_a_limit_is_a_number_of_bytes(value: str):
     with pytest.raises(IradError, match=f"IRAD_MAX_TAPE_BYTES={value}"):
@@ -43,7 +54,15 @@ def test_empty_variables_count_as_unset():
     assert Options.from_environment({"IRAD_PLAN": "", "IRAD_VERIFY": ""}) == Options()
 
 
-@pytest.mark.parametrize(("name", "value"), [("IRAD_PLAN", "fast"), ("IRAD_VERIFY", "2"), ("IRAD_STRICT", "maybe")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("IRAD_PLAN", "fast"),
+        ("IRAD_VERIFY", "2"),
+        ("IRAD_STRICT", "maybe"),
+        ("IRAD_ZERO_TIMES_INFINITY", "one"),
+    ],
+)
 def test_values_without_meaning_are_refused(name: str, value: str):
     with pytest.raises(IradError, match=f"{name}={value}"):
         Options.from_environment({name: value})

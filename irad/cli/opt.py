@@ -86,6 +86,7 @@ def opt(
         plan="save_all" if (plan or environment.plan) == "save_all" else "default",
         strict=strict or environment.strict,
         verify=environment.verify,
+        zero_times_infinity=environment.zero_times_infinity,
     )
     without_effect = {
         "IRAD_DEBUG": environment.debug,

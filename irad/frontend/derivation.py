@@ -339,6 +339,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
         watches=task.options.debug,
         meters=task.options.tape_limit is not None,
         checks_bounds=task.options.boundscheck,
+        zero_wins=task.options.zero_times_infinity == "zero",
     )
 
 

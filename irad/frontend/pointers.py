@@ -107,6 +107,7 @@ class _Table:
             variant.memory,
             self.request.plan,
             strict=self.request.strict,
+            zero_wins=self.request.zero_wins,
             callee=callee,
             ruled=memory_of(program.ruled),
             restores=catalogue.any_restores(),

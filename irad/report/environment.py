@@ -279,7 +279,8 @@ def _size(folder: Path) -> str:
 
 def _options() -> Fact:
     options = Options.from_environment()
-    return Fact("irad", "options", f"plan={options.plan} strict={options.strict} verify={options.verify}")
+    more = " zero_times_infinity=zero" if options.zero_times_infinity == "zero" else ""
+    return Fact("irad", "options", f"plan={options.plan} strict={options.strict} verify={options.verify}{more}")
 
 
 def _self_test() -> Fact:

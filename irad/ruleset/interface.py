@@ -215,6 +215,11 @@ class ReverseContext(Protocol):
         """Where the adjoint goes. A rule that makes new blocks leaves it positioned in the last one."""
         ...
 
+    @property
+    def zero_wins(self) -> bool:
+        """Whether zero is wanted where a partial derivative is zero and the cotangent infinite."""
+        ...
+
     def is_active(self, value: Value) -> bool:
         """As in the forward sweep."""
         ...

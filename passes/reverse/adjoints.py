@@ -2,7 +2,8 @@
 
 Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches
 into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells
-LLVM that it rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison.
+LLVM that it rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison. With
+`zero_wins` a zero partial is zero as well, whatever the cotangent but NaN.
 
     z = fadd x, y       x̄ += z̄, ȳ += z̄              z = load p        shadow[p] += z̄
     z = fmul x, y       x̄ += z̄·y, ȳ += z̄·x          store z, p        z̄ += shadow[p]; shadow[p] = 0
@@ -11,6 +12,7 @@ LLVM that it rarely applies: in a loop that is not vectorised, a predicted branc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -34,7 +36,7 @@ from irad.ir.instructions import (
     Unary,
 )
 from irad.ir.types import FloatType, PointerType, Type, VectorType, holds_floats
-from irad.ir.values import ConstantFloat, Value, const_int
+from irad.ir.values import ConstantFloat, Value, const_float, const_int
 from irad.passes.parallel.windows import window_of
 from irad.passes.reverse.sweep import Sweep, zero_of
 
@@ -90,12 +92,46 @@ def strong_zero(build: Builder, cotangent: Value, product: Value) -> Value:
     return guarded
 
 
-def scaled(build: Builder, cotangent: Value, factor: Value) -> Value:
+def scaled(sweep: Sweep, cotangent: Value, factor: Value) -> Value:
     """Cotangent times partial, with strong zero."""
+    known = factor.value if isinstance(factor, ConstantFloat) else math.inf
+    if math.isfinite(known) and not (known == 0.0 and sweep.zero_wins):
+        return sweep.build.fmul(cotangent, factor)
+    return scaled_again(sweep, cotangent, factor)
+
+
+def scaled_again(sweep: Sweep, cotangent: Value, factor: Value) -> Value:
+    """As `scaled`, for a cotangent that is itself a product."""
+    build = sweep.build
     product = build.fmul(cotangent, factor)
-    if isinstance(factor, ConstantFloat) and factor.value - factor.value == 0.0:
-        return product
+    if sweep.zero_wins:
+        product = _unless_zero(build, cotangent, build.fcmp("oeq", factor, zero_of(factor.type)), product)
     return strong_zero(build, cotangent, product)
+
+
+def _divided(sweep: Sweep, cotangent: Value, divisor: Value) -> Value:
+    """Cotangent over divisor, with strong zero. Where zero wins: one over infinity is zero."""
+    build = sweep.build
+    quotient = build.fdiv(cotangent, divisor)
+    if sweep.zero_wins:
+        quotient = _unless_zero(build, cotangent, _is_infinite(build, divisor), quotient)
+    return strong_zero(build, cotangent, quotient)
+
+
+def _unless_zero(build: Builder, cotangent: Value, is_zero: Value, product: Value) -> Value:
+    """``product``, or zero where the partial is zero; of a NaN a NaN."""
+    is_number = build.fcmp("oeq", cotangent, cotangent)
+    return build.select(build.and_(is_zero, is_number), zero_of(cotangent.type), product)
+
+
+def _is_infinite(build: Builder, number: Value) -> Value:
+    """Whether a number is an infinity and not a NaN."""
+    if isinstance(number.type, FloatType):
+        suffix = "f64" if number.type is types.DOUBLE else "f32"
+        size = build.intrinsic(f"llvm.fabs.{suffix}", number.type, [number])
+        return build.fcmp("oeq", size, const_float(number.type, math.inf))
+    difference = build.fsub(number, number)
+    return build.and_(build.fcmp("une", difference, difference), build.fcmp("oeq", number, number))
 
 
 def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
@@ -108,14 +144,14 @@ def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
             sweep.accumulate(a, cotangent)
             sweep.accumulate(b, build.fneg(cotangent))
         case "fmul":
-            _accumulate_lazily(sweep, a, lambda: scaled(build, cotangent, sweep.value(b)))
-            _accumulate_lazily(sweep, b, lambda: scaled(build, cotangent, sweep.value(a)))
+            _accumulate_lazily(sweep, a, lambda: scaled(sweep, cotangent, sweep.factor(b)))
+            _accumulate_lazily(sweep, b, lambda: scaled(sweep, cotangent, sweep.factor(a)))
         case "fdiv":
             if not (sweep.is_active(a) or sweep.is_active(b)):
                 return
-            quotient = strong_zero(build, cotangent, build.fdiv(cotangent, sweep.value(b)))
+            quotient = _divided(sweep, cotangent, sweep.factor(b))
             sweep.accumulate(a, quotient)
-            _accumulate_lazily(sweep, b, lambda: build.fneg(scaled_again(build, quotient, sweep.value(inst))))
+            _accumulate_lazily(sweep, b, lambda: build.fneg(scaled_again(sweep, quotient, sweep.factor(inst))))
         case "frem":
             sweep.accumulate(a, cotangent)
             _accumulate_lazily(sweep, b, lambda: _remainder_divisor(sweep, inst, cotangent))
@@ -123,16 +159,11 @@ def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
             raise unsupported(inst)
 
 
-def scaled_again(build: Builder, cotangent: Value, factor: Value) -> Value:
-    """As `scaled`, for a cotangent that is itself a product."""
-    return strong_zero(build, cotangent, build.fmul(cotangent, factor))
-
-
 def _remainder_divisor(sweep: Sweep, inst: Binary, cotangent: Value) -> Value:
     """D fmod(a, b) / db = -n, where fmod(a, b) = a - n·b; a quotient a / b that is rounded up to n + 1 is not asked."""
     build = sweep.build
-    a, b = (sweep.value(v) for v in inst.operands)
-    return scaled(build, cotangent, build.fdiv(build.fsub(sweep.value(inst), a), b))
+    a, b = (sweep.factor(v) for v in inst.operands)
+    return scaled(sweep, cotangent, build.fdiv(build.fsub(sweep.factor(inst), a), b))
 
 
 def _accumulate_lazily(sweep: Sweep, value: Value, amount: Callable[[], Value]) -> None:

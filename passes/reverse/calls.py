@@ -56,10 +56,10 @@ def _reverse_elementwise(sweep: Sweep, call: CallSite, rule: Elementwise) -> Non
             continue
         compared = compared_symbols(partial)
         values = {
-            name: (sweep.deciding_value if name in compared else sweep.value)(_named(call, name))
+            name: (sweep.deciding_value if name in compared else sweep.factor)(_named(call, name))
             for name in sorted(symbols_of(partial))
         }
-        sweep.accumulate(argument, scaled(sweep.build, cotangent, emit(partial, sweep.build, values, call.type)))
+        sweep.accumulate(argument, scaled(sweep, cotangent, emit(partial, sweep.build, values, call.type)))
 
 
 def _named(call: CallSite, name: str) -> Value:
@@ -103,6 +103,10 @@ class _RuleContext:
     @property
     def builder(self) -> Builder:
         return self.sweep.build
+
+    @property
+    def zero_wins(self) -> bool:
+        return self.sweep.zero_wins
 
     def is_active(self, value: Value) -> bool:
         return self.sweep.is_active(value)

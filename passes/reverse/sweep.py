@@ -120,6 +120,10 @@ class Sweep:
         self.deciding[value] = None
         return self.need(value)
 
+    def factor(self, primal: Value) -> Value:
+        """A primal value that a partial derivative is made of: it is compared with zero where that wins."""
+        return self.deciding_value(primal) if self.zero_wins else self.value(primal)
+
     def shadow(self, pointer: Value) -> Value:
         """The shadow of a primal pointer."""
         return self.need(self.forward.shadow(pointer))
@@ -219,6 +223,11 @@ class Sweep:
     def sum_flags(self) -> tuple[str, ...]:
         """Fast-math words of adjoint sums."""
         return () if self.forward.unit.strict else ("reassoc",)
+
+    @property
+    def zero_wins(self) -> bool:
+        """Whether a zero partial derivative makes zero of an infinite cotangent."""
+        return self.forward.unit.zero_wins
 
     def load_shadow(self, type_: Type, pointer: Value) -> Value:
         """Loads from the shadow of what a primal pointer points to."""

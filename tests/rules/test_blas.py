@@ -40,6 +40,7 @@ class Sweep:
     after: Builder
     accumulated: list[tuple[Value, Value]] = field(default_factory=list)
     cotangent_value: Value | None = None
+    zero_wins: bool = False
 
     @property
     def builder(self) -> Builder:

@@ -23,6 +23,9 @@ _IN_VALUE = "keep the operands in the operation's domain before it, with an `if`
 _IN_DERIVATIVE = (
     "the derivative has no finite value there: keep away from that point, as sqrt(x + eps) and `if x > 0` do"
 )
+_ZERO_WINS = (
+    f'(a) {_IN_DERIVATIVE} or (b) irad.Options(zero_times_infinity="zero"), where a zero slope makes zero of it'
+)
 _IN_RULE = "test the rule with irad.testing.test_reverse at these arguments"
 _REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE}
 _REASONS = {
@@ -121,7 +124,7 @@ class _Cause:
             problem += f", unless it is that of an argument: {_listed(infinite)} from the start"
         return NonFiniteError(
             problem,
-            _IN_RULE if place.ruled is not None else _REMEDIES[place.kind],
+            _IN_RULE if place.ruled is not None else _remedy(event, became),
             _WHY_IN_RULE if place.ruled is not None else _REASONS[place.kind],
             sweep=_SWEEPS[place.kind],
             result=self.result,
@@ -171,6 +174,15 @@ def _listed(inputs: Mapping[str, Found]) -> str:
 
 def _called(words: str, ruled: str | None, watched: Any) -> str:
     return f"the rule of {watched.rules[ruled].name}" if ruled is not None else words
+
+
+def _remedy(event: Event, became: Event | None) -> str:
+    """What to do about an operation; of an infinite derivative that met a zero slope, one thing more."""
+    if became is None or became.operands is None or event.place.kind is not MarkKind.DERIVATIVE:
+        return _REMEDIES[event.place.kind]
+    if became.place.kind is MarkKind.DERIVATIVE and became.is_of_infinities and 0.0 in became.operands[:2]:
+        return _ZERO_WINS
+    return _REMEDIES[event.place.kind]
 
 
 def operation_of(event: Event) -> str:

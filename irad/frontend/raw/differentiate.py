@@ -162,6 +162,7 @@ class _Work:
             memory=tuple(memory),
             plan=self.options.plan,
             strict=self.options.strict,
+            zero_wins=self.options.zero_times_infinity == "zero",
             unneeded=frozenset(unneeded),
         )
 
