@@ -56,7 +56,8 @@ def grad(
     argument's structure and dtype: a number for a number, an array for an array, a record for a record, a list for a
     list, a dictionary for a dictionary, a tuple or named tuple for a tuple, a named tuple for an instance of a class.
     By a complex number it is d/dRe + i·d/dIm. What has no derivative inside a tuple (an int, a string, None) becomes
-    None. All other arguments are constants.
+    None. All other arguments are constants. Arrays, lists and instances among them may be workspace, in which ``f``
+    stores what it computes and reads it back: that keeps its derivative.
 
     Args:
         f: a function compiled by ``numba.njit`` or ``irad.jit``; a plain Python function, which is compiled like that;

@@ -181,20 +181,24 @@ def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
 
 
 def _current(compile_it: Callable[[], Any]) -> Any:
-    """A compile result of which every function is what Numba compiled for it, where it did.
+    """A compile result of which no function was lowered before Numba compiled it, with other values."""
+    compiled = compile_it()
+    if any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
+        numba_private.shadow().forget_callers()
+        compiled = compile_it()
+    return compiled
+
+
+def _check_frozen(libraries: list[Any]) -> None:
+    """Checks that functions are what Numba compiled for them, where it did.
 
     Raises:
         ChangedProgramError: Numba compiled another program, and kept too little for irad to do the same.
     """
-    compiled = compile_it()
-    if any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
-        numba_private.shadow().forget_callers()  # lowered before Numba compiled it, with other values
-        compiled = compile_it()
-    for library in _reachable(compiled.library):
+    for library in libraries:
         if getattr(library, "lowered", None) is not None:
             library.lowered.check(numba_private.compiled_by_numba)
             check_links(library)
-    return compiled
 
 
 def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
@@ -205,6 +209,7 @@ def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels
     else:
         symbol = compiled.fndesc.mangled_name
         linked = _Linker(compiled.library)
+    _check_frozen(linked.libraries)
     libraries = _reachable(compiled.library)
     _refuse_derivatives(linked)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)

@@ -219,7 +219,9 @@ class RawContext(cpu.CPUContext):
             own = self._cfuncs[val] = CPUDispatcher(val._pyfunc, targetoptions=val._compiler.targetoptions)
         own = caller_of(own)
         own.compile(val._sig)
-        return own.overloads[tuple(val._sig.args)]
+        compiled = own.overloads[tuple(val._sig.args)]
+        compiled.library.lowered.callback = val
+        return compiled
 
     def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
         """The end of a compilation: no machine code, but the library is remembered under its symbol."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit, prange, vectorize
+from numba import cfunc, njit, prange, vectorize
 
 import irad
 
@@ -243,6 +243,47 @@ def test_a_callee_is_compiled_again() -> None:
         irad.grad(made.f)(1.5)
     made.f.recompile()
     check(made.f, 1.5)
+
+
+def test_function_values() -> None:
+    """Functions that are called through a pointer."""
+    source = """
+    @njit("float64(float64)")
+    def first(x): return K * x * x
+    @njit("float64(float64)")
+    def second(x): return A[0] * x
+    @njit
+    def f(x, which):
+        chosen = (first, second)
+        return chosen[which](x)
+    """
+    made = program(source, K=2.0, A=np.array([3.0]))
+    made.f(1.5, 0)
+    made.K = 5.0
+    check(made.f, 1.5, 0)
+    again = program(source, K=2.0, A=np.array([3.0]))
+    again.f(1.5, 1)
+    again.A[0] = 4.0
+    with pytest.raises(irad.ChangedProgramError, match="second was compiled before the global A changed"):
+        irad.grad(again.f)(1.5, 1)
+
+
+def test_callbacks() -> None:
+    """Functions made by ``numba.cfunc``, of which Numba keeps the code only."""
+    source = """
+    @cfunc("float64(float64)")
+    def callback(x): return K * x * x
+    @njit
+    def f(x): return callback(x) + x
+    """
+    same = program(source, K=2.0, cfunc=cfunc)
+    same.f(1.5)
+    check(same.f, 1.5)
+    made = program(source, K=2.0, cfunc=cfunc)
+    made.f(1.5)
+    made.K = 3.0
+    with pytest.raises(irad.ChangedProgramError, match="callback was compiled before the global K changed"):
+        irad.grad(made.f)(1.5)
 
 
 @pytest.fixture

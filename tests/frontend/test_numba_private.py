@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import float64, njit, typeof
+from numba import cfunc, float64, njit, typeof
 from numba.core import callconv, codegen, compiler, cpu, debuginfo, interpreter, lowering, typed_passes, types, typing
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
@@ -238,6 +238,7 @@ def test_private_names_are_exercised_here() -> None:
     instances = {
         "_compiler": make_function(),
         "_compiling_counter": make_function(),
+        **dict.fromkeys(("_library", "_sig", "_pyfunc"), cfunc("float64(float64)")(lambda x: x)),
         "_can_compile": make_function(),
         "_definitions": compiler.run_frontend(make_function().py_func),
     }

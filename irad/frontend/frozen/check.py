@@ -32,6 +32,7 @@ class Lowered:
     Attributes:
         key: of the specialisation, in the table of its dispatcher.
         snapshot: what was frozen.
+        callback: the ``numba.cfunc`` function that was lowered, of which Numba keeps the code only.
 
     Args:
         owner: the dispatcher.
@@ -45,6 +46,7 @@ class Lowered:
         self.snapshot = Snapshot(annotation)
         self._is_library = is_of_library(owner.py_func.__module__)
         self._verified: Callable[[], Any] = lambda: None
+        self.callback: Any = None
 
     def compiled(self) -> Any:
         """The specialisation as Numba compiled it, or None; functions of libraries are not looked at."""
@@ -62,6 +64,9 @@ class Lowered:
         Raises:
             ChangedProgramError: it did not.
         """
+        if self.callback is not None:
+            self._check_callback(recompile)
+            return
         compiled = self.compiled()
         if compiled is None or self._verified() is compiled.library:
             return
@@ -74,6 +79,16 @@ class Lowered:
             if not numba_compare.is_same_code(compiled.library, anew.library):
                 raise self._error(loose) if is_recorded else self._cached_error()
         self._verified = weakref.ref(compiled.library)
+
+    def _check_callback(self, recompile: Recompile) -> None:
+        library = numba_compare.library_of(self.callback)
+        names = sorted({*self.snapshot.loose, *(f"{kind} {name}" for kind, name, _ in self._reads)})
+        if not names or self._verified() is library:
+            return
+        anew = recompile(self.callback, None)
+        if not numba_compare.is_same_code(library, numba_compare.library_of(anew)):
+            raise self._error(names, "make it again, by numba.cfunc")
+        self._verified = weakref.ref(library)
 
     def has_changed(self, compiled: Any, recompile: Recompile) -> bool:
         """Whether a specialisation that Numba has just compiled, or loaded, froze other values than the lowering."""
@@ -98,13 +113,13 @@ class Lowered:
         found: Callable[..., Any] = inspect.unwrap(owner.py_func)
         return found
 
-    def _error(self, changed: list[str]) -> ChangedProgramError:
+    def _error(self, changed: list[str], again: str | None = None) -> ChangedProgramError:
         function = self.function()
+        again = again or f"compile it again, and then what calls it: {function.__name__}.recompile()"
         names = changed[0] if len(changed) == 1 else f"{', '.join(changed[:-1])} or {changed[-1]}"
         return ChangedProgramError(
             f"{function.__qualname__} was compiled before {names} changed, and still computes with what it was",
-            f"(a) compile it again, and then what calls it: {function.__name__}.recompile() or (b) pass what changes "
-            "as an argument",
+            f"(a) {again} or (b) pass what changes as an argument",
             _FREEZES,
             SourceLocation.of(function),
         )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.numba_untyped import UFuncDispatcher
@@ -24,9 +25,14 @@ def compiled_anew(owner: Any, compiled: Any) -> Any:
     Call it where Numba's own compiler is in place. What the function calls is compiled if it is not yet.
 
     Args:
-        owner: the dispatcher, or that of a ufunc.
-        compiled: the specialisation.
+        owner: the dispatcher, or that of a ufunc, or a ``numba.cfunc`` function.
+        compiled: the specialisation; a ``numba.cfunc`` function has one only.
     """
+    if isinstance(owner, CFunc):
+        signature, options = owner._sig, owner._compiler.targetoptions
+        callback = CFunc(owner._pyfunc, (signature.args, signature.return_type), owner._compiler.locals, options)
+        callback.compile()
+        return callback
     signature = compiled.signature
     if isinstance(owner, UFuncDispatcher):
         anew = UFuncDispatcher(owner.py_func, owner.locals, owner.targetoptions)
@@ -37,6 +43,11 @@ def compiled_anew(owner: Any, compiled: Any) -> Any:
         found = owner._compiler.compile(tuple(signature.args), result)
     owner.targetctx.remove_user_function(found.entry_point)
     return found
+
+
+def library_of(callback: Any) -> Any:
+    """The code library of a ``numba.cfunc`` function."""
+    return callback._library
 
 
 def is_same_code(left: Any, right: Any) -> bool:
