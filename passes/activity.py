@@ -13,7 +13,7 @@ Limit   an object is active as a whole: one active element makes the array activ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 
 from irad.ir.instructions import (
@@ -46,7 +46,7 @@ from irad.ir.types import (
     element_types,
 )
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.callees import Pointer, Unknown, effects_of, resolve
+from irad.passes.callees import Pointer, Unknown, effects_of, is_from_outside, resolve
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.passes.request import ParameterKind
@@ -66,7 +66,8 @@ class Activity:
         points_to: the result this one is built on.
         varied, useful: floats that depend on an active input; floats on which an output depends.
         varied_objects, useful_objects: the same of memory, as masks.
-        constant_calls: calls that stay as they are although `save_all` takes their arguments as active.
+        constant_calls: calls that stay as they are: of rules, where nothing active comes out; and those of which only
+            `save_all` takes the arguments as active.
         calls_by_value: under `save_all` the calls that `passes_by_value` is true of.
         really_varied: under `save_all` what ``varied`` is without it.
     """
@@ -411,7 +412,7 @@ class _Solver:
     def result(self) -> Activity:
         active = frozenset(v for v in self.varied if v in self.useful)
         active_objects = self.varied_objects & self.useful_objects
-        shadowed = self.close_shadows(active_objects)
+        shadowed, idle = self.without_idle_calls(active_objects, active)
         reasons = {v: "no output depends on it" for v in self.varied if v not in self.useful}
         return Activity(
             active,
@@ -423,13 +424,39 @@ class _Solver:
             frozenset(self.useful),
             self.varied_objects,
             self.useful_objects,
+            constant_calls=idle,
         )
 
-    def close_shadows(self, active_objects: int) -> int:
+    def without_idle_calls(self, active_objects: int, active: Set[Value]) -> tuple[int, frozenset[Value]]:
+        """The objects with a shadow, and the calls of rules from which nothing comes out that has a derivative.
+
+        Such a call is left as it is: its rule would get no cotangent. What a rule writes has to be known for that, and
+        nothing of it may need a shadow for other reasons.
+        """
+        outputs = {call: mask for call, mask in self.outputs_of_rules() if call not in active}
+        idle = {call for call, mask in outputs.items() if not mask & active_objects}
+        while True:
+            shadowed = self.close_shadows(active_objects, idle)
+            busy = {call for call in idle if outputs[call] & shadowed}
+            if not busy:
+                return shadowed, frozenset(idle)
+            idle -= busy
+
+    def outputs_of_rules(self) -> Iterator[tuple[CallSite, int]]:
+        """The calls of functions with a rule of a user, with what they write, as far as that is known."""
+        for call in self.function.instructions():
+            if not (isinstance(call, CallSite) and isinstance(call.callee, Function)):
+                continue
+            effects = effects_of(resolve(call, self.registry))
+            if effects is not None and is_from_outside(call.callee, self.registry):
+                written = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                yield call, written | filled_by(call, effects, self.points_to)
+
+    def close_shadows(self, active_objects: int, idle: Set[Value]) -> int:
         possible = _mask_of(o for o in self.points_to.objects if _can_have_shadow(o, self.shadowable, self.registry))
         groups = dict.fromkeys(self.points_to.pointees.values())
         for call in self.function.instructions():
-            if isinstance(call, CallSite) and self.has_body(call):
+            if isinstance(call, CallSite) and call not in idle and self.has_body(call):
                 groups[reached_by(call, self.points_to)] = None
         shadowed = active_objects & possible
         previous = -1

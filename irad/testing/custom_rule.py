@@ -11,6 +11,7 @@ from numba import typeof
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.catalogue import Key
+from irad.frontend.custom.pair import remembering
 from irad.testing.leaves import has_leaves
 from irad.testing.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rule_fault import Property, RuleFault
@@ -28,12 +29,15 @@ def check_custom_rule(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> None:
-    """Checks the rule of a function for every combination of active and constant arguments and return.
+    """Checks the rule of a function for combinations of active and constant arguments and value.
+
+    First all arguments that hold floats take part; then so many combinations of active and constant ones are tried that
+    each two of them are seen in all four ways (of three arguments: each alone).
 
     Args:
         f: a function with a rule.
         arguments: where to check it.
-        single: check it in single precision as well as in double.
+        single: check value, derivative and shadows in single precision as well.
         aliasing: whether one array may stand for two arguments of the same type.
         rtol: relative tolerance; by default as the narrowest argument allows.
         atol: absolute tolerance.
@@ -59,18 +63,20 @@ def check_custom_rule(
         )
     function = callable_in_compiled_code(f)
     program = call_once(function, len(arguments))
-    for is_single in (False, True)[: 1 + single]:
-        values = tuple(in_precision(value, is_single) for value in arguments)
+    values = tuple(in_precision(value, single=False) for value in arguments)
+    with remembering():
         for active in _combinations(values):
             trial = Trial(program, values, active, False, rtol, atol)
             if all(active[i] for i, value in enumerate(values) if has_leaves(value)):
-                _check_all_active(
-                    f, function, trial, aliasing, Property.PRECISION if is_single else Property.DERIVATIVE
-                )
+                _check_all_active(f, function, trial, aliasing)
             else:
                 _check_some_constant(f, trial)
             if has_leaves(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
                 _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
+        if single:
+            narrow = tuple(in_precision(value, single=True) for value in arguments)
+            everything = tuple(map(has_leaves, narrow))
+            Checker(f, Trial(program, narrow, everything, False, rtol, atol), Property.PRECISION).basics()
     for each in catalogue.entries_of(f):
         if each.pattern == rule.pattern and each.is_for_reverse:
             _passed[each.key] = each.version
@@ -88,18 +94,29 @@ def unchecked_rules() -> tuple[str, ...]:
 
 
 def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:
-    """What may take part: all at first, then all but one, down to one alone."""
+    """What may take part: all at first, then so many subsets that each two arguments are seen in all ways there are."""
     positions = [i for i, value in enumerate(values) if has_leaves(value)]
-    for count in range(len(positions), 0, -1):
-        for chosen in combinations(positions, count):
-            yield tuple(i in chosen for i in range(len(values)))
+    subsets = [each for count in range(len(positions), 0, -1) for each in combinations(positions, count)]
+    for each in _covering(positions, subsets) if len(positions) > 1 else subsets:
+        yield tuple(i in each for i in range(len(values)))
 
 
-def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool, wrong: Property) -> None:
-    checker = Checker(f, trial, wrong)
+def _covering(positions: list[int], subsets: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """Subsets in which each two positions are both, either of them alone, and neither; the whole set comes first."""
+    ways = {subset: {(i, i in subset, j, j in subset) for i, j in combinations(positions, 2)} for subset in subsets}
+    missing = set().union(*ways.values())
+    while missing:
+        best = max(subsets, key=lambda subset: len(ways[subset] & missing))
+        missing -= ways[best]
+        yield best
+
+
+def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool) -> None:
+    checker = Checker(f, trial)
     checker.basics()
     checker.life()
     checker.live_calls(function)
+    checker.constant_result(function)
     if aliasing:
         checker.aliases(function)
     checker.allocation()

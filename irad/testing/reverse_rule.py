@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 import irad
-from irad.errors import SignatureError
+from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
 from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, with_leaves
 from irad.testing.rule_fault import Property, RuleFault
-from irad.testing.rule_programs import LIVE_CALLS, call_in_loop, call_once, call_with_one_twice
+from irad.testing.rule_programs import LIVE_CALLS, call_in_loop, call_once, call_with_one_twice, call_without_result
 from irad.testing.rule_trial import Run, Trial, in_precision, is_single, only_memory, spoil
 
 _ROUNDS: Final = 3
@@ -241,6 +241,21 @@ class Checker:
             for position, (got, wanted) in enumerate(zip(run.cotangents, expected, strict=True)):
                 if got is not None and not aliased.agree(got, wanted):
                     self._fail(Property.ALIASING, f"the cotangent of argument {position}{where}", wanted, got)
+
+    def constant_result(self, function: Callable[..., Any]) -> None:
+        """The value is compared only: it has no cotangent, while the arguments take part."""
+        trial = self._trial
+        if trial.seed is None or any(trial.modified):  # then a constant value is tried with shadows of what is written
+            return
+        program = call_without_result(function, [has_leaves(value) for value in trial.values])
+        apart = Trial(program, trial.values, trial.active, False, trial.rtol, trial.atol, unit=True)
+        try:
+            Checker(self._f, apart, Property.ACTIVITY).basics()
+        except RuleFault:
+            raise
+        except IradError as error:
+            what = "a derivative where the value carries none"
+            self._fail(Property.ACTIVITY, what, "one", error.problem)
 
     def allocation(self) -> None:
         """What Numba's runtime allocates is released."""

@@ -32,7 +32,8 @@ _REMEDIES: Final = {
     Property.DERIVATIVE: "correct the reverse",
     Property.ZEROING: "leave in the shadow the cotangent of the old content: zero, where that had no influence",
     Property.ACCUMULATION: "add to shadows, x.shadow[...] += …; do not assign",
-    Property.ACTIVITY: "ask is_active(x) for each argument before its shadow or its cotangent is computed",
+    Property.ACTIVITY: "ask is_active(x) for each argument before its shadow or its cotangent is computed, and "
+    "is_active(cotangent) before that is read",
     Property.PRECISION: "compute in the precision of the arguments",
     Property.REUSE: "change neither the tape nor what it leads to in the reverse: a pullback may run again",
     Property.CHANGED: "keep a copy where config.overwritten[i] is true: the argument may change before the reverse",

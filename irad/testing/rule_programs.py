@@ -52,6 +52,42 @@ def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: boo
     return _program(source, "call", {"f": f, "weigh": weigh})
 
 
+def call_without_result(f: Callable[..., Any], taking_part: Sequence[bool]) -> Callable[..., Any]:
+    """A program whose value depends on the arguments, and on what ``f`` leaves in them, but not on its value."""
+    names = [f"x{i}" for i in range(len(taking_part))]
+    terms = " + ".join(f"total({name})" for name, takes_part in zip(names, taking_part, strict=True) if takes_part)
+    source = (
+        f"def call({', '.join(names)}):\n"
+        f"    before = {terms}\n"
+        f"    value = f({', '.join(names)})\n"
+        f"    if total(value) == -1e300:\n"
+        f"        return 0.0\n"
+        f"    return before + {terms}\n"
+    )
+    return _program(source, "call", {"f": f, "total": total})
+
+
+def total(value: Any) -> Any:
+    """The sum of all floats in a value, squared; in compiled code."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(total)
+def _total_typed(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.BaseTuple):
+        terms = [f"total(value[{i}])" for i in range(len(value))]
+        scope: dict[str, Any] = {"total": total}
+        exec(
+            compile(f"def summed(value):\n    return {' + '.join(['0.0', *terms])}\n", "<irad.testing>", "exec"), scope
+        )
+        return scope["summed"]
+    if isinstance(value, types.Array) and isinstance(value.dtype, types.Float | types.Complex):
+        return lambda value: (np.abs(value) ** 2).sum()
+    if isinstance(value, types.Float | types.Complex):
+        return lambda value: abs(value) ** 2
+    return lambda value: 0.0
+
+
 def _program(source: str, name: str, scope: dict[str, Any]) -> Callable[..., Any]:
     exec(compile(source, "<irad.testing>", "exec"), scope)
     return numba.njit(scope[name])

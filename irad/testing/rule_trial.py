@@ -18,13 +18,14 @@ from numba.typed import List as TypedList
 
 import irad
 from irad.options import Options
-from irad.testing.check_gradient import random_like
+from irad.testing.check_gradient import in_types_of, random_like
 from irad.testing.finite_difference import gradient
 from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, same_bits, with_leaves
 from irad.testing.objective import Objective
 
 RTOL: Final = 1e-6
 RTOL_SINGLE: Final = 2e-4
+_NUDGE: Final = 1e-4  # towards zero: that leaves few domains
 _MEMORY: Final = (np.ndarray, np.void)
 
 
@@ -77,9 +78,17 @@ class Trial:
 
     @cached_property
     def modified(self) -> tuple[bool, ...]:
-        """For each argument whether the plain program writes to its floats."""
-        pairs = zip(self.values, self.plain[1], strict=True)
-        return tuple(has_leaves(before) and not same_bits(before, after) for before, after in pairs)
+        """For each argument whether the plain program writes to its floats.
+
+        What it writes may happen to be there already, zeros where zeros were; so it is tried close by, too.
+        """
+        nudged = tuple(map(nudge, self.values))
+        after = copy_arguments(nudged)
+        self.program(*after)
+        return tuple(
+            has_leaves(before) and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
+            for i, before in enumerate(self.values)
+        )
 
     @cached_property
     def seed(self) -> Any:
@@ -245,6 +254,15 @@ def _fill_fields(value: Any, generator: np.random.Generator | None) -> None:
             fill(part, generator)
         elif has_leaves(part):
             value[name] = 0.0 if generator is None else generator.uniform(0.5, 1.5)
+
+
+def nudge(value: Any) -> Any:
+    """A value close by, in its precision: no float of it is the same."""
+    if not has_leaves(value):
+        return value
+    leaves = read_leaves(value)
+    step = _NUDGE * (1.0 + abs(leaves)) * np.random.default_rng(leaves.size).uniform(0.5, 1.5, leaves.size)
+    return in_types_of(with_leaves(value, leaves - np.copysign(step, leaves)), value)
 
 
 def spoil(value: Any) -> None:

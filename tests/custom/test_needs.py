@@ -142,6 +142,72 @@ def test_a_rule_knows_that_the_value_takes_no_part(with_rule):
         check_quickly(f, np.array([1.0, 2.0]), 3.0)
 
 
+def _unguarded(config, cotangent, tape, a, k):
+    if is_active(a):
+        a.shadow[:] += cotangent * k.value
+    return None, (cotangent * tape).sum() if is_active(k) else 0.0
+
+
+def test_a_rule_is_not_asked_where_nothing_comes_out(with_rule):
+    with_rule(scale, _scale_augmented, _unguarded)
+
+    @njit
+    def size(a, k):
+        return a.sum() * k * scale(a, k).size
+
+    @njit
+    def compared(a, k):
+        return a.sum() * k if scale(a, k)[0] > 1.0 else k
+
+    for f in (size, compared):
+        check_quickly(f, np.array([1.0, 2.0]), 3.0)
+
+
+@njit
+def _itself(a):
+    return a
+
+
+def test_what_comes_out_for_company_keeps_its_shadow(with_rule):
+    with_rule(
+        _itself,
+        lambda config, a: AugmentedReturn(a.value, a.shadow, None),
+        lambda config, cotangent, tape, a: None,
+    )
+
+    @njit
+    def f(a, k):
+        b = _itself(a)
+        return a.sum() * k * b[1:].size + b[0]
+
+    check_quickly(f, np.array([1.0, 2.0]), 3.0)
+
+
+@njit
+def _counted(counts, x):
+    counts[0] += 1.0
+    return x * x
+
+
+def test_the_reverse_runs_without_cotangent_where_memory_is_overwritten(with_rule):
+    def augmented(config, counts, x):
+        return AugmentedReturn(_counted(counts.value, x.value), None, None)
+
+    def reverse(config, cotangent, tape, counts, x):
+        if is_active(cotangent):
+            return None, 2.0 * x.value * cotangent
+        return None, 0.0
+
+    with_rule(_counted, augmented, reverse)
+
+    @njit
+    def f(x):
+        counts = np.full(1, x)
+        return x * counts[0] if _counted(counts, x) > 0.0 else x
+
+    check_quickly(f, 3.0)
+
+
 def test_a_rule_in_python_is_not_asked_for_a_value_that_takes_no_part():
     def rule(a):
         def pullback(cotangent):

@@ -367,7 +367,7 @@ def test_whether_the_value_is_used(with_rule):
     def used(x):
         out = np.zeros(1)
         value = fill(out, x)
-        return out[0] + 10.0 * value
+        return out[0] + 5.0 * value * value
 
     @njit
     def unused(x):
@@ -375,7 +375,7 @@ def test_whether_the_value_is_used(with_rule):
         fill(out, x)
         return out[0]
 
-    assert irad.grad(used)(3.0) == 11.0
+    assert irad.grad(used)(3.0) == 31.0
     assert irad.grad(unused)(3.0) == 100.0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from irad import rules
 from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
+from irad.testing.custom_rule import _combinations
 
 A, B = np.array([0.7, -1.2]), np.array([1.3, 0.4])
 
@@ -123,6 +125,23 @@ def test_a_function_of_a_library_and_one_of_python():
     for f in (np.dot, plain):
         with ruled(f, inner_augmented, inner_reverse):
             test_reverse(f, A, irad.Const(B))
+
+
+def test_a_function_that_writes_what_is_there_already():
+    @njit
+    def clear(out, x):
+        out[:] = 0.0 * x
+
+    def augmented(config, out, x):
+        out.value[:] = 0.0 * x.value
+        return AugmentedReturn(None, None, None)
+
+    def reverse(config, cotangent, tape, out, x):
+        out.shadow[:] = 0.0
+        return None, 0.0
+
+    with ruled(clear, augmented, reverse):
+        check_rule(clear, np.zeros(2), 0.8, single=False)
 
 
 # ------------------------------------------------------------------------------------------------ seeded faults
@@ -299,6 +318,34 @@ def test_a_case_with_constants_that_was_forgotten():
     with ruled(inner, inner_augmented, reverse):
         found = expect(Property.ACTIVITY, reverse, inner, A, B, aliasing=False)
     assert "Const" in str(found)
+
+
+def test_a_constant_value_that_was_forgotten():
+    @njit
+    def counted(counts, x):
+        counts[0] += 1.0
+        return x * x
+
+    def augmented(config, counts, x):
+        return AugmentedReturn(counted(counts.value, x.value), None, None)
+
+    def reverse(config, cotangent, tape, counts, x):
+        return None, 2.0 * x.value * cotangent
+
+    with ruled(counted, augmented, reverse):
+        expect(Property.ACTIVITY, reverse, counted, np.ones(1), 0.8, single=False)
+
+
+def test_the_combinations_of_many_arguments():
+    values = (1.0, 2, A, 3.0, 4.0, 5.0)
+    chosen = list(_combinations(values))
+    assert chosen[0] == (True, False, True, True, True, True)
+    assert len(chosen) <= 8
+    places = [0, 2, 3, 4, 5]
+    for i, j in combinations(places, 2):
+        assert {(each[i], each[j]) for each in chosen} == {(True, True), (True, False), (False, True), (False, False)}
+    assert set(_combinations((1.0, 2.0))) == {(True, True), (True, False), (False, True)}
+    assert list(_combinations((1.0, 2))) == [(True, False)]
 
 
 def test_wrong_where_an_argument_is_constant():

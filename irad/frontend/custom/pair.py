@@ -10,8 +10,9 @@ Method  each is an njit function of three steps: annotate the arguments, call th
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from numba.core import cgutils
@@ -37,7 +38,7 @@ from irad.frontend.custom.signature import (
     pointer_index,
     result_of,
 )
-from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.custom.specialise import ONLY_LINKED, rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots, built
 from irad.frontend.definition import Definition
@@ -141,15 +142,43 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
 
 
+_MEMO: Final[list[dict[Any, Any]]] = []
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """While many derivatives with one rule are made: functions of rules are compiled once for each way to call them.
+
+    Otherwise each derivative compiles them anew, since what they refer to may have changed.
+    """
+    _MEMO.append({})
+    try:
+        yield
+    finally:
+        _MEMO.pop()
+
+
 def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> CompiledPair:
-    forward, backward = (CPUDispatcher(f(glue), targetoptions={"nopython": True}) for f in (_augmented, _reverse))
+    memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
+    argument_types = tuple(argument.type for argument in glue.arguments)
+    variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers
+    key = glue.rule.key, glue.rule.version, argument_types, glue.result.type, variant, text_of
+    if key not in memo:
+        memo[key] = _compile_both(glue)
+    augmented, reverse, size = memo[key]
+    text = text_of(wanted, glue.shadowed, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
+    return CompiledPair(text, (augmented.library, reverse.library))
+
+
+def _compile_both(glue: _Glue) -> tuple[Any, Any, int]:
+    """Numba's compile results of the two functions around a rule, and the size of their frame."""
+    forward, backward = (CPUDispatcher(f(glue), targetoptions=ONLY_LINKED) for f in (_augmented, _reverse))
     augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
     reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
     context = cpu_target.target_context
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
-    text = text_of(wanted, glue.shadowed, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
-    return CompiledPair(text, (augmented.library, reverse.library))
+    return augmented, reverse, size
 
 
 def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant) -> RuleConfig:

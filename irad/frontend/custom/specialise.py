@@ -26,6 +26,9 @@ from irad.frontend.custom.annotated import PREDICATES, ConfigType, RuleConfig, a
 from irad.frontend.custom.symbols import jitable
 from irad.frontend.numba_untyped import types
 
+ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Options of code that derivatives link: it is called neither from Python nor through a pointer."""
+
 
 @dataclass(frozen=True)
 class _Typed:
@@ -247,6 +250,5 @@ class _RuleCompiler(CompilerBase):
 
 def rule_dispatcher(function: Any) -> CPUDispatcher:
     """The dispatcher of a function of a rule; of one that is decorated, with the options given there."""
-    options = dict(getattr(function, "targetoptions", {}))
-    options["nopython"] = True
+    options = getattr(function, "targetoptions", {}) | ONLY_LINKED
     return CPUDispatcher(getattr(function, "py_func", function), targetoptions=options, pipeline_class=_RuleCompiler)
