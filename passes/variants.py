@@ -13,6 +13,7 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.callees import Pointer, constant_parameters, is_from_outside
+from irad.passes.instances import stays_in_its_instance
 from irad.passes.parallel.flatten import Loop
 from irad.passes.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.request import MemoryType, ParameterKind
@@ -78,7 +79,11 @@ def _result_kinds(unit: Unit, call: CallSite) -> tuple[bool, bool]:
 def _overwritten(unit: Unit, call: CallSite) -> frozenset[int]:
     """The arguments whose memory may change, or end, between the call and its reverse."""
     pointers = [(i, a) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]
-    return frozenset(i for i, p in pointers if unit.everything or unit.effects.is_overwritten(p, call))
+    if unit.everything:
+        return frozenset(i for i, _ in pointers)
+    return frozenset(
+        i for i, p in pointers if unit.effects.is_overwritten(p, call) and not stays_in_its_instance(unit, p, call)
+    )
 
 
 def _unneeded(unit: Unit, call: CallSite) -> frozenset[int]:

@@ -300,3 +300,115 @@ def test_parts_that_are_not_there(with_rule, part):
     with_rule(volume, _volume_augmented, reverse)
     with pytest.raises(RuleError, match=f"asks for the part {part!r}"):
         irad.grad(njit(_all_parts))(1.5, np.ones(2), 0.5, 0.25)
+
+
+# ------------------------------------------------------------------------------------------------ arrays made in loops
+
+
+@njit
+def norm(a):
+    return (a * a).sum()
+
+
+def _norm_augmented(config, a):
+    return AugmentedReturn(norm(a.value), None, a.value.copy() if config.overwritten[0] else a.value)
+
+
+def _norm_reverse(config, cotangent, tape, a):
+    a.shadow[:] += 2.0 * cotangent * tape
+
+
+def _norm_marking(config, cotangent, tape, a):
+    if config.overwritten[0]:
+        a.shadow[:] = np.nan
+    else:
+        a.shadow[:] += 2.0 * cotangent * tape
+
+
+def _fresh(x, n):
+    total = 0.0
+    for i in range(n):
+        b = np.empty(2)
+        b[0], b[1] = x * i, x
+        total += norm(b)
+    return total
+
+
+def _nested(x, n):
+    total = 0.0
+    for i in range(n):
+        for j in range(i):
+            b = np.empty(2)
+            b[0], b[1] = x * i, x + j
+            if b[0] > b[1]:
+                total += norm(b)
+    return total
+
+
+def _filled_by_a_call(x, n):
+    total = 0.0
+    for i in range(n):
+        b = np.full(3, x * i)
+        b += x
+        total += norm(b)
+    return total
+
+
+def _written_afterwards(x, n):
+    total = 0.0
+    for i in range(n):
+        b = np.empty(2)
+        b[0], b[1] = x * i, x
+        total += norm(b)
+        b[0] = 0.0
+        total += b[1]
+    return total
+
+
+def _written_in_an_inner_loop(x, n):
+    total = 0.0
+    for i in range(n):
+        b = np.full(2, x)
+        for j in range(2):
+            total += norm(b)
+            b[j] = x * i
+    return total
+
+
+def _handed_on(x, n):
+    total = 0.0
+    old = np.ones(2)
+    for i in range(n):
+        b = np.empty(2)
+        b[0], b[1] = x * i, x
+        total += norm(b)
+        old[:] = 0.0
+        old = b
+    return total + old[0]
+
+
+def _before_the_next(x, n):
+    total = 0.0
+    b = np.full(2, x)
+    for i in range(n):
+        b[0] = x * i
+        total += norm(b)
+        if i == 1:
+            b = np.full(2, x + i)
+    return total
+
+
+FRESH = [_fresh, _nested, _filled_by_a_call]
+CHANGED = [_written_afterwards, _written_in_an_inner_loop, _handed_on, _before_the_next]
+
+
+@pytest.mark.parametrize("f", [*FRESH, *CHANGED])
+def test_arrays_of_loops_are_copied_where_they_change(with_rule, f):
+    with_rule(norm, _norm_augmented, _norm_reverse)
+    check_quickly(njit(f), 2.0, 4, argnums=(0,))
+
+
+@pytest.mark.parametrize("f", [*FRESH, *CHANGED])
+def test_arrays_of_loops_are_copied_only_there(with_rule, f):
+    with_rule(norm, _norm_augmented, _norm_marking)
+    assert bool(np.isnan(irad.grad(njit(f))(2.0, 4))) is (f in CHANGED)
