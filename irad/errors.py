@@ -2,7 +2,7 @@
 
 Every error says what is wrong (``problem``), where (``location``, a place in the user's source, shown with its line),
 why (``reason``) and what to do (``remedy``). `irad.message` lays that out. LLVM text is shown where it was asked for
-(``IRAD_ERRORS=llvm``), by who knows the instruction.
+(``IRAD_ERRORS=llvm``).
 """
 
 from __future__ import annotations
@@ -139,12 +139,12 @@ class ParseError(IradError):
         self.line, self.column = line, column
         super().__init__(
             f"{problem} (line {line}, column {column} of the LLVM text)",
-            "report it with the function: this LLVM version prints something irad does not read",
+            "report it with the function: this version of LLVM prints something that irad cannot read",
         )
 
 
 class UnsupportedError(IradError):
-    """A construct irad cannot differentiate."""
+    """A construct that irad cannot differentiate."""
 
 
 class SignatureError(IradError):
@@ -152,11 +152,11 @@ class SignatureError(IradError):
 
 
 class ActivityError(IradError):
-    """Active values would be lost: stored to constant memory, or through a pointer of unclear provenance."""
+    """A derivative would be lost: an active value is stored in constant memory, or in memory of unknown origin."""
 
 
 class NoRuleError(UnsupportedError):
-    """A call of a function without body and without rule."""
+    """A call to a function that has neither a body that irad sees nor a rule."""
 
 
 class RuleError(IradError):
@@ -168,11 +168,11 @@ class PlanError(IradError):
 
 
 class BackendError(IradError):
-    """LLVM or Numba refused what irad generated, or Numba cannot compile the user's function."""
+    """Numba cannot compile the function, or LLVM or Numba rejected what irad generated."""
 
 
 class InternalError(IradError):
-    """A fault of irad itself."""
+    """A fault in irad itself."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem, "report it with the function that caused it")
@@ -207,7 +207,7 @@ class NonFiniteError(IradError):
 
 
 class ChangedBufferError(IradError):
-    """Debug mode: memory that a rule may read in the pullback was changed since the forward sweep."""
+    """Debug mode: memory that a rule may read in the pullback has changed since the forward sweep."""
 
 
 class ChangedProgramError(IradError):
@@ -249,7 +249,7 @@ class TieWarning(UserWarning):
 
 
 class ChangedBufferWarning(UserWarning):
-    """Debug mode: an argument was changed between `irad.vjp` and its pullback, which is that of the old content."""
+    """Debug mode: an argument was changed between `irad.vjp` and its pullback, which belongs to the old contents."""
 
 
 class UntestedVersionWarning(UserWarning):
@@ -261,7 +261,9 @@ class UnsupportedProgram(UnsupportedError):
 
     def __init__(self, errors: Sequence[IradError]) -> None:
         self.errors = tuple(errors)
-        super().__init__("the function has several constructs that irad cannot differentiate", "change each as said")
+        super().__init__(
+            "the function has several constructs that irad cannot differentiate", "change each as described below"
+        )
 
     def __str__(self) -> str:
         listed = list(dict.fromkeys(str(e) for e in self.errors))

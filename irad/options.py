@@ -19,21 +19,21 @@ _NO_LIMIT = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How derivatives are made. Equal options give the same code for the same function.
+    """How derivatives are created. Equal options give the same code for the same function.
 
     Attributes:
         plan: ``"default"`` chooses per value between saving and recomputing; ``"save_all"`` saves every needed value,
             which is slow and simple: the oracle for the other.
-        strict: keep the order of every sum of the adjoint; without it they may be reordered, so that they vectorise.
+        strict: keep the order of every sum of the adjoint; otherwise sums may be reordered so that they vectorise.
         verify: check the module after every pass, and that both sweeps of a derivative decide alike.
-        debug: the derivative looks for NaNs, infinities and ties while it runs, and names where they began.
-        max_tape_bytes: a call whose tape would take more raises `TapeLimitError`; None: no limit.
+        debug: the derivative watches for NaNs, infinities and ties while it runs, and reports where they began.
+        max_tape_bytes: a call whose tape would be larger raises `TapeLimitError`; None means no limit.
         boundscheck: an index out of bounds raises `BoundsError`, in the function and in all that it calls; parallel
             loops run serially. Without it, as in Numba, nothing is checked: such an access reads and writes memory
             that belongs to something else, and so does its derivative.
         zero_times_infinity: what an infinite cotangent gives where a partial derivative is zero: ``"nan"``, as
             arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
-        measure_tape: calls note what their tape took, line by line; see `irad.tape_report`.
+        measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
     """
 
     plan: PlanName = "default"
@@ -50,22 +50,22 @@ class Options:
             raise IradError(
                 f"unknown plan {self.plan!r}",
                 '(a) plan="default" or (b) plan="save_all", which is slow and simple',
-                "a plan decides which values the reverse sweep finds saved, and which it computes again",
+                "a plan decides which values are saved for the reverse sweep and which are recomputed",
                 SourceLocation.here(),
             )
         if self.zero_times_infinity not in get_args(ZeroTimesInfinity):
             raise IradError(
                 f"unknown zero_times_infinity {self.zero_times_infinity!r}",
                 '(a) zero_times_infinity="nan" or (b) zero_times_infinity="zero"',
-                "it says what a zero partial derivative makes of an infinite cotangent",
+                "it decides what an infinite cotangent gives where a partial derivative is zero",
                 SourceLocation.here(),
             )
         limit = self.max_tape_bytes
         if limit is not None and (type(limit) is not int or not 0 <= limit < _NO_LIMIT):
             raise IradError(
-                f"max_tape_bytes={limit!r} is no number of bytes",
-                "give a non-negative int, or None",
-                "the tape is counted in whole bytes; None sets no limit",
+                f"max_tape_bytes={limit!r} is not a number of bytes",
+                "pass a non-negative int, or None",
+                "the tape is counted in whole bytes; None means no limit",
                 SourceLocation.here(),
             )
 
@@ -93,16 +93,16 @@ class Options:
         plan = variables.get("IRAD_PLAN", "") or "default"
         if plan not in get_args(PlanName):
             raise IradError(
-                f"IRAD_PLAN={plan} is no plan",
+                f"IRAD_PLAN={plan} is not a plan",
                 "(a) IRAD_PLAN=default or (b) IRAD_PLAN=save_all",
-                "it is an environment variable, which irad reads when a derivative is made without options",
+                "irad reads this environment variable when a derivative is created without options",
             )
         zero_times_infinity = variables.get("IRAD_ZERO_TIMES_INFINITY", "").strip().lower() or "nan"
         if zero_times_infinity not in get_args(ZeroTimesInfinity):
             raise IradError(
                 f"IRAD_ZERO_TIMES_INFINITY={zero_times_infinity} is neither nan nor zero",
                 "(a) IRAD_ZERO_TIMES_INFINITY=nan or (b) IRAD_ZERO_TIMES_INFINITY=zero",
-                "it is an environment variable, which irad reads when a derivative is made without options",
+                "irad reads this environment variable when a derivative is created without options",
             )
         _check_errors_setting(variables)
         return cls(
@@ -134,9 +134,9 @@ def _check_errors_setting(variables: Mapping[str, str]) -> None:
     """Raises for a value that means nothing: here and not while an error is on its way, which that would hide."""
     if _errors_setting(variables) not in ("", "short", "llvm"):
         raise IradError(
-            f"IRAD_ERRORS={variables['IRAD_ERRORS']} is no way to show errors",
+            f"IRAD_ERRORS={variables['IRAD_ERRORS']} is not a way to show errors",
             "(a) IRAD_ERRORS=short or (b) IRAD_ERRORS=llvm, which shows LLVM's text and whole tracebacks",
-            "it is an environment variable, which irad reads when a derivative is made without options",
+            "irad reads this environment variable when a derivative is created without options",
         )
 
 
@@ -149,7 +149,7 @@ def _read_flag(variables: Mapping[str, str], name: str) -> bool:
     raise IradError(
         f"{name}={text} is neither true nor false",
         f"(a) {name}=1 or (b) {name}=0",
-        "it is an environment variable, which irad reads when a derivative is made without options",
+        "irad reads this environment variable when a derivative is created without options",
     )
 
 
@@ -160,7 +160,7 @@ def _read_bytes(variables: Mapping[str, str], name: str) -> int | None:
     if text.isascii() and text.isdecimal() and int(text) < _NO_LIMIT:
         return int(text)
     raise IradError(
-        f"{name}={text} is no number of bytes",
-        f"(a) {name}=1000000000 or (b) no {name}",
+        f"{name}={text} is not a number of bytes",
+        f"(a) {name}=1000000000 or (b) leave {name} unset",
         "the tape is counted in whole bytes; without the variable there is no limit",
     )

@@ -118,8 +118,8 @@ def generate(
         if entry.function_type is not expected.function_type:
             raise UnsupportedError(
                 f"a function of type {entry.function_type} is called as {expected.function_type}",
-                "call functions with arguments of the types that they were compiled for",
-                "a function that is called through a pointer has one type",
+                "call functions with arguments of the types they were compiled for",
+                "a function called through a pointer has one type",
             )
         variant = Variant(entry, request.kinds, request.memory, expected.result_active, expected.result_has_shadow)
     unit = analyse(program, variant)

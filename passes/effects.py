@@ -50,7 +50,7 @@ class Effects:
             return "it points to no known object"
         touched = self.points_to.overlapping(mask)
         if mask & self.lost:
-            return f"{self.points_to.members(mask & self.lost)[0]} does not stay as it is until the reverse sweep"
+            return f"{self.points_to.members(mask & self.lost)[0]} may change before the reverse sweep"
         for item in self.points_to.members(touched & self.written):
             if self._is_written_after(item, at):
                 return f"{item} is written later"

@@ -274,8 +274,9 @@ class _Visitor:
             case _:
                 raise UnsupportedError(
                     "irad cannot follow a pointer to active memory through this operation",
-                    "keep the array in a variable instead of an integer address or a packed value",
-                    "the place of its derivative is computed as its address is, which this operation does not allow",
+                    "keep the array itself in a variable, not an integer address or a packed value",
+                    "the address of its shadow is computed the same way as its own, which this operation does not "
+                    "allow",
                 )
 
     def never_returns(self, call: CallSite) -> bool:

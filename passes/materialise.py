@@ -280,9 +280,9 @@ class _Head:
             return self.affine(value)
         if recipes.operands(value) is None or not isinstance(value, Instruction):
             raise PlanError(
-                f"the value {value!r} is neither saved nor can it be recomputed",
+                f"the value {value!r} is neither saved nor recomputable",
                 'use irad.Options(plan="save_all"), and report it with the function',
-                "the reverse sweep needs values of the forward sweep, and found no way to have this one",
+                "the reverse sweep needs this value of the forward sweep and has no way to obtain it",
             )
         mapped: dict[Value, Value] = {v: self.get(v) for v in value.operands if not is_free(v)}
         copy = clone_instruction(value, mapped)

@@ -176,7 +176,7 @@ class _Network:
             raise PlanError(
                 "a value that the reverse sweep needs can be neither saved nor recomputed",
                 'use irad.Options(plan="save_all"), and report it with the function',
-                "the reverse sweep needs values of the forward sweep, and found no way to have this one",
+                "the reverse sweep needs this value of the forward sweep and has no way to obtain it",
             )
         first_full = len(path)
         for position in range(len(path) - 1, -1, -1):

@@ -123,7 +123,7 @@ class Recipes:
             case Load():
                 return self._why_not_again(value)
             case _:
-                return "it is made by the forward sweep only"
+                return "only the forward sweep computes it"
 
     def _why_pinned(self, value: Value) -> str:
         by_user = any(map(has_fast_math_words, self.forward.function.instructions()))
@@ -135,7 +135,7 @@ class Recipes:
         rule = resolve(call, self.forward.unit.registry)
         if isinstance(rule, Elementwise):
             return f"{rule.name}, which costs more than a load,"
-        return str(callee.name) if isinstance(callee, Function) else "what a pointer leads to"
+        return str(callee.name) if isinstance(callee, Function) else "the target of a pointer"
 
     def _why_not_again(self, load: Load) -> str:
         primal = self.primal_of.get(load)

@@ -38,18 +38,18 @@ from irad.ruleset.python_names import PYTHON_CODE, python_name
 from irad.ruleset.registry import Registry
 
 CONTAINER_REMEDY = (
-    "(a) differentiate by irad.grad or irad.vjp, which make a shadow for it or (b) pass it as irad.Active or (c) make "
-    "it inside the function"
+    "(a) use irad.grad or irad.vjp, which create a shadow for it or (b) pass it as irad.Active or (c) create it inside "
+    "the function"
 )
 ARRAY_REMEDY = (
-    "(a) give it a shadow: irad.Duplicated(array, irad.shadow_like(array)) in irad.autodiff or (b) differentiate by "
-    "irad.grad or irad.vjp, which make one or (c) make the array inside the function"
+    "(a) give it a shadow: irad.Duplicated(array, irad.shadow_like(array)) in irad.autodiff or (b) use irad.grad or "
+    "irad.vjp, which create one or (c) create the array inside the function"
 )
 _LOST = "a constant argument has no shadow, so this derivative would be lost"
 
 
-_CONVERT = "convert the numbers, as x.astype(…) does; x.view(…) takes their bits for others"
-_BITS = "the bits of a number say nothing of how it changes, so no derivative goes through them"
+_CONVERT = "convert the numbers with x.astype(…); x.view(…) reinterprets their bits"
+_BITS = "reinterpreting the bits of a number is not differentiable"
 _NUMPY_NAMES = {"double": "float64", "float": "float32"}
 
 
@@ -72,18 +72,19 @@ def _errors(unit: Unit) -> Iterator[IradError]:
     if unit.loops.irreducible:
         yield _at(
             UnsupportedError(
-                "a loop that can be entered at several places has no derivative in irad yet",
-                "rewrite the loop so that it is entered at its head only",
-                "the reverse sweep runs the iterations of a loop backwards, which it has to know the first of",
+                "a loop with more than one entry cannot be differentiated yet",
+                "rewrite the loop so that it is entered only at its head",
+                "the reverse sweep runs the iterations backwards and must know which one came first",
             ),
             unit.loops.irreducible[0].instructions[0],
         )
     for inst in lost_bits(unit):
         yield _at(
             UnsupportedError(
-                "the bits of an active number are computed with as an integer and become a number again",
-                "(a) use floating-point operations or (b) give the function that does it a rule: irad.rules.easy_rule",
-                "arithmetic on integers has no derivative, so that of the number would be lost",
+                "an active number is manipulated as an integer, bit by bit, and becomes a number again",
+                "(a) use floating-point operations or (b) give the function that does this a rule: "
+                "irad.rules.easy_rule",
+                "integer arithmetic has no derivative, so the derivative of the number would be lost",
             ),
             inst,
         )
@@ -102,9 +103,9 @@ def _precision_error(unit: Unit, inst: Instruction) -> IradError | None:
     if inst not in unit.activity.active or not isinstance(kind, FloatType) or kind in (types.FLOAT, types.DOUBLE):
         return None
     return UnsupportedError(
-        f"numbers of type {kind} have no derivative in irad: it has those of single and double precision",
+        f"irad does not differentiate numbers of type {kind}, only single and double precision",
         "compute in float or double (C's long double and _Float16 are neither)",
-        "the derivative of a number has its precision, and shadows are made for these two",
+        "a derivative has the precision of its number, and shadows exist for these two",
     )
 
 
@@ -120,7 +121,7 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
             kinds = {kind_of(stated), kind_of(item.holds)} - {BOOKKEEPING, None}
             if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
                 return UnsupportedError(
-                    "a function that is not inlined returns an array seen as numbers of another type",
+                    "a function that is not inlined returns an array viewed as another number type",
                     _CONVERT,
                     _BITS,
                 )
@@ -160,19 +161,19 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
             return UnsupportedError(
                 "an atomic update of active memory has no derivative in irad yet",
                 "use an ordinary update, x[i] += …",
-                "the reverse sweep would have to read what other threads write",
+                "the reverse sweep would have to read what other threads are writing",
             )
         case IndirectBr():
             return UnsupportedError(
                 "a computed goto has no derivative in irad",
                 "use a switch",
-                "the reverse sweep has to know where each part of the program may come from",
+                "the reverse sweep must know where control may have come from",
             )
         case Switch():
             return UnsupportedError(
                 "this kind of branch has no derivative in irad",
                 "report it with the function",
-                "it should have been made plain branches before",
+                "it should have been turned into plain branches earlier",
             )
         case _:
             return None
@@ -187,7 +188,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
         return None
     seen = _NUMPY_NAMES.get(str(accessed), accessed)
     return UnsupportedError(
-        f"{_describe(items[0])} is accessed as {seen}, of which it holds none there",
+        f"{_describe(items[0])} is accessed as {seen}, but holds numbers of another type",
         _CONVERT,
         _BITS,
     )
@@ -214,9 +215,9 @@ def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | 
             return _no_shadow(item)
     if not unit.points_to.mask(target) and not unit.everything:
         return UnsupportedError(
-            "a pointer of unknown origin is used to access active memory",
+            "active memory is accessed through a pointer whose origin irad cannot determine",
             "report it with the function",
-            "irad cannot tell which array it leads to, and so not where the derivative goes",
+            "irad cannot tell which array it points to, and therefore not where the derivative belongs",
         )
     return None
 
@@ -320,9 +321,9 @@ def is_promised(unit: Unit, item: MemoryObject) -> bool:
 
 def _no_shadow(item: MemoryObject) -> IradError:
     error = UnsupportedError(
-        f"active values pass through {_describe(item)}, whose origin irad cannot follow",
-        "keep them in arrays that are arguments or are made inside the function",
-        "memory whose origin is unclear has no place for their derivatives",
+        f"active values pass through {_describe(item)}, whose origin irad cannot trace",
+        "keep them in arrays that are arguments or are created inside the function",
+        "memory of unknown origin has no shadow, so their derivatives would be lost",
     )
     return _about(item, error)
 
@@ -354,19 +355,20 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         return UnsupportedError(
             "the address of active memory is passed to a function as an integer",
             "pass the array itself, and take its address where it is used",
-            "nothing tells in the function that the integer is an address, and of which array",
+            "inside the function nothing shows that the integer is an address, or of which array",
         )
     if isinstance(callee, Function | Pointer) and call.function_type.variadic and unit.activity.takes_part(call):
         return UnsupportedError(
-            "a function with a variable number of arguments is given active ones, or makes one",
+            "a function with a variable number of arguments takes or returns active values",
             "pass them in an array",
-            "which arguments such a function reads is known only when it runs",
+            "which arguments such a function reads is known only at run time",
         )
     if isinstance(callee, Function) and unit.activity.passes_by_value(call):
         return UnsupportedError(
-            "a structure that may hold the address of active memory goes to a function, or comes from it, by value",
+            "a structure that may hold the address of active memory is passed or returned by value",
             "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
-            "irad follows memory from function to function through pointers; an integer, too, may be an address",
+            "irad follows memory between functions through pointers; an integer in a structure may be an address as "
+            "well",
         )
     if isinstance(callee, Unknown):
         unseen: Unknown | None = callee
@@ -379,9 +381,9 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if unseen is not None:
         return no_rule(unseen.name)
     return UnsupportedError(
-        "a parallel loop uses, beside active arrays, an object that leads to other memory (a list, an instance)",
-        "take what the loop needs out of the object, as arrays and numbers, before the loop",
-        "irad has to know which memory each iteration writes to, and cannot follow it through the object",
+        "a parallel loop uses active arrays together with an object that points to other memory (a list, an instance)",
+        "before the loop, take what it needs out of the object as arrays and numbers",
+        "irad must know which memory each iteration writes to, and cannot follow it through the object",
     )
 
 
@@ -404,9 +406,10 @@ def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
         if active >> item.index & 1:
             return ActivityError(
                 f"{said} writes to {_describe(item)}, which has a derivative",
-                "(a) let it write to memory without derivative or (b) give it a rule instead, whose reverse makes the "
-                "shadow of what it overwrites zero (irad.rules.augmented_primal and reverse)",
-                "what it overwrites has no derivative any more; irad cannot know which elements that are",
+                "(a) let it write to memory that has no derivative or (b) give it a rule instead, whose reverse sets "
+                "the "
+                "shadow of what it overwrites to zero (irad.rules.augmented_primal and reverse)",
+                "overwritten elements no longer have a derivative, and irad cannot know which elements those are",
             )
     return None
 
@@ -430,16 +433,17 @@ def no_rule(symbol: str) -> NoRuleError:
     name = python_name(symbol)
     if name == PYTHON_CODE:
         return NoRuleError(
-            f"no derivative rule for a call of {name}",
-            "(a) write that code so that Numba compiles it or (b) make it a function of its own with a derivative that "
-            "you give: irad.rules.import_rule or (c) run it before, and pass the result as a constant argument",
+            f"no derivative rule for a call to {name}",
+            "(a) write that code so that Numba can compile it or (b) move it into a function and supply its "
+            "derivative: "
+            "irad.rules.import_rule or (c) run it beforehand and pass the result as a constant argument",
             "a block in object mode runs in Python, where irad cannot follow active values",
         )
     return NoRuleError(
-        f"no derivative rule for a call of {name}",
-        "(a) give it its derivative: irad.rules.easy_rule, or irad.rules.augmented_primal and reverse or (b) declare "
+        f"no derivative rule for a call to {name}",
+        "(a) supply its derivative: irad.rules.easy_rule, or irad.rules.augmented_primal and reverse or (b) declare "
         "it with irad.rules.inactive, if no derivative flows through it",
-        "it is compiled code from elsewhere, of which irad sees the call only",
+        "it is compiled elsewhere, and irad sees only the call",
         focus=name,
     )
 
@@ -480,9 +484,9 @@ def _partial_error(unit: Unit, call: CallSite, rule: Elementwise) -> IradError |
         if unit.activity.is_active(call.arguments[index]):
             name = python_name(call.callee.name or rule.name)
             return NoRuleError(
-                f"no derivative is known of {name} by its {_ordinal(index)} argument",
-                "(a) keep that argument constant: leave what it is computed from out of what is differentiated or "
-                "(b) give the function a rule of your own: irad.rules.easy_rule",
-                "irad has no formula for it, as for most orders and shape parameters",
+                f"irad knows no derivative of {name} with respect to its {_ordinal(index)} argument",
+                "(a) keep that argument constant: do not differentiate with respect to what it is computed from or "
+                "(b) write a rule for the function: irad.rules.easy_rule",
+                "there is no usable formula for it, as for most orders and shape parameters",
             )
     return None

@@ -51,7 +51,7 @@ def factor(context: ForwardContext, pointer: Value, element: Element, name: str)
         raise UnsupportedError(
             f"the BLAS factor {name} depends on differentiated values",
             "multiply by it outside the product",
-            "irad has no derivative by that factor, only by the operands",
+            "irad differentiates the product with respect to its operands only, not that factor",
         )
     if not element.is_complex and known is not None and len({constant.text for constant in known}) == 1:
         return (known[0],)

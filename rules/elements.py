@@ -102,8 +102,8 @@ def element_of(kind: Value, operation: str) -> Element:
         return _ELEMENTS[kind.value]
     raise UnsupportedError(
         f"the element type of this {operation} is not known at compile time",
-        "call it in separate functions for each element type",
-        "single and double precision, real and complex have derivatives of their own",
+        "call it in a separate function for each element type",
+        "single and double precision, real and complex, each have their own derivative",
     )
 
 

@@ -364,9 +364,9 @@ class Routine:
         arguments = call.arguments
         if len(arguments) != len(self.parameters) or any(argument.type is not PTR for argument in arguments):
             raise UnsupportedError(
-                f"'{call.callee.name}' is called with other arguments than {len(self.parameters)} pointers",
+                f"'{call.callee.name}' is not called with {len(self.parameters)} pointers as its arguments",
                 f"declare its parameters as pointers: {', '.join(self.parameters)}",
-                "the routine takes addresses, as Fortran does",
+                "the routine takes addresses, as Fortran routines do",
             )
         return Library.of(call.callee.name or "", self.name, self.collection)
 

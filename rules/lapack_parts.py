@@ -37,9 +37,9 @@ def check_letters(value: Value, known: str, operation: str) -> None:
 
 def _unknown_option(operation: str) -> UnsupportedError:
     return UnsupportedError(
-        f"{operation} chooses at run time between ways that need different derivatives",
-        "choose with an if between calls with constant arguments",
-        "which derivative is needed has to be known when the program is compiled",
+        f"{operation} chooses at run time between variants that need different derivatives",
+        "use an if statement to choose between calls with constant arguments",
+        "which derivative is needed must be known when the program is compiled",
     )
 
 

@@ -38,9 +38,9 @@ def _assemble_forward(context: ForwardContext, call: CallSite) -> Sequence[Value
     element, build = element_of(kind, _NUMPY), context.before
     if not same(n, k):
         raise UnsupportedError(
-            "more columns of Q than reflectors have no derivative rule",
+            "there is no derivative rule for more columns of Q than there are reflectors",
             f"call {_NUMPY}",
-            "the further columns are any that span the rest of the space",
+            "the additional columns are an arbitrary basis of the remaining space",
         )
     rows, columns = context.value(m), context.value(n)
     count = extent(build, rows, columns, context.value(lda))

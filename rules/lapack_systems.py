@@ -60,9 +60,9 @@ def _factorise_forward(context: ForwardContext, call: CallSite) -> Sequence[Valu
         return ()
     if not same(m, n):
         raise UnsupportedError(
-            "the LU factorisation of a matrix that is not square has no derivative rule",
+            "there is no derivative rule for the LU factorisation of a non-square matrix",
             "factorise the square part",
-            "its factors are not those of an inverse, of which the derivative is made",
+            "the rule uses the inverse of the matrix, which exists only if it is square",
         )
     size, lead = context.value(n), context.value(lda)
     factors = kept_result(context, a, element, extent(context.before, size, size, lead))

@@ -176,9 +176,9 @@ def move_cotangents(build: Builder, into: Value, source: Value, size: Value, lay
     """
     if layout is None:
         raise UnsupportedError(
-            "memory of unclear type is copied: irad cannot tell numbers from other bytes in it",
+            "memory of unknown type is copied: irad cannot tell which bytes in it are numbers",
             "copy the elements one by one",
-            "numbers have derivatives, other bytes have none",
+            "numbers have derivatives, other bytes do not",
         )
     kind = layout.lone_float()
     if kind is not None:

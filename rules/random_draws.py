@@ -59,8 +59,8 @@ def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSit
 def _refuse(what: Mapping[int, str], remedy: str, context: ForwardContext, call: CallSite) -> Sequence[Value]:
     for position, text in what.items():
         if context.is_active(call.arguments[position]):
-            reason = "the derivative of a draw is that of its quantile, which has no formula here"
-            raise UnsupportedError(f"no derivative is known of {text}", remedy, reason)
+            reason = "the derivative of a draw is that of its quantile, for which there is no formula here"
+            raise UnsupportedError(f"irad knows no derivative of {text}", remedy, reason)
     return ()
 
 
@@ -293,7 +293,10 @@ def _rule(
     return CallRule((f"irad.drawn.{distribution}",), PURE, partial(_reverse, partials), forward, source)
 
 
-_DF: Final = "a noncentral chi-square draw by its parameters: for few degrees of freedom it depends on a drawn integer"
+_DF: Final = (
+    "a noncentral chi-square draw with respect to its parameters: for few degrees of freedom it depends "
+    "on a drawn integer"
+)
 
 RULES: Final[tuple[Rule, ...]] = (
     Inactive(("irad.draw",), "the derivative of a draw is that of its distribution, not of the sampler's code", PURE),
@@ -305,8 +308,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "vonmises",
         _constant(1.0),
         _constant(math.nan),
-        refused={2: "a von Mises draw by its concentration"},
-        remedy="pass a concentration that does not depend on what is differentiated by",
+        refused={2: "a von Mises draw with respect to its concentration"},
+        remedy="pass a concentration that does not depend on the differentiated arguments",
     ),
     _rule(
         "noncentral_chisquare",

@@ -41,7 +41,7 @@ def test_a_limit_is_a_number_of_bytes(value: str):
 
 @pytest.mark.parametrize("value", [-1, 1.5, True, "10"])
 def test_a_limit_of_another_type_is_refused(value: object):
-    with pytest.raises(IradError, match="is no number of bytes"):
+    with pytest.raises(IradError, match="is not a number of bytes"):
         Options(max_tape_bytes=value)  # pyright: ignore[reportArgumentType]
 
 
@@ -84,7 +84,7 @@ def test_whether_errors_show_llvm(value: str, expected: bool):
 
 
 def test_another_way_to_show_errors_is_refused_before_there_is_an_error():
-    with pytest.raises(IradError, match="IRAD_ERRORS=loud is no way"):
+    with pytest.raises(IradError, match="IRAD_ERRORS=loud is not a way"):
         Options.from_environment({"IRAD_ERRORS": "loud"})
     assert not errors_show_llvm({"IRAD_ERRORS": "loud"})
     assert not errors_show_llvm({})

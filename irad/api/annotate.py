@@ -27,8 +27,8 @@ class Active:
 class Duplicated:
     """An array or record, or a tuple of these, with its shadow.
 
-    In comes the cotangent of the final content, out goes that of the initial content; what the function only reads has
-    its derivative added.
+    On entry the shadow holds the cotangent of the array's final contents; on return, that of its initial contents. The
+    derivative of an array that the function only reads is added to its shadow.
     """
 
     value: Any
@@ -37,9 +37,9 @@ class Duplicated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DuplicatedNoNeed:
-    """Like `Duplicated`; the caller does not need the primal content afterwards.
+    """Like `Duplicated`, for an array whose contents the caller does not need afterwards.
 
-    What the array holds then is not said. It is for functions with a rule, which need not compute it.
+    What the array holds afterwards is unspecified. Functions with a rule need not compute it.
     """
 
     value: Any
@@ -48,9 +48,9 @@ class DuplicatedNoNeed:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedDuplicated:
-    """A tuple of floats and arrays with a shadow of its structure.
+    """A tuple of floats and arrays, with a shadow of the same structure.
 
-    The derivatives of arrays are added to the arrays of the shadow, those of floats are returned: the result has the
+    The derivatives of arrays are added to the arrays of the shadow; those of floats are returned. The result has the
     structure of the value, with the shadow's arrays and the derivatives of the floats.
     """
 

@@ -32,24 +32,24 @@ _LONGEST_REPR: Final = 30
 def autodiff(
     mode: Mode, f: Callable[..., Any], *arguments: Annotation, seed: Any = _DEFAULT, options: Options | None = None
 ) -> Any:
-    """Runs a function and its reverse sweep, each argument treated as its annotation says.
+    """Runs a function and its reverse sweep, treating each argument as its annotation says.
 
     Args:
         mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``.
         f: the function, as in `irad.grad`; it may return anything.
         arguments: one of ``Const(x)``, ``Active(x)``, ``Duplicated(a, da)``, ``DuplicatedNoNeed(a, da)`` and
             ``MixedDuplicated(x, dx)`` for each argument.
-        seed: the cotangent of the return value in its structure, None at places without one. The default is 1 for a
-            float; arrays and tuples need one. ``seed=None``: the value carries no cotangent.
-        options: how the derivative is made.
+        seed: the cotangent of the return value, with the same structure; None where a part has none. The default is 1
+            for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
         A tuple with one entry per argument: the derivative for ``Active`` and ``MixedDuplicated``, None for the others.
         ``ReverseWithPrimal`` gives ``(that tuple, value)``.
 
     Raises:
-        SignatureError: an annotation, a shadow or the seed does not fit; nothing has run, unless it is a seed whose
-            shape is not that of the returned array.
+        SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
+            has a different shape from the returned array.
     """
     _check_mode(mode)
     primal = primal_of(f)
@@ -98,9 +98,10 @@ def autodiff_of(
         if type(argument) not in ROLES:
             raise SignatureError(
                 f"argument {position} of {primal.py_func.__qualname__} has no annotation: {_shortened(argument)}",
-                "(a) irad.Const(x), a constant, or (b) irad.Active(x), for a number, or (c) irad.Duplicated(a, da), "
+                "(a) irad.Const(x), for a constant, or (b) irad.Active(x), for a number, or (c) irad.Duplicated(a, "
+                "da), "
                 "for an array with its shadow, or (d) irad.MixedDuplicated(x, dx), for a tuple of both",
-                "irad.autodiff is told of each argument whether it has a derivative, and where that goes",
+                "the annotation of an argument says whether it has a derivative, and where that goes",
                 location_of(primal.py_func),
             )
     roles = [(position, ROLES[type(argument)]) for position, argument in enumerate(arguments)]

@@ -1,4 +1,4 @@
-"""`check`: whether a function can be differentiated, and everything that is in the way, without running it."""
+"""`check`: whether a function can be differentiated, and everything that prevents it, without running it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CheckReport:
         function: the qualified name of the function.
         location: where it is defined.
         arguments: name and Numba type of each parameter.
-        positions: the arguments it is differentiated by.
+        positions: the arguments with respect to which it is differentiated.
         problems: every construct that irad cannot differentiate, each with its place and a remedy.
     """
 
@@ -79,19 +79,19 @@ class CheckReport:
 def check(
     f: Callable[..., Any], *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None
 ) -> CheckReport:
-    """Looks for all that keeps a function from being differentiated, without running it.
+    """Reports everything that prevents a function from being differentiated, without running it.
 
     Args:
         f: the function, as in `irad.grad`; it may return anything that `irad.vjp` takes, or write to its arrays.
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``).
-        argnums: positions to differentiate by; by default all arguments that hold floats.
-        options: how the derivative would be made.
+        argnums: positions to differentiate with respect to; by default all arguments that hold floats.
+        options: how the derivative would be created.
 
     Returns:
         A report: `supported`, `problems`, and a text to read.
 
     Raises:
-        SignatureError: ``f`` is no function that Numba compiles, or does not take such arguments.
+        SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
     """
     primal = primal_of(f)
     check_options(options)
@@ -165,8 +165,8 @@ def _bound(primal: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     except TypeError as error:
         raise SignatureError(
             f"{primal.py_func.__qualname__} cannot be called with these arguments: {error}",
-            f"give the arguments of one call: {primal.py_func.__name__}{signature}",
-            "irad.check looks at the code that Numba compiles for the types of one call",
+            f"pass the arguments of one call: {primal.py_func.__name__}{signature}",
+            "irad.check examines the code that Numba compiles for the types of one call",
             location_of(primal.py_func),
         ) from None
     values = {}
@@ -200,7 +200,7 @@ def _with_literals(primal: Any, kinds: dict[str, Any], values: dict[str, Any], w
     if all(kinds[name] == kind for name, kind in changed.items()):
         raise SignatureError(
             f"{primal.py_func.__qualname__} needs the values of {', '.join(names[i] for i in wanted.requested_args)}",
-            "give values, not types",
+            "pass values, not types",
             "Numba compiles the function for these values, not for their types",
             location_of(primal.py_func),
         )

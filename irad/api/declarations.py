@@ -69,9 +69,9 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     """
     if isinstance(target_of(f), str):
         raise RuleError(
-            f"{catalogue.name_of(target_of(f))} is a C function, of which irad differentiates nothing",
+            f"{catalogue.name_of(target_of(f))} is a C function, which irad cannot see into",
             "(a) irad.rules.easy_rule with None for these arguments or (b) irad.rules.augmented_primal and reverse",
-            "the other arguments have no derivative either, as long as it has no rule",
+            "without a rule, its other arguments have no derivative either",
         )
     names = list(inspect.signature(getattr(f, "py_func", f)).parameters)
     for argument in arguments:
@@ -79,7 +79,7 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
             raise RuleError(
                 f"{catalogue.name_of(f)} has no argument {argument!r}",
                 f"name one of {', '.join(names)}, or its position",
-                "arguments are named as the function names them, or by position, counted from 0",
+                "an argument is given by its name, or by its position, counted from 0",
                 catalogue.place_of(f),
             )
     found = frozenset(names.index(a) if isinstance(a, str) else a for a in arguments)
@@ -110,9 +110,9 @@ def inactive_type(T: Any) -> Any:
             found = from_dtype(np.dtype(T))
         except (TypeError, NotImplementedError) as error:
             raise RuleError(
-                f"{T!r} is no type that Numba knows",
+                f"{T!r} is not a type that Numba knows",
                 "(a) give a Numba type or (b) a jitclass or (c) a structured dtype",
-                "compiled code has arguments of Numba's types only",
+                "the arguments of compiled code have Numba types",
             ) from error
     layouts.INACTIVE_TYPES.add(found)
     catalogue.changed("")

@@ -51,7 +51,7 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
         raise RuleError(
             f"no rule is given for {catalogue.name_of(f)}",
             "give a function of its arguments that returns (value, pullback)",
-            "irad finds rules of its own accord for functions of jax, torch and autograd only",
+            "irad finds rules by itself only for functions of jax, torch and autograd",
             catalogue.place_of(f),
         )
     target = function
@@ -60,8 +60,8 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
     elif library is not None:
         raise SignatureError(
             f"compiled code cannot know what {catalogue.name_of(f)} returns",
-            'say it: import_rule(f, returns="float64[:]")',
-            "Numba infers types from Python code that it compiles; this it does not compile",
+            'declare it: import_rule(f, returns="float64[:]")',
+            "Numba infers types only from code that it compiles, which this is not",
             catalogue.place_of(f),
         )
     with catalogue.edited(target) as entry:

@@ -35,7 +35,7 @@ def primal_of(f: Any) -> Any:
     """
     if isinstance(f, DerivativeDispatcher):
         raise UnsupportedError(
-            f"{f!r} is a derivative itself",
+            f"{f!r} is itself a derivative",
             SECOND_DERIVATIVE,
             NO_SECOND_DERIVATIVE,
         )
@@ -70,16 +70,16 @@ def check_options(options: Any) -> None:
     """
     if options is not None and not isinstance(options, Options):
         raise SignatureError(
-            f"options={options!r} is no irad.Options",
+            f"options={options!r} is not an irad.Options",
             _options_wanted(options),
-            "options are given together, by name",
+            "irad.Options holds all options, by name",
         )
 
 
 def _options_wanted(options: Any) -> str:
     if options in get_args(PlanName):
         return f"options=irad.Options(plan={options!r})"
-    return 'give them as in options=irad.Options(plan="default", strict=True)'
+    return 'pass them in one object: options=irad.Options(plan="default", strict=True)'
 
 
 def options_or_default(options: Options | None) -> Options:
@@ -97,16 +97,16 @@ def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...
     if not given:
         raise SignatureError(
             "argnums is empty",
-            "name at least one position, argnums=0 for instance",
-            "a gradient is by an argument",
+            "name at least one position, for instance argnums=0",
+            "a gradient is taken with respect to at least one argument",
             location_of(primal.py_func),
         )
     found = tuple(_position(primal, number) for number in given)
     if len(set(found)) < len(found):
         raise SignatureError(
             f"argnums={argnums} names an argument twice",
-            "name each once; negative positions count from the end",
-            "the result has one gradient for each argument that is named",
+            "name each argument once; negative positions count from the end",
+            "the result has one gradient for each argument named",
             location_of(primal.py_func),
         )
     return found
@@ -120,7 +120,7 @@ def _position(primal: Any, number: Any) -> int:
         raise SignatureError(
             f"argnums={number!r} is neither an int nor a tuple of ints",
             _positions_of(primal),
-            "arguments are named by their position in the call",
+            "argnums gives the positions of arguments in the call",
             location_of(primal.py_func),
         ) from None
     parameters = list(inspect.signature(primal.py_func).parameters.values())
@@ -129,9 +129,14 @@ def _position(primal: Any, number: Any) -> int:
     in_range = (has_star and position >= 0) or -count <= position < count
     if isinstance(number, bool) or not in_range or (has_star and position < 0):
         raise SignatureError(
-            f"argnums names the argument {number}; {name} has {count} parameter{'s' * (count != 1)}",
+            f"argnums names argument {number}, but {name} has {count} parameter{'s' * (count != 1)}",
             _positions_of(primal),
-            "positions count from 0" + (", and not from the end where the last takes any number" if has_star else ""),
+            "positions count from 0"
+            + (
+                ", and cannot count from the end because the last parameter takes any number of arguments"
+                if has_star
+                else ""
+            ),
             location_of(primal.py_func),
         )
     return position % count if position < 0 else position

@@ -1,7 +1,8 @@
 """`grad`, `value_and_grad` and `value_and_grad_into`: gradients of functions that return a float.
 
-The results are Numba dispatchers: they specialise lazily by argument types, can be called from Python and from compiled
-code, and are inlined there. ``irad.grad(f)`` may itself stand in compiled code (`irad.api.nopython`).
+The results are Numba dispatchers: they are compiled lazily for each combination of argument types, and can be called
+from Python and from compiled code, where they are inlined. ``irad.grad(f)`` itself may be written in compiled code
+(`irad.api.nopython`).
 """
 
 from __future__ import annotations
@@ -55,25 +56,25 @@ def grad(
     The result takes the arguments of ``f`` and returns the derivative with respect to the argument ``argnums``, in that
     argument's structure and dtype: a number for a number, an array for an array, a record for a record, a list for a
     list, a dictionary for a dictionary, a tuple or named tuple for a tuple, a named tuple for an instance of a class.
-    By a complex number it is d/dRe + i·d/dIm. What has no derivative inside a tuple (an int, a string, None) becomes
-    None. All other arguments are constants. Arrays, lists and instances among them may be workspace, in which ``f``
-    stores what it computes and reads it back: that keeps its derivative.
+    With respect to a complex number it is d/dRe + i·d/dIm. Parts of a tuple without a derivative (an int, a string,
+    None) become None. All other arguments are constants. Arrays, lists and instances among them may be workspace, in
+    which ``f`` stores values and reads them back: they keep their derivatives.
 
     Args:
         f: a function compiled by ``numba.njit`` or ``irad.jit``; a plain Python function, which is compiled like that;
             or a method of a jitclass instance, whose derivative keeps the instance and treats it as a constant.
-        argnums: the position of the argument, or a tuple of positions; negative ones count from the end.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
         has_aux: ``f`` returns ``(value, aux)``; only ``value`` is differentiated; the result is ``(gradient, aux)``.
-        options: how the derivative is made.
+        options: how the derivative is created; see `irad.Options`.
 
     Returns:
         A callable; for a tuple of ``argnums`` it returns a tuple of gradients.
 
     Raises:
-        SignatureError: ``f`` is no function that Numba compiles, or has no argument at a position.
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
 
-    Arrays that overlap, where the function writes to one of them, get gradients that overlap in the same way: each
-    element of memory has one derivative. If nothing is written, each argument has its own partial derivative.
+    If arrays overlap and the function writes to one of them, their gradients overlap in the same way: each element of
+    memory has one derivative. If nothing is written, each argument has its own partial derivative.
     """
     return _derivative("grad", f, argnums, has_aux, options, Returns.GRADIENT)
 
@@ -120,12 +121,12 @@ def value_and_grad(
 def value_and_grad_into(
     f: Callable[P, R], argnums: int | Sequence[int] = 0, *, options: Options | None = None
 ) -> Compiled[Concatenate[Any, P], R]:
-    """Like `value_and_grad`, but the gradient overwrites given arrays.
+    """Like `value_and_grad`, but writes the gradient to arrays that are passed in.
 
     The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the gradient: an array
     of the same shape and dtype for an array, a tuple for a tuple, and a tuple of these for a tuple of ``argnums``. A
-    float cannot be overwritten: its place takes an array with one element of its dtype. ``out`` must not share memory
-    with the arguments; what it held before does not matter.
+    float cannot be overwritten: pass an array with one element of its dtype instead. ``out`` must not share memory
+    with the arguments; its previous contents do not matter.
 
     Returns:
         A callable ``(out, *args) -> value``.

@@ -23,11 +23,11 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Callable[[C
 
 
 def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
-    """Compiles a function with Numba in nopython mode. Beside Numba's methods it has those of `Inspectable`.
+    """Compiles a function with Numba in nopython mode. The result also has the methods of `Inspectable`.
 
     All options of ``numba.njit`` are passed on. The only difference is the default ``error_model="numpy"``: a division
-    by zero gives inf or nan, as in NumPy, and does not raise. The checks of the Python model stop loops from being
-    vectorised, in the function and in its derivative. Write ``error_model="python"`` for Numba's own default.
+    by zero gives inf or nan, as in NumPy, and does not raise. The checks of the Python model prevent
+    vectorisation, in the function and in its derivative. Write ``error_model="python"`` for Numba's own default.
 
     Derivatives do not need this decorator; they work on every ``numba.njit`` function.
 

@@ -30,9 +30,9 @@ def _literal(value: Any, name: str) -> Any:
         return tuple(_literal(item, name) for item in value.types)
     if isinstance(value, types.Type):
         raise SignatureError(
-            f"{name} of a derivative inside compiled code is {described(value)} that is known only when it runs",
-            f"(a) write {name} as a literal or (b) make a derivative for each value outside: df = irad.grad(f, …)",
-            "the derivative is made when the function is compiled",
+            f"{name} of a derivative inside compiled code is {described(value)} whose value is known only at run time",
+            f"(a) write {name} as a literal or (b) create a derivative for each value outside: df = irad.grad(f, …)",
+            "the derivative is created when the function is compiled",
             SourceLocation.here(),
         )
     return value
@@ -43,9 +43,9 @@ def function_behind(f: Any) -> Any:
     if isinstance(f, types.Dispatcher):
         return f.dispatcher
     raise SignatureError(
-        f"a derivative inside compiled code is asked of {described(f)}",
-        "give it a function decorated with irad.jit or numba.njit",
-        "compiled code knows compiled functions only",
+        f"compiled code asks for the derivative of {described(f)}",
+        "pass a function decorated with irad.jit or numba.njit",
+        "compiled code can only use compiled functions",
         SourceLocation.here(),
     )
 

@@ -24,15 +24,15 @@ def not_a_function(f: Any) -> SignatureError:
 def _explained(f: Any) -> tuple[str, str, str]:
     """What it is, what to give instead, and why."""
     if not callable(f):
-        remedy = "give the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
+        remedy = "pass the function itself, without calling it: irad.grad(f)(x), where f is a numba.njit function"
         return f"{_shown(f)} is not a function but a value (type {type(f).__name__})", remedy, _COMPILED
     for is_one, explain in _KINDS:
         if is_one(f):
             return explain(f)
     name = type(f).__name__
     return (
-        f"{_shown(f)} is an object that can be called (type {name})",
-        f"(a) write what {name} computes as a numba.njit function of numbers and arrays or (b) make {name} a "
+        f"{_shown(f)} is a callable object (type {name})",
+        f"(a) write the computation as a numba.njit function of numbers and arrays or (b) make {name} a "
         "numba.experimental.jitclass, and call its method in a numba.njit function that takes the instance",
         _COMPILED,
     )
@@ -42,11 +42,15 @@ def _method(f: Any) -> tuple[str, str, str]:
     owner = type(f.__self__).__name__
     if hasattr(type(f.__self__), "_numba_type_"):
         call = f"lambda obj{_arguments(f)}: obj.{f.__name__}({_arguments(f)[2:]})"
-        remedy = f"give a function of the instance, and the instance as its first argument: {call}"
-        return f"{owner}.{f.__name__} is a method of an instance", remedy, "the instance is an argument of the method"
+        remedy = f"pass a function that takes the instance as its first argument: {call}"
+        return (
+            f"{owner}.{f.__name__} is a method bound to an instance",
+            remedy,
+            "the instance is an argument of the method",
+        )
     return (
         f"{owner}.{f.__name__} is a method of a Python object",
-        f"(a) write it as a numba.njit function of the numbers and arrays that it uses of {owner} or (b) make {owner} "
+        f"(a) write it as a numba.njit function of the numbers and arrays of {owner} that it uses or (b) make {owner} "
         "a numba.experimental.jitclass",
         f"compiled code cannot hold the {owner} that the method belongs to",
     )
@@ -65,22 +69,23 @@ def _partial(f: Any) -> tuple[str, str, str]:
 def _vectorized(_: Any) -> tuple[str, str, str]:
     return (
         "a numpy.vectorize object calls Python for each element",
-        "give a numba.njit function that calls the scalar function, decorated with numba.njit, for each element in a "
+        "decorate the scalar function with numba.njit, and pass a numba.njit function that calls it for each element "
+        "in a "
         "loop",
         _COMPILED,
     )
 
 
 def _class(f: Any) -> tuple[str, str, str]:
-    return f"{f.__qualname__} is a class", "give a function that makes the instance and returns a float", _COMPILED
+    return f"{f.__qualname__} is a class", "pass a function that creates the instance and returns a float", _COMPILED
 
 
 def _library(f: Any) -> tuple[str, str, str]:
     name = _full_name(f)
     arguments = ", ".join("xyzw"[: getattr(f, "nin", 1)])
     return (
-        f"{name} is a function of a library (type {type(f).__name__})",
-        f"give a function that calls it: lambda {arguments}: {name}({arguments})",
+        f"{name} is a library function (type {type(f).__name__})",
+        f"pass a function that calls it: lambda {arguments}: {name}({arguments})",
         _COMPILED,
     )
 

@@ -122,7 +122,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
                 f"the forward of the rule of {catalogue.name_of(target_of(f))} cannot be called with "
                 f"{1 + _arity(f)} arguments: {error}",
                 "let it take (config, annotated arguments…)",
-                "it is called with the configuration, and each argument of the function",
+                "it is called with the configuration and all arguments of the function",
                 catalogue.place_of(function),
             ) from error
         return register(function)
@@ -152,8 +152,8 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
     if len(partials) != arity:
         raise RuleError(
             f"{catalogue.name_of(f)} takes {arity} arguments and is given {len(partials)} partial derivatives",
-            "give one for each argument, None where there is no derivative",
-            "an argument without partial derivative would silently count as constant",
+            "pass one for each argument, None where there is no derivative",
+            "an argument without a partial derivative would silently be treated as constant",
             catalogue.place_of(f),
         )
     augmented, back = easy_functions(f, partials, _compiled, arity)
@@ -226,9 +226,9 @@ def _registering(
     def register(function: _Function) -> _Function:
         if not callable(function):
             raise RuleError(
-                f"{function!r} is no function",
+                f"{function!r} is not a function",
                 f"decorate a function with irad.rules.{kind}(…)",
-                "a rule is code that runs in the derivative",
+                "a rule is code that runs as part of the derivative",
             )
         with catalogue.edited(target, pattern) as rule:
             if rule.is_easy and kind != "forward":  # its parts belong together

@@ -43,9 +43,9 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
     def register(function: _Function) -> _Function:
         if not callable(function):
             raise RuleError(
-                f"{function!r} is no function",
+                f"{function!r} is not a function",
                 "decorate a function with irad.rules.build_rule(…)",
-                "it is called to build a rule",
+                "it is called to build the rule",
             )
         with catalogue.edited(target, pattern) as rule:
             rule.parts["build_rule"], rule.restores = function, restores

@@ -22,7 +22,7 @@ _MOST_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class TapeReport:
-    """What the tape of one call took.
+    """The memory that the tape of one call took.
 
     Attributes:
         function: qualified name.
@@ -81,14 +81,14 @@ def tape_report(
     argnums: int | Sequence[int] | None = None,
     options: Options | None = None,
 ) -> TapeReport:
-    """Calls a derivative and tells what its tape took.
+    """Calls a derivative and measures its tape.
 
     Args:
         f: the function, as in `irad.grad`.
-        args: its arguments; what ``f`` writes, is written.
+        args: its arguments; arrays that ``f`` writes to are written.
         argnums: positions, as of `irad.grad`, of a function that returns a float; None: the forward sweep of `irad.vjp`
             is measured, which saves more, since arguments may change before the pullback runs.
-        options: how the derivative is made.
+        options: how the derivative is created.
 
     Returns:
         The report. Values that are computed once per call are in the frame, those of counted loops in slabs, those of

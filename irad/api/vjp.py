@@ -22,7 +22,7 @@ class Pullback:
     """Maps a cotangent of a function's value to the cotangents of its arguments.
 
     It may be called repeatedly, in any thread, long after the forward sweep, and after the arguments were overwritten.
-    It holds the memory that the forward sweep saved until it is collected.
+    It keeps the memory that the forward sweep saved until it is garbage-collected.
     """
 
     __slots__ = ("__weakref__", "_alive", "_lock", "_name", "_reverse", "_seal", "_shadows", "_skipped", "_state")
@@ -39,13 +39,13 @@ class Pullback:
         """The cotangents of the arguments.
 
         Args:
-            cotangent: of the value, in its structure, None where it has none.
+            cotangent: of the value, with its structure; None where a part has none.
 
         Returns:
-            A tuple with one entry for each argument, in the argument's structure; None for what has no derivative.
+            A tuple with one entry for each argument, with its structure; None where there is no derivative.
 
         Raises:
-            SignatureError: the cotangent has another structure, dtype or shape than the value.
+            SignatureError: the structure, dtype or shape of the cotangent differs from that of the value.
             NonFiniteError: in debug mode, a cotangent is NaN or infinite.
             ChangedBufferError: in debug mode, a rule reads memory that was changed since.
         """
@@ -67,17 +67,17 @@ class Pullback:
 
 @public
 def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **keywords: Any) -> tuple[R, Pullback]:
-    """Runs a function and keeps what its reverse sweep needs.
+    """Runs a function and saves what its reverse sweep needs.
 
     All arguments with floats are differentiated; ints, strings and the like are constants. Arrays that the function
     writes to are written, as in a plain call. If the function returns a value, the cotangent of their final content is
-    zero; if it returns nothing, the pullback takes that cotangent: a tuple with an entry for each argument, an array
-    for an array, None for what has none.
+    zero. If it returns nothing, the pullback takes that cotangent: a tuple with an entry for each argument, which is
+    an array for an array that is written, and None for any other argument.
 
     Args:
         f: the function, as in `irad.grad`; it may return floats, arrays and tuples of these, or nothing.
         args: its arguments.
-        options: how the derivative is made.
+        options: how the derivative is created; see `irad.Options`.
         keywords: further arguments of the function, by name.
 
     Returns:

@@ -37,10 +37,10 @@ def check_names(names: Iterable[str], is_loaded: Callable[[str], bool]) -> None:
     missing = [name for name in names if not llvm.address_of_symbol(name) and not is_loaded(name)]
     if missing:
         raise BackendError(
-            f"no definition of {', '.join(missing)}",
+            f"there is no definition of {', '.join(missing)}",
             "(a) load the library that defines it: llvmlite.binding.load_library_permanently or (b) register its "
             "address: llvmlite.binding.add_symbol",
-            "the function calls compiled code by that name, which nothing that is loaded defines",
+            "the function calls compiled code by that name, and no loaded library defines it",
         )
 
 

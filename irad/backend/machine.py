@@ -24,12 +24,12 @@ def check_machine(
     if system in ("win32", "cygwin", "emscripten", "wasi"):
         raise UnsupportedError(
             f"irad does not run on this platform ({system})",
-            "(a) use Linux, on Windows in the Windows Subsystem for Linux (WSL), or (b) a container with Linux",
-            "its run-time support needs POSIX threads and address space that is reserved without being used",
+            "(a) use Linux (on Windows: the Windows Subsystem for Linux, WSL) or (b) use a Linux container",
+            "its run-time support needs POSIX threads and the ability to reserve address space",
         )
     if byte_order != "little" or pointer != 8:
         raise UnsupportedError(
             f"irad does not run on this processor ({8 * pointer} bits, {byte_order}-endian)",
             "use a machine with an x86-64 or an ARM64 processor",
-            "the code that it makes takes numbers and pointers apart as 64-bit little-endian processors store them",
+            "the code that it generates assumes 64-bit pointers and little-endian numbers",
         )

@@ -135,8 +135,8 @@ def _create_key(destructor: int) -> ctypes.c_uint32:
     if status != 0:
         raise BackendError(
             f"no thread-specific key for irad's arenas: {os.strerror(status)}",
-            "free keys, of other libraries for instance, or use a process for irad",
-            "the process has used all that its C library has (1024 with glibc)",
+            "free keys, for instance those of other libraries, or run irad in a process of its own",
+            "the process has used up all keys of its C library (1024 with glibc)",
         )
     return key
 

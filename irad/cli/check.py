@@ -51,10 +51,14 @@ _STYLES = {"right": "green", "wrong": "bold red", "undecided": "yellow"}
     "--points", default=3, show_default=True, type=click.IntRange(1), help="Points: this one and random ones."
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of everything that is random.")
-@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate by: 'x,w'. All that hold floats by default.")
+@click.option(
+    "--wrt", metavar="NAMES", help="Arguments to differentiate with respect to: 'x,w'. By default all that hold floats."
+)
 @click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
 @click.option("--domain", "domains", metavar="NAME=LOW:HIGH", multiple=True, help="The range of an argument's numbers.")
-@click.option("--rtol", type=float, help="What relative difference is allowed; by default what can be told apart.")
+@click.option(
+    "--rtol", type=float, help="The relative difference that is allowed; by default the smallest that can be detected."
+)
 @click.option("--probe/--no-probe", default=True, show_default=True, help="Look for kinks, overflow, ends of domains.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 def check(

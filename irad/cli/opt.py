@@ -38,7 +38,7 @@ Markers, before the argument that they are about:
 A derivative written by hand:
   f_augmented takes what f takes, with the shadow behind each pointer, and returns the tape, if there is one, and
   what f returns; f_reverse takes the same, the cotangent of the result if f returns a number, and the tape, adds to
-  the shadows and returns the derivatives by the numbers. Mark f noinline, or define it in another file.
+  the shadows and returns the derivatives with respect to the numbers. Mark f noinline, or define it in another file.
 
 \b
 Environment:
@@ -74,7 +74,9 @@ def opt(
     """
     suffix = _FORMS[emit] if emit is not None else output.suffix[1:] if output is not None else "ll"
     if suffix not in _FORMS.values():
-        raise click.UsageError(f"'.{suffix}' is no form of output: name one with --emit", click.get_current_context())
+        raise click.UsageError(
+            f"'.{suffix}' is not a form of output: choose one with --emit", click.get_current_context()
+        )
     if output is None and suffix in ("bc", "o") and is_terminal():
         raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
     from irad.frontend.raw.differentiate import differentiate  # these load LLVM and Numba

@@ -37,7 +37,9 @@ def load_function(target: str) -> tuple[Any, ModuleType]:
     """
     where, colon, name = target.rpartition(":")
     if not colon or not where or not name:
-        raise click.UsageError(f"{target!r} is no MODULE_OR_FILE:FUNCTION; write model.py:loss or package.model:loss")
+        raise click.UsageError(
+            f"{target!r} is not of the form MODULE_OR_FILE:FUNCTION; write model.py:loss or package.model:loss"
+        )
     module = _load_file(Path(where)) if where.endswith(".py") or "/" in where else _load_module(where)
     found: Any = module
     for part in name.split("."):
@@ -150,7 +152,7 @@ def _types(signature: str) -> tuple[Any, ...]:
     types = found if isinstance(found, tuple) else (found,)
     for one in types:
         if not isinstance(one, numba.types.Type):
-            raise click.UsageError(f"--sig: {one!r} is no type of Numba; write 'float64[::1], float64'")
+            raise click.UsageError(f"--sig: {one!r} is not a Numba type; write 'float64[::1], float64'")
     return types
 
 
@@ -158,7 +160,7 @@ def _evaluate(expression: str, names: dict[str, Any], option: str) -> Any:
     try:
         return eval(expression, names)
     except SyntaxError as error:
-        raise click.UsageError(f"{option}: {expression!r} is no Python expression: {error.msg}") from None
+        raise click.UsageError(f"{option}: {expression!r} is not a Python expression: {error.msg}") from None
     except _RAISED as error:
         raise click.UsageError(f"{option}: {expression!r} raises {type(error).__name__}: {error}") from None
 

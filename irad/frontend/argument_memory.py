@@ -220,9 +220,9 @@ class ArgumentMemory:
             if tracked.target_extent is not None:
                 self.refuse(
                     found.meets(tracked.target_extent),
-                    f"what is given for the derivative of {tracked.argument} shares memory with an argument",
-                    "give memory of its own",
-                    "the derivative is written there, which would overwrite what the function computes with",
+                    f"the memory given for the derivative of {tracked.argument} overlaps an argument",
+                    "pass a separate array",
+                    "writing the derivative there would overwrite values that the function uses",
                 )
         everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
         joined = self._is_written((*objects, *(t.leaf for t in automatic)))
@@ -271,9 +271,10 @@ class ArgumentMemory:
     def _refuse_mixed(self, size: Any) -> None:
         self.refuse(
             self.builder.icmp_signed("<", size, _INTP(0)),
-            "an argument that is constant, or whose shadow is given, shares memory with what another one leads to",
-            "(a) differentiate both by irad.grad, irad.value_and_grad or irad.vjp or (b) pass a copy",
-            "the function may write to that memory, and an element of it that is reached twice has one derivative",
+            "a constant argument, or one whose shadow was passed, shares memory with an object in another argument",
+            "(a) differentiate with respect to both, with irad.grad, irad.value_and_grad or irad.vjp or (b) pass a "
+            "copy",
+            "the function may write to that memory, and an element that is reached in two ways has only one derivative",
         )
 
     def _transient(self, size: Any) -> Any:

@@ -157,9 +157,9 @@ class DerivativeDispatcher(CPUDispatcher):
             what = f"there is no argument {unknown[0]!r}" if unknown else misfit
             return SignatureError(
                 f"{self!r} cannot be called with these arguments: {what}",
-                f"give the arguments {public}" if internal else f"call it with the arguments {public}",
+                f"pass the arguments {public}" if internal else f"call it with the arguments {public}",
                 f"a derivative takes the arguments of {function.__qualname__}"
-                + (", behind the place for the result" if len(public.parameters) > len(names) else ""),
+                + (", after the destination of the result" if len(public.parameters) > len(names) else ""),
                 location_of(function),
             )
         return untypable(function, {name: value for name, value in bound.arguments.items() if name in names})
@@ -178,7 +178,7 @@ def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> Bac
     found = explanation(error)
     return BackendError(
         f"Numba cannot compile {dispatcher!r} for these arguments: {found.problem}",
-        "pass arguments of types that Numba knows",
+        "pass arguments of types that Numba supports",
         found.reason,
         location_of(dispatcher.primal.py_func),
     )
@@ -246,8 +246,8 @@ def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
         raise SignatureError(
             f"the derivatives of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are to be "
             f"written to {described(given)}",
-            f"give a tuple of {len(task.destinations)} arrays, one for each of argnums",
-            "each argument has a derivative of its own shape",
+            f"pass a tuple of {len(task.destinations)} arrays, one for each of argnums",
+            "each derivative has the shape of its argument",
             location_of(primal.py_func),
         )
     return dict(zip(task.destinations, found, strict=True))

@@ -33,7 +33,7 @@ def check_final(name: str, arguments: Sequence[Argument], given: Any) -> None:
     if not isinstance(given, types.BaseTuple) or len(given.types) != len(arguments):
         raise SignatureError(
             f"the cotangent of what {name} writes is {described(given)}",
-            f"give a tuple with {len(arguments)} entries, one for each argument: an array for an array that {name} "
+            f"pass a tuple with {len(arguments)} entries, one for each argument: an array for an array that {name} "
             "writes to, None for the others",
             _WHY,
         )
@@ -51,13 +51,13 @@ def _check_entry(name: str, argument: Argument, mine: Any, given: Any) -> None:
     if not isinstance(mine, types.Array):
         raise SignatureError(
             f"a cotangent is given for {argument} of {name}, which is {described(mine)} and not an array",
-            "give None in its place",
+            "pass None in its place",
             _WHY,
         )
     if not isinstance(given, types.Array) or (mine.dtype, mine.ndim) != (given.dtype, given.ndim):
         raise SignatureError(
             f"the cotangent of {argument} of {name} is {described(given)}, the argument is {described(mine)}",
-            "give an array of the same dtype and shape, or None",
+            "pass an array of the same dtype and shape, or None",
             _WHY,
         )
 

@@ -24,7 +24,7 @@ _P = ParamSpec("_P")
 
 RAISED: Final = -1
 """What a function returns in place of an exception that it raised."""
-_LOST: Final = "an exception that was raised for compiled code got lost"
+_LOST: Final = "an exception raised for compiled code was lost"
 
 
 class _Thread(threading.local):

@@ -72,9 +72,9 @@ def parse(text: str) -> Any:
         module.verify()
     except RuntimeError as error:
         refused = BackendError(
-            "LLVM refuses generated code",
+            "LLVM rejects the generated code",
             "report it with the function that caused it, and with what IRAD_ERRORS=llvm shows",
-            "this is a fault of irad's, or of this version of LLVM",
+            "this is a fault in irad or in this version of LLVM",
         )
         refused.llvm = str(error) if errors_show_llvm() else None
         raise refused from error
@@ -113,8 +113,8 @@ class TextDispatcher(CPUDispatcher):
         if numba_code.is_generator(generated.signature.return_type):
             raise BackendError(
                 f"{self.py_func.__name__} returns a generator, whose steps cannot be called from outside",
-                "use the generator in a compiled function and return what it yields",
-                "its steps run when the caller asks for them, after the call",
+                "iterate over the generator in a compiled function and return what it yields",
+                "its body runs only when the caller iterates, after the call has returned",
             )
 
         def library_of(descriptor: Any, wrap: Callable[[Any], None]) -> tuple[Any, tuple[Any, ...]]:

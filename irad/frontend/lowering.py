@@ -34,8 +34,8 @@ _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
 _NO_VALUE = (
     "the function returns None for these arguments, which has no derivative",
-    "ask for derivatives where it returns a value",
-    "what a function does not return does not change with its arguments",
+    "ask for derivatives only where it returns a value",
+    "where a function returns nothing, there is nothing to differentiate",
     HERE,
 )
 
@@ -235,7 +235,10 @@ class Sweeps:
         inputs = zip(input_names(self.derivation), arguments, self.derivation.argument_types, strict=True)
         given = [(name, value, numba_type) for name, value, numba_type in inputs]
         given += [
-            (f"what is given for the derivative by {self.derivation.caller_arguments[p].name}", *extras.targets[p])
+            (
+                f"the memory given for the derivative with respect to {self.derivation.caller_arguments[p].name}",
+                *extras.targets[p],
+            )
             for p, role in self.derivation.task.roles
             if p in extras.targets and role is not Role.INTO
         ]
@@ -351,9 +354,9 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
         shape = cgutils.unpack_tuple(sweeps.builder, array.shape)
         sweeps.memory.refuse(
             sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
-            f"the destination of {argument}, a number, is an array that has not just one element",
-            "give an array of one element: np.zeros(1)",
-            "the derivative by a number is one number",
+            f"the destination of {argument}, a number, is an array with more or fewer than one element",
+            "pass an array with one element: np.zeros(1)",
+            "the derivative with respect to a number is a single number",
             (shape, [cgutils.intp_t(1)] * len(shape)),
         )
 

@@ -87,21 +87,21 @@ class MemoryChecks:
         lengths, given_lengths = shape_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.shape)
         self.refuse(
             self._differ(lengths, given_lengths),
-            f"{_name(tracked)} has another shape than the argument",
-            f"give an array of its shape: np.zeros_like({tracked.argument.name})",
-            "it has a place for the derivative by each element of the argument",
+            f"{_name(tracked)} has a different shape from the argument",
+            f"pass an array of the same shape: np.zeros_like({tracked.argument.name})",
+            "a shadow needs one element for each element of the argument",
             (given_lengths, lengths),
         )
         if tracked.role is not Role.INTO:
             given = cgutils.unpack_tuple(builder, array.strides)
             self.refuse(
                 self._strides_differ(leaf, lengths, given),
-                f"{_name(tracked)} has other strides than its primal",
-                f"(a) make it by irad.shadow_like({tracked.argument.name}) or (b) where several arguments are views of "
-                "one array, make the shadow of the whole array and give the same views of it or (c) let irad make the "
+                f"{_name(tracked)} has different strides from the argument",
+                f"(a) make it with irad.shadow_like({tracked.argument.name}) or (b) if several arguments are views of "
+                "one array, make a shadow of the whole array and pass the same views of it or (c) let irad make the "
                 "shadow: irad.grad or irad.vjp",
-                "the derivative by an element lies as far from the start as the element; np.zeros_like of a view is "
-                "contiguous, which the view is not",
+                "a shadow must have the memory layout of its argument; np.zeros_like of a view is contiguous, unlike "
+                "the view",
                 (given, strides_of(leaf, self.flat)),
             )
 
@@ -127,8 +127,8 @@ class MemoryChecks:
                     self.refuse(
                         overlap(self.builder, target, extent_of(self.builder, leaf, self.flat)),
                         f"{_name(tracked)} shares memory with {argument}",
-                        f"give memory of its own, as np.zeros_like({tracked.argument.name}) is",
-                        "the derivative is written there, which would overwrite what the function computes with",
+                        f"pass a separate array, for instance np.zeros_like({tracked.argument.name})",
+                        "writing the derivative there would overwrite values that the function uses",
                     )
 
     def _check_pair(self, left: Tracked, left_target: Extent, right: Tracked, right_target: Extent) -> None:
@@ -139,20 +139,21 @@ class MemoryChecks:
         are_shadows = left.role is not Role.INTO and right.role is not Role.INTO
         self.refuse(
             builder.and_(targets_meet, builder.not_(primals_meet)) if are_shadows else targets_meet,
-            f"what is given for the derivatives of {names} shares memory"
+            f"the arrays given for the derivatives of {names} share memory"
             + (", the arguments do not" if are_shadows else ""),
-            "give each its own memory",
-            "what is written for the one would overwrite what is written for the other",
+            "pass a separate array for each",
+            "one derivative would overwrite the other",
         )
         if are_shadows and self._may_be_written(left.leaf, right.leaf):
             primals_apart = builder.sub(left.extent.data, right.extent.data)
             targets_apart = builder.sub(left_target.data, right_target.data)
             self.refuse(
                 builder.and_(primals_meet, builder.icmp_signed("!=", primals_apart, targets_apart)),
-                f"{names} share memory, but their shadows do not lie in the same way",
-                "(a) give shadows that overlap as the arguments do, views of one shadow, or (b) give arguments that do "
-                "not overlap, copies for instance",
-                "the function may write to that memory, and an element of it that is seen twice has one derivative",
+                f"{names} share memory, but their shadows do not overlap in the same way",
+                "(a) pass shadows that overlap as the arguments do (views of one shadow) or (b) pass arguments that do "
+                "not overlap, for instance copies",
+                "the function may write to that memory, and an element seen through both arguments has only one "
+                "derivative",
             )
 
     def _may_be_written(self, *leaves: Leaf) -> bool:
@@ -168,11 +169,11 @@ class MemoryChecks:
             if self._may_be_written(leaf, tracked.leaf):
                 self.refuse(
                     overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
-                    f"{argument}, a constant, shares memory with {tracked.argument}, which "
+                    f"{argument} is constant but shares memory with {tracked.argument}, which "
                     + ("takes active values" if tracked.role is Role.WORKSPACE else "is differentiated"),
                     f"(a) differentiate both or (b) pass a copy: {argument.name}.copy()",
-                    "the function may write to that memory, and what goes through the constant would be lost from the "
-                    "derivative",
+                    "the function may write to that memory, and derivatives that pass through the constant would be "
+                    "lost",
                 )
 
     def _check_lists(self) -> None:
@@ -186,9 +187,9 @@ class MemoryChecks:
             if roles != {Role.CONST} and self._may_be_written(one, other):
                 self.refuse(
                     self.builder.icmp_unsigned("==", self.flat[one.data_index], self.flat[other.data_index]),
-                    f"{left} and {right} are one list, and the function may change it",
+                    f"{left} and {right} are the same list, and the function may change it",
                     f"pass a copy for {right.name}",
-                    "the list has one derivative, which would be returned for both",
+                    "the list has only one derivative, which would be returned for both",
                 )
 
 

@@ -380,7 +380,7 @@ class _Linker:
             raise BackendError(
                 f"the program calls {missing[0]}, which Numba compiled but did not hand over",
                 "report it with the function that caused it",
-                "irad differentiates the whole program, so it needs the code of all functions in it",
+                "irad differentiates the whole program and needs the code of every function in it",
             )
         self.module.link_in(llvm.parse_assembly(numba_private.inline_runtime()))
 

@@ -22,9 +22,9 @@ from irad.frontend.numba_untyped import types
 REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
 """What Numba raises for a function that it does not compile."""
 
-_ONLY: Final = "irad differentiates what Numba compiles, and Numba compiles a part of Python and NumPy"
-_AS_PYTHON: Final = "give its Python code a derivative: irad.rules.import_rule({0}, rule, returns=…)"
-_KNOWN: Final = "write it with functions that Numba knows (its documentation lists them)"
+_ONLY: Final = "irad differentiates what Numba compiles, and Numba supports a subset of Python and NumPy"
+_AS_PYTHON: Final = "keep it as Python code and supply its derivative: irad.rules.import_rule({0}, rule, returns=…)"
+_KNOWN: Final = "use functions that Numba supports (its documentation lists them)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ _HINTS: Final = (
     _Hint(
         re.compile(r"name '(\w+)': Cannot determine Numba type of <class 'function'>"),
         "it calls {0}, which is a plain Python function",
-        "compiled code calls compiled functions only",
+        "compiled code can only call compiled functions",
         "(a) decorate {0} with numba.njit or (b) " + _AS_PYTHON,
         "{0}",
     ),
@@ -87,69 +87,69 @@ _HINTS: Final = (
     _Hint(
         re.compile(r"Cannot modify readonly array"),
         "it writes to an array that is read-only",
-        "to compiled code a global array is a constant, with the content that it had when the function was compiled",
-        "(a) pass the array as an argument or (b) make it inside the function",
+        "compiled code treats a global array as a constant, with its contents at the time of compilation",
+        "(a) pass the array as an argument or (b) create it inside the function",
     ),
     _Hint(
         re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '(scipy\.special)'"),
-        "it does not know {1}.{0}",
+        "it uses {1}.{0}, which Numba does not support",
         _ONLY,
-        "(a) use a function of math or np instead, if there is one, or (b) call the C function behind it: "
+        "(a) use a function of math or np instead, if there is one, or (b) call the underlying C function: "
         "numba.extending.get_cython_function_address or (c) " + _AS_PYTHON.replace("{0}", "{1}.{0}"),
         "{0}",
     ),
     _Hint(
         re.compile(r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'"),
-        "it does not know {1}.{0}",
+        "it uses {1}.{0}, which Numba does not support",
         _ONLY,
         f"(a) {_KNOWN} or (b) " + _AS_PYTHON.replace("{0}", "{1}.{0}"),
         "{0}",
     ),
     _Hint(
         re.compile(r"Use of unsupported NumPy function '(?:\w+\.)*?(\w+)'"),
-        "it does not know np.{0}",
+        "it uses np.{0}, which Numba does not support",
         _ONLY,
         f"(a) {_KNOWN} or (b) " + _AS_PYTHON.replace("{0}", "np.{0}"),
         "np.{0}",
     ),
     _Hint(
         re.compile(r"Unknown attribute '(\w+)' of type (.+)"),
-        "a value of the type {1} has no {0}",
-        "Numba knows some of the methods and fields that Python has",
-        "(a) correct the name or (b) use what Numba knows (its documentation lists it)",
+        "a value of type {1} has no attribute {0}",
+        "Numba supports some of the attributes and methods that Python has",
+        "(a) correct the name or (b) use what Numba supports (its documentation lists it)",
         "{0}",
     ),
     _Hint(
         re.compile(r"Cannot unify (.+?) and (.+?) for '([A-Za-z_]\w*)[^']*'"),
         "the variable {2} is {0} in one place and {1} in another",
-        "in compiled code a variable has one type",
-        "(a) give it values of one type or (b) use two variables",
+        "in compiled code a variable has a single type",
+        "(a) give it values of a single type or (b) use two variables",
         "{2}",
     ),
     _Hint(
         re.compile(r"Cannot unify (.+?) and (.+?) for '\$"),
         "an expression is {0} in one case and {1} in another",
-        "in compiled code an expression has one type",
-        "give it one type in all cases, 0.0 in place of 0 or None for instance",
+        "in compiled code an expression has a single type",
+        "give it the same type in all cases, for instance 0.0 instead of 0 or None",
     ),
     _Hint(
         re.compile(r"Can't unify return type from the following types: (.+)"),
         "it returns values of different types: {0}",
-        "in compiled code a function returns values of one type",
-        "return values of one type, 0.0 in place of 0 or None for instance",
+        "in compiled code a function returns values of a single type",
+        "return values of a single type, for instance 0.0 instead of 0 or None",
     ),
     _Hint(
         re.compile(r"No implementation of function Function\(<[^>]*>\)[^>]*>>> (?P<operation>\w+)\((.*)\)"),
         "there is no {0} for the types ({1})",
-        "what a function does with its arguments depends on their types, and Numba has no version of it for these",
-        "(a) convert what it is given, or leave out what Numba does not know or (b) leave what is not numbers out of "
-        "the function",
+        "Numba compiles each operation for the types of its operands, and supports no version for these",
+        "(a) convert the operands, or leave out arguments that Numba does not support or (b) keep everything that is "
+        "not a number out of the function",
     ),
     _Hint(
         re.compile(r"Cannot determine Numba type of <class '([\w.<>]+)'>"),
-        "it uses an object of the type {0}",
-        "Numba knows numbers, arrays, tuples and its own classes, lists and dictionaries",
-        "(a) pass what the function needs of it as numbers, arrays or a named tuple or (b) make its class a "
+        "it uses an object of type {0}",
+        "Numba supports numbers, arrays, tuples and its own classes, lists and dictionaries",
+        "(a) pass the parts that the function needs as numbers, arrays or a named tuple or (b) make its class a "
         "numba.experimental.jitclass",
     ),
 )
@@ -166,6 +166,8 @@ _OPERATORS: Final = {
     "setitem": "assignment to an item",
     "static_getitem": "indexing",
 }
+_COLOUR: Final = re.compile(r"\x1b\[[\d;]*m")
+"""Numba's messages are highlighted where colorama is installed."""
 _STAGE: Final = re.compile(r"^Failed in [\w ]+ pipeline \(step: [^)]*\)\s*")
 _DETAIL: Final = re.compile(
     r"\n\s*(?:There (?:are|is) \d+ candidate|During: |File \"|This error may have|If this is)|\n\s*\n\s*\n|\n\s*def "
@@ -184,7 +186,7 @@ _NAMES: Final = (
 
 def explanation(error: Exception) -> Explanation:
     """What an error of Numba's says to the user."""
-    text = _STAGE.sub("", str(error).strip())
+    text = _STAGE.sub("", _COLOUR.sub("", str(error)).strip())
     places = tuple(_places(error, text))
     for hint in _HINTS:
         found = hint.pattern.search(text)
@@ -195,7 +197,9 @@ def explanation(error: Exception) -> Explanation:
             problem, reason, remedy = (part.format(*groups) for part in (hint.problem, hint.reason, hint.remedy))
             return Explanation(problem, reason, remedy, hint.focus and hint.focus.format(*groups), places)
     first = " ".join(_DETAIL.split(text)[0].split()).removesuffix("Raised from None").rstrip(" .")
-    remedy = "change the function so that numba.njit compiles it; a plain call of it shows the whole message of Numba"
+    remedy = (
+        "change the function so that numba.njit can compile it; calling it directly shows the full message from Numba"
+    )
     return Explanation(readable(first), _ONLY, remedy, None, places)
 
 

@@ -86,9 +86,9 @@ class _Table:
     def make(self, address: int) -> _Entry:
         if self.variant.by_value:
             raise UnsupportedError(
-                "arrays are passed to a function pointer by value, which irad cannot follow yet",
+                "arrays are passed by value through a function pointer, which irad does not support yet",
                 "pass a function compiled by numba.njit instead of numba.cfunc",
-                "a numba.cfunc function takes the fields of an array in a row, without saying which are addresses",
+                "a numba.cfunc function takes the fields of an array one by one, and nothing says which are addresses",
             )
         found = function_at(address)
         if found is None:
@@ -96,7 +96,7 @@ class _Table:
             raise NoRuleError(
                 f"a function pointer leads to code without a derivative: {name}",
                 "pass functions compiled by numba.njit or numba.cfunc",
-                "it is not code that Numba compiled in this process, so irad has nothing to differentiate",
+                "Numba did not compile it in this process, so irad has no code to differentiate",
             )
         program = load_callee(found, peels=not self.request.watches, checks=self.request.checks_bounds)
         variant = self.variant

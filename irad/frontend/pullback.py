@@ -362,7 +362,7 @@ def _watched_pullback(context: Any, builder: Any, derivation: Derivation, seed: 
     """The reverse sweep as a call of its own in debug mode."""
     if not derivation.task.options.debug:
         return None
-    outputs = [f"the derivative by {argument.name}" for argument in derivation.arguments]
+    outputs = [f"the derivative with respect to {argument.name}" for argument in derivation.arguments]
     return WatchedCall(context, builder, derivation, [("the cotangent", *seed)], outputs, has_tape=False)
 
 

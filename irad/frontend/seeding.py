@@ -18,7 +18,7 @@ from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 
 _DATA_FIELD = 4
-_WEIGHS = "the cotangent says how much each element of the value weighs"
+_WEIGHS = "the cotangent holds a weight for each element of the value"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +87,19 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         case LeafKind.NUMBER:
             is_complex = return_type in layouts.COMPLEX
             good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
-            wanted = f"a {'complex number' if is_complex else 'float'}, or None if it weighs nothing"
+            wanted = f"a {'complex number' if is_complex else 'float'}, or None for no weight"
         case LeafKind.ARRAY:
             good = isinstance(seed_type, types.Array) and (seed_type.dtype, seed_type.ndim) == (
                 return_type.dtype,
                 return_type.ndim,
             )
-            wanted = "an array of the same dtype and shape (np.ones_like(value)), or None if it weighs nothing"
+            wanted = "an array of the same dtype and shape (np.ones_like(value)), or None for no weight"
         case LeafKind.RECORD:
-            good, wanted = seed_type == return_type, "a record of the same dtype, or None if it weighs nothing"
+            good, wanted = seed_type == return_type, "a record of the same dtype, or None for no weight"
         case LeafKind.LIST:
-            good, wanted = False, "None: irad takes no cotangent of a list; return an array of its items"
+            good, wanted = False, "None: a list takes no cotangent; return an array of its items"
         case LeafKind.OBJECT:
-            good, wanted = False, "None: irad takes no cotangent of an object; return the arrays and numbers in it"
+            good, wanted = False, "None: an object takes no cotangent; return the arrays and numbers in it"
         case LeafKind.INERT | LeafKind.OPTIONAL:
             good, wanted = False, "None: the value has no derivative"
     if not good and seed_type != types.none:
@@ -109,8 +109,8 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
 def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -> SignatureError:
     return SignatureError(
         f"the cotangent of the value{at} of {name} is {described(seed_type)}, the value is {described(return_type)}",
-        f"give {wanted}",
-        "the cotangent, or seed, says how much each number in the value weighs: it has the structure of the value",
+        f"pass {wanted}",
+        "the cotangent, or seed, holds a weight for each number in the value, so it has the structure of the value",
     )
 
 
@@ -181,21 +181,21 @@ def misfit_of_final(builder: Any, given: Any, array: Any) -> Misfit:
     shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
     differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
     texts = (
-        "the cotangent has another shape than the array",
-        "give an array of the same shape: np.ones_like(…)",
+        "the cotangent has a different shape from the array",
+        "pass an array of the same shape: np.ones_like(…)",
         _WEIGHS,
     )
     return Misfit(_any(builder, differ), texts, (shapes[0], shapes[1]))
 
 
 def _none(at: str) -> tuple[str, str, str]:
-    return f"the cotangent{at} is a value, but value{at} is None", f"give None for cotangent{at}", _WEIGHS
+    return f"the cotangent{at} is a value, but value{at} is None", f"pass None for cotangent{at}", _WEIGHS
 
 
 def _another_shape(at: str) -> tuple[str, str, str]:
     return (
-        f"the cotangent{at} has another shape than the array that the function returned",
-        f"give an array of the shape of the value: np.ones_like(value{at})",
+        f"the cotangent{at} has a different shape from the array that the function returned",
+        f"pass an array with the shape of the value: np.ones_like(value{at})",
         _WEIGHS,
     )
 

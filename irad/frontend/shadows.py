@@ -20,7 +20,7 @@ from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.numba_untyped import types
 
 ALIGNMENT = 64
-NO_MEMORY = ("no memory for a derivative: neither heap nor, if it recurs deeply, stack",)
+NO_MEMORY = ("not enough memory for the derivative (heap, or stack if it recurses deeply)",)
 MEMINFO_TYPE = types.MemInfoPointer(types.voidptr)
 
 _INTP = cgutils.intp_t

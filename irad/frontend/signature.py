@@ -14,7 +14,9 @@ from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_types import unknown_part
 
-_NO_CHANGE = "a derivative is by floating-point numbers: integers, strings and None have no small changes"
+_NO_CHANGE = (
+    "derivatives are taken with respect to floating-point numbers; integers, strings and None cannot vary continuously"
+)
 
 
 def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
@@ -27,8 +29,8 @@ def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
         if not abi.is_representable(numba_type):
             raise UnsupportedError(
                 f"argument {name} of {function.__qualname__} is {described(numba_type)}, which Numba cannot compile",
-                f"pass numbers of a type that it knows, as {name}.astype(np.float32) gives them",
-                "Numba knows this type by name only, and has no arithmetic for it",
+                f"pass numbers of a supported type: {name}.astype(np.float32)",
+                "Numba has a name for this type, but no arithmetic",
                 location_of(function),
                 focus=name,
             )
@@ -51,8 +53,8 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
         if position >= len(arguments):
             raise SignatureError(
                 f"{_name(dispatcher)} has no argument {position}: the call has {len(arguments)} arguments",
-                f"name positions from 0 to {len(arguments) - 1} in argnums",
-                "positions count from 0, and each value in star arguments has one",
+                f"use positions from 0 to {len(arguments) - 1} in argnums",
+                "positions count from 0, and each value collected by a star argument has its own",
                 location_of(dispatcher.py_func),
             )
         argument = arguments[position]
@@ -73,7 +75,7 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
         f"{argument} of {_name(dispatcher)} is {described(leaf.type)}, whose gradient irad cannot represent"
         + (f": it holds {part}" if part else ""),
         f"(a) pass its floats as an array or a tuple or (b) {_LEAVE_OUT}",
-        "a gradient has a place for the derivative by each float; here irad would not know which is which",
+        "a gradient has an entry for each float, and irad cannot tell where the floats are here",
         location_of(dispatcher.py_func),
         focus=argument.name,
     )
@@ -111,25 +113,25 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Active is for numbers",
             f"(a) {_duplicated(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
-            "the derivative of memory is added to memory of the same shape, its shadow, which is given with it",
+            "the derivative of an array is added to its shadow, an array of the same shape that is passed with it",
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
     if role.has_destination and LeafKind.LIST in kinds:
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; a list may change its length",
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; a list may change length",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
             "or (c) pass an array",
-            "a place that is given for a derivative has the length that the list has now",
+            "memory passed for a derivative has the length that the list has now",
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
     if role.has_destination and LeafKind.OBJECT in kinds:
         raise SignatureError(
-            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad takes no shadow of an object",
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; an object cannot be given a shadow",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return its gradient, or "
             "(b) irad.Const or (c) pass its arrays",
-            "the function may change what the object leads to",
+            "the function may change what the object refers to",
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
@@ -137,7 +139,7 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Duplicated is for arrays",
             f"(a) {_by_value(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
-            "a number has no memory to which its derivative could be added: it is returned",
+            "a number has no memory that its derivative could be added to; its derivative is returned",
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
@@ -157,7 +159,7 @@ def _by_value(argument: Argument, kinds: set[LeafKind]) -> str:
     return f"irad.Active({argument.name})"
 
 
-_LEAVE_OUT = "leave it out of what is differentiated: by argnums, or as irad.Const"
+_LEAVE_OUT = "do not differentiate with respect to it: leave it out of argnums, or mark it irad.Const"
 
 
 def may_have_derivative(argument: Argument) -> bool:
@@ -180,11 +182,11 @@ def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
     kind = argument.type
     remedy, reason = _LEAVE_OUT, _NO_CHANGE
     if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
-        reason = "its type was declared to carry no derivative, by irad.rules.inactive_type"
+        reason = "its type was declared inactive with irad.rules.inactive_type"
     elif isinstance(kind, types.Boolean | types.Integer):
-        remedy = f"(a) pass a float, as in {_float_example(kind)}, or (b) {remedy}"
+        remedy = f"(a) pass a float, for example {_float_example(kind)}, or (b) {remedy}"
     elif isinstance(kind, types.Array):
-        remedy = f"(a) pass an array of floats, as {argument.name}.astype(float) gives one, or (b) {remedy}"
+        remedy = f"(a) pass an array of floats: {argument.name}.astype(float), or (b) {remedy}"
     return SignatureError(
         f"{argument} of {_name(dispatcher)} is {described(kind)}, which has no derivative",
         remedy,
@@ -195,7 +197,7 @@ def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
 
 
 def _float_example(kind: Any) -> str:
-    return "1.0 in place of True" if isinstance(kind, types.Boolean) else "3.0 in place of 3"
+    return "1.0 instead of True" if isinstance(kind, types.Boolean) else "3.0 instead of 3"
 
 
 def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
@@ -209,8 +211,8 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
         if not is_pair:
             raise SignatureError(
                 f"{_name(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
-                "(a) return a tuple of the value to differentiate and anything else or (b) leave out has_aux=True",
-                "has_aux=True says that the function returns more than what is differentiated",
+                "(a) return a tuple of the value to differentiate and anything else or (b) omit has_aux=True",
+                "has_aux=True means that the function returns something besides the value to differentiate",
                 location_of(dispatcher.py_func),
             )
         return_type = return_type.types[0]
@@ -224,29 +226,32 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     name = dispatcher.py_func.__name__
     leaves = list(abi.returned_leaves(return_type))
-    seeded = f"give the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
+    seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
     what, reason = (
-        "which is no single float",
-        "a gradient is that of one float; of more, irad needs to know the weights",
+        "which is not a single float",
+        "a gradient is that of a single float; for several, irad must know their weights",
     )
     if return_type in layouts.COMPLEX:
-        reason = "the real and the imaginary part have a gradient each, and irad cannot know which is meant"
-        remedy = f"(a) return a float, the real part or abs(…) ** 2 for instance, or (b) {seeded}"
+        reason = "the real and the imaginary part each have a gradient, and irad cannot know which is meant"
+        remedy = f"(a) return a float, for instance the real part or abs(…) ** 2, or (b) {seeded}"
     elif any(leaf.kind is not LeafKind.INERT for leaf in leaves):
-        remedy = f"(a) {seeded} or (b) return one float, a sum for instance"
+        remedy = f"(a) {seeded} or (b) return a single float, for instance a sum"
         if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in layouts.FLOATS:
-            remedy += " or (c) has_aux=True when only the first part is to be differentiated"
+            remedy += " or (c) has_aux=True if only the first part is to be differentiated"
     elif return_type == types.none:
-        what, reason = "which has no derivative", "what the function writes to its arguments is not its value"
+        what, reason = "which has no derivative", "what the function writes to its arguments is not a return value"
         remedy = (
-            f"(a) return a float or (b) give the cotangents of what it writes: irad.autodiff(irad.Reverse, {name}, …, "
-            "seed=None) with irad.Duplicated(x, dx)"
+            f"(a) return a float or (b) supply the cotangents of the arrays it writes: irad.vjp({name}, …), or "
+            f"irad.autodiff(irad.Reverse, {name}, …, seed=None) with irad.Duplicated(x, dx)"
         )
     elif isinstance(return_type, types.Generator):
-        what, reason = "which has no derivative", "its steps run when the caller asks for them, after the call"
-        remedy = "run through the generator in a compiled function, and differentiate that"
+        what, reason = (
+            "which has no derivative",
+            "its body runs only when the caller iterates, after the call has returned",
+        )
+        remedy = "iterate over the generator in a compiled function, and differentiate that"
     else:
-        what, reason = "which has no derivative", "it changes in steps or not at all when the arguments change a little"
+        what, reason = "which has no derivative", "it does not vary continuously with the arguments"
         remedy = "return a float"
     return SignatureError(
         f"{_name(dispatcher)} returns {described(return_type)}, {what}",
@@ -265,9 +270,9 @@ def check_destination(dispatcher: Any, argument: Argument, role: Role, destinati
     mine, theirs = list(argument.leaves), list(abi.leaves_of(destination))
     if [leaf.path for leaf in mine] != [leaf.path for leaf in theirs]:
         raise SignatureError(
-            f"what is given for the derivative of {argument} of {_name(dispatcher)} is {described(destination)}, "
+            f"the memory given for the derivative of {argument} of {_name(dispatcher)} is {described(destination)}, "
             f"the argument is {described(argument.type)}",
-            "give a tuple for a tuple, an array for an array",
+            "pass a tuple for a tuple, an array for an array",
             "a derivative has the structure of its argument",
             location_of(dispatcher.py_func),
             focus=argument.name,
@@ -290,8 +295,8 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, t
         at = "".join(f"[{i}]" for i in leaf.path)
         raise SignatureError(
             f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
-            f"what is given for its derivative is {described(target.type)}",
-            f"give {wanted}",
+            f"the memory given for its derivative is {described(target.type)}",
+            f"pass {wanted}",
             _reason(leaf),
             location_of(dispatcher.py_func),
             focus=argument.name,
@@ -310,8 +315,10 @@ def _wanted(role: Role, leaf: Leaf) -> str | None:
 
 def _reason(leaf: Leaf) -> str:
     if leaf.kind is LeafKind.NUMBER:
-        return "the derivative is written to what is given; a number cannot be written to"
-    return "the derivative has the dtype and the dimensions of its argument, and is written to what is given"
+        return "the derivative is written to the memory that is passed; a number cannot be written to"
+    return (
+        "the derivative has the dtype and the dimensions of its argument, and is written to the memory that is passed"
+    )
 
 
 def _name(dispatcher: Any) -> str:

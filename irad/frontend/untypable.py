@@ -16,10 +16,10 @@ from irad.errors import BackendError, IradError, SignatureError
 from irad.frontend.numba_cpu import location_of
 
 _OBJECT = (
-    "(a) pass what the function needs of it as numbers, arrays or a named tuple or (b) make its class a "
+    "(a) pass the parts that the function needs as numbers, arrays or a named tuple or (b) make its class a "
     "numba.experimental.jitclass"
 )
-_REASON = "compiled code is given numbers, arrays, tuples, and Numba's own lists, dictionaries and classes"
+_REASON = "compiled code takes numbers, arrays, tuples, and Numba's own lists, dictionaries and classes"
 
 
 def untypable(function: Callable[..., Any], values: Mapping[str, Any]) -> IradError | None:
@@ -37,14 +37,14 @@ def untypable(function: Callable[..., Any], values: Mapping[str, Any]) -> IradEr
             return SignatureError(
                 f"{place} is a list of values of different types: {', '.join(kinds)}",
                 "(a) pass a tuple, whose items may differ, or (b) pass its numbers as an array",
-                "in compiled code all items of a list have one type",
+                "in compiled code all items of a list have the same type",
                 location_of(function),
                 focus=name,
             )
         if isinstance(value, numba.types.Type) or _is_typable(value):
             continue
         return BackendError(
-            f"{place} is {_described(value)}, which Numba does not know",
+            f"{place} is {_described(value)}, which Numba does not support",
             _remedy(name, value),
             _REASON,
             location_of(function),
@@ -84,9 +84,11 @@ def _remedy(name: str, value: Any) -> str:
                 "its values"
             )
         case list() | set() if not value:
-            return "(a) numba.typed.List.empty_list(numba.float64), which knows its type, or (b) an array: np.empty(0)"
+            return (
+                "(a) numba.typed.List.empty_list(numba.float64), which has an item type, or (b) an array: np.empty(0)"
+            )
         case np.ndarray():
-            return f"pass an array of numbers, as {name}.astype(float) gives one"
+            return f"pass an array of numbers: {name}.astype(float)"
         case types.FunctionType():
             return f"pass a compiled function: numba.njit({value.__name__})"
         case _ if hasattr(value, "to_numpy"):

@@ -134,18 +134,18 @@ def inspect(
     argnums: int | Sequence[int] | None = None,
     options: Options | None = None,
 ) -> Inspection:
-    """Looks at what irad makes of a function, and why.
+    """Shows what irad does with a function, and why.
 
     Args:
         f: the function, as in `irad.grad`, or what `irad.grad`, `irad.value_and_grad` and the like gave.
         args: arguments of one call, or Numba types in their place (``numba.float64[:]``). For types nothing is run;
             with arguments, the derivative is called once, on copies of them, to measure its tape, when the facts are
             first asked for.
-        argnums: positions to differentiate by; by default all arguments that hold floats.
-        options: how the derivative is made.
+        argnums: positions to differentiate with respect to; by default all arguments that hold floats.
+        options: how the derivative is created.
 
     Raises:
-        SignatureError: ``f`` is no function that Numba compiles, or does not take such arguments.
+        SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
         BackendError: Numba cannot compile it.
     """
     return Inspection(Collector(subject_of(f, args, argnums, options), args))

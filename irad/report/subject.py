@@ -65,7 +65,7 @@ def subject_of(
         options: how the derivative is made.
 
     Raises:
-        SignatureError: the function does not take such arguments, or has no derivative by them.
+        SignatureError: the function does not take such arguments, or has no derivative with respect to them.
         IradError: Numba cannot compile the function.
     """
     check_options(options)

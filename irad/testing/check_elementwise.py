@@ -91,7 +91,8 @@ def _check_partial(
     if not regular and (_between(along, point[argument], given) or (rule.policy and not math.isnan(given))):
         return
     raise RuleError(
-        f"the rule of '{rule.name}' gives {given!r} as partial derivative by argument {argument} at {tuple(point)}; "
+        f"the rule of '{rule.name}' gives {given!r} as the partial derivative with respect to argument {argument} at "
+        f"{tuple(point)}; "
         f"finite differences give {expected.value!r} ± {expected.error:.1g}",
         "(a) correct the formula or (b) if it has a kink there, state a policy and list the point under `also`",
         "a rule agrees with finite differences wherever the function is smooth",

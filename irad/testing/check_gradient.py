@@ -267,7 +267,7 @@ class _Check:
         for position, found, wanted in zip(self._expected.argnums, gradients, self._expected.derivatives, strict=True):
             place = f"argument {position} (plan {plan})"
             assert_same_structure(found, self._args[position], place)
-            message = f"gradient by {place}"
+            message = f"gradient with respect to {place}"
             leaves = read_leaves(found)
             np.testing.assert_allclose(leaves, wanted, rtol=self._rtol, atol=self._atol, err_msg=message)
 

@@ -57,9 +57,9 @@ def check_custom_rule(
         )
     if not any(map(has_leaves, arguments)):
         raise SignatureError(
-            f"{catalogue.name_of(f)} is given no float",
+            f"{catalogue.name_of(f)} is not given any float",
             "check it where an argument holds floats",
-            "a rule gives derivatives by floats",
+            "a rule gives derivatives with respect to floats",
         )
     function = callable_in_compiled_code(f)
     program = call_once(function, len(arguments))

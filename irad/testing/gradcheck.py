@@ -155,8 +155,8 @@ class Subject:
     def _bounds(self, position: int, limits: Range) -> Bounds:
         if not 0 <= position < len(self.values) or not self.active[position]:
             raise SignatureError(
-                f"`domain` names argument {position}, by which the gradient is not checked",
-                "name positions of arguments with floats, counted from 0",
+                f"`domain` names argument {position}, which is not among the differentiated ones",
+                "use positions of arguments with floats, counted from 0",
                 "a domain bounds the numbers that are varied",
                 self.location,
             )
@@ -245,7 +245,7 @@ class _Run:
         answer = MODES[mode](trial)
         if not _alike(replace(trial).plain[0], trial.plain[0]):
             self._unsteady = (
-                "two plain calls with the same arguments give different values (random numbers, or a state)"
+                "two plain calls with the same arguments return different values (random numbers, or state)"
             )
         self._primal = self._wrong_primal(trial, answer)
         if self._unsteady or self._primal or answer.objective.is_constant:
@@ -279,10 +279,10 @@ class _Run:
         if not np.all(np.isfinite(read_leaves(value))):
             return ""  # then there is no derivative to check, and every comparison says so
         if not trial.same(answer.run.value, value):
-            return f"the value that comes with the derivative is {answer.run.value!r}, a plain call gives {value!r}"
+            return f"the value returned with the derivative is {answer.run.value!r}, but a plain call returns {value!r}"
         for position, (got, wanted) in enumerate(zip(answer.run.after, after, strict=True)):
             if not trial.same(got, wanted):
-                return f"it leaves {self._subject.names[position]} otherwise than a plain call does"
+                return f"it leaves {self._subject.names[position]} different from a plain call"
         return gradients_match(answer.run.cotangents, trial.values) or ""
 
 

@@ -12,7 +12,7 @@ from irad.errors import IradError, SourceLocation
 from irad.report import notebook
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
-NO_FLOATS: Final = "no argument holds floats, or neither its value nor what it writes depends on them"
+NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writes depends on them"
 
 
 class Verdict(enum.Enum):
@@ -37,7 +37,7 @@ _MOODS: Final[dict[Verdict, Literal["good", "bad", "open"]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ArgumentReport:
-    """The gradient by one argument.
+    """The gradient with respect to one argument.
 
     Attributes:
         position: of the argument.
@@ -188,7 +188,9 @@ def short(number: float) -> str:
 def kinks_text(kinks: Sequence[str]) -> str:
     """Which floats lie on a kink."""
     listed = ", ".join(kinks[:3]) + (f" and {len(kinks) - 3} more" if len(kinks) > 3 else "")
-    return f"a kink at this point by {listed}: the derivatives of both sides differ, irad gives one between them"
+    return (
+        f"a kink at this point in {listed}: the derivatives of the two sides differ, and irad returns one between them"
+    )
 
 
 def badness(argument: ArgumentReport) -> tuple[int, float]:
@@ -236,20 +238,21 @@ def _words(report: GradcheckReport) -> tuple[str, str]:
     if not report.arguments:
         return (
             f"there is nothing to check in {name}: {'; '.join(report.not_checked) or NO_FLOATS}",
-            "give floats, or arrays, records, tuples or lists of floats, to a function that gives floats",
+            "pass floats, or arrays, records, tuples or lists of floats, to a function that returns floats",
         )
     worst = report.worst
     where = worst.worst or worst.name
     if report.verdict is Verdict.WRONG:
-        return f"the gradient of {name} by {where} is wrong: {_difference(worst)}", _REPORT_IT
-    return f"the gradient of {name} by {where} cannot be checked: {worst.reason}", (
+        return f"the gradient of {name} with respect to {where} is wrong: {_difference(worst)}", _REPORT_IT
+    return f"the gradient of {name} with respect to {where} cannot be checked: {worst.reason}", (
         "check at a point (a) away from kinks, jumps and ends of the domain, or (b) given with `domain`; "
-        "(c) `atol` or `rtol` state what is exact enough"
+        "(c) set `atol` or `rtol` to the accuracy that you need"
     )
 
 
 _REPORT_IT = (
-    "correct the rule of your own that it uses (irad.testing.check_rule finds it), else report it with the function"
+    "if it uses a rule of your own, correct it (irad.testing.check_rule finds it); otherwise report it with the "
+    "function"
 )
 
 

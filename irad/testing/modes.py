@@ -57,5 +57,7 @@ def gradients_match(cotangents: tuple[Vector | None, ...], values: tuple[Any, ..
     for position, (cotangent, value) in enumerate(zip(cotangents, values, strict=True)):
         count = read_leaves(value).size
         if cotangent is not None and cotangent.size != count:
-            return f"the gradient by argument {position} holds {cotangent.size} floats, the argument {count}"
+            return (
+                f"the gradient with respect to argument {position} holds {cotangent.size} floats, the argument {count}"
+            )
     return None

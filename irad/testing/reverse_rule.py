@@ -54,7 +54,7 @@ def check_reverse(
     """
     if not callable(f):
         raise SignatureError(
-            f"{f!r} is no function", "give the function that has the rule", "rules belong to functions"
+            f"{f!r} is not a function", "pass the function that has the rule", "rules belong to functions"
         )
     values, active = _unwrap(arguments)
     function = callable_in_compiled_code(f)
@@ -86,9 +86,9 @@ def _unwrap(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ..
     ]
     if not any(active):
         raise SignatureError(
-            "no argument takes part",
-            "leave one without irad.Const, of floats or arrays of floats",
-            "a rule gives derivatives by arguments that take part",
+            "no argument is active",
+            "leave at least one argument of floats without irad.Const",
+            "a rule gives derivatives with respect to the arguments that are active",
         )
     return values, tuple(active)
 

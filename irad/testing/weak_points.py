@@ -172,7 +172,9 @@ class _Line:
         leaf = int(np.argmax(change))
         name = leaf_name(self._trial.values[self._position], leaf, self._name)
         before, after = low.gradient[leaf], high.gradient[leaf]
-        return self._weak(high, where, f"a kink: the derivative by {name} jumps from {before:.6g} to {after:.6g}")
+        return self._weak(
+            high, where, f"a kink: the derivative with respect to {name} jumps from {before:.6g} to {after:.6g}"
+        )
 
     def _weak(self, seen: _Seen, where: str, what: str) -> WeakPoint:
         return WeakPoint(self._name, where, what, abs(seen.factor - 1.0))
@@ -203,7 +205,7 @@ class _Line:
         if not math.isfinite(value):
             return _Seen(factor, fault=f"the value is {_odd(answer.run.value, value)}")
         if gradient is None or not np.all(np.isfinite(gradient)):
-            return _Seen(factor, fault=f"the value is finite, the gradient by {self._odd_leaf(gradient)}")
+            return _Seen(factor, fault=f"the value is finite, the gradient with respect to {self._odd_leaf(gradient)}")
         with np.errstate(all="ignore"):  # what overflows is a finding, not a warning
             slope = float(gradient @ self._leaves)
         return _Seen(factor, value, slope, gradient)

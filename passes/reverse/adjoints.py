@@ -77,9 +77,9 @@ def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
 def unsupported(inst: Instruction) -> UnsupportedError:
     """The refusal of an instruction that irad cannot differentiate."""
     return UnsupportedError(
-        f"irad has no derivative of the LLVM instruction {type(inst).__name__}",
+        f"irad cannot differentiate the LLVM instruction {type(inst).__name__}",
         "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
-        "no compiler is known to make such code of active values",
+        "no compiler is known to emit such code for active values",
     )
 
 

@@ -115,7 +115,7 @@ def test_inside_compiled_code():
 
 
 BAD = {
-    "another shape": (np.empty(3), r"another shape than the argument: \(3,\), not \(4,\)"),
+    "another shape": (np.empty(3), r"a different shape from the argument: \(3,\), not \(4,\)"),
     "another dtype": (np.empty(4, np.float32), "float32"),
     "another number of dimensions": (np.empty((4, 1)), "2d"),
     "no array": (1.0, "float64"),

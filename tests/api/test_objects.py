@@ -249,7 +249,7 @@ def test_a_list_in_an_object_that_is_another_argument():
 
 def test_a_given_shadow_must_not_lie_in_an_object():
     x, shadow = np.array([2.0, 3.0]), np.zeros(2)
-    with pytest.raises(irad.SignatureError, match="shares memory with an argument"):
+    with pytest.raises(irad.SignatureError, match="overlaps an argument"):
         irad.autodiff(Reverse, read_only, Active(List([shadow, x])), Duplicated(x, shadow))
     (by_values, _) = irad.autodiff(Reverse, read_only, Active(List([x.copy(), x])), Duplicated(x, shadow))
     assert (by_values[0].tolist(), shadow.tolist()) == ([0.0, 4.0], [6.0, 0.0])

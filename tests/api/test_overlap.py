@@ -192,7 +192,7 @@ def test_shadows_that_overlap_as_their_primals():
 
 def test_separate_shadows_of_written_arguments_that_overlap_are_refused():
     memory = np.arange(1.0, 7.0)
-    with pytest.raises(irad.SignatureError, match="do not lie in the same way"):
+    with pytest.raises(irad.SignatureError, match="do not overlap in the same way"):
         irad.autodiff(
             irad.Reverse,
             writes_first,

@@ -190,7 +190,7 @@ def test_no_arguments_with_derivative_is_refused():
 
 
 SEEDS = {
-    "another shape": (np.ones(3), r"another shape than .*: \(3,\), not \(4,\)"),
+    "another shape": (np.ones(3), r"a different shape from .*: \(3,\), not \(4,\)"),
     "another dtype": (np.ones(4, np.float32), "float32"),
     "more dimensions": (np.ones((4, 1)), "2d"),
     "a float": (1.0, "float64"),
@@ -301,7 +301,7 @@ def test_inside_compiled_code_too():
     [
         (1.0, "the cotangent of what fill writes is a float64"),
         ((np.ones(3),), "the cotangent of what fill writes"),
-        ((np.ones(4), None, None), r"another shape than the array: \(4,\), not \(3,\)"),
+        ((np.ones(4), None, None), r"a different shape from the array: \(4,\), not \(3,\)"),
         ((np.ones((3, 3)), None, None), r"the cotangent of argument 0 \(out\) of fill"),
         ((None, None, 1.0), r"a cotangent is given for argument 2 \(factor\) of fill"),
     ],

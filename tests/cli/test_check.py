@@ -119,7 +119,7 @@ def test_a_right_gradient(model: Path):
     assert "at 3 points" in done.output
     assert "x: float64[3]" in done.output
     assert "x × 0.833333" in done.output
-    assert "a kink: the derivative by x[1] jumps from 0.3 to 0.6" in done.output
+    assert "a kink: the derivative with respect to x[1] jumps from 0.3 to 0.6" in done.output
     assert "rate = 709.783 and beyond" in done.output
     assert "The gradient is right here." in done.output
 
@@ -185,7 +185,7 @@ def test_ends_of_the_domain_and_jumps(model: Path):
     _, found = as_json(model, "picky", "--args", "2.0")
     said = {each["where"]: each["what"] for each in found["weak_points"]}
     assert said["x = 3 and beyond"] == "ValueError is raised: too large"
-    assert said["x = 0"] == "the value is finite, the gradient by x is inf"
+    assert said["x = 0"] == "the value is finite, the gradient with respect to x is inf"
     assert said["x = -2"] == "the value is nan"
     _, found = as_json(model, "stepping", "--args", "1.0")
     assert found["weak_points"][0]["where"] == "x = 0.909091"
@@ -223,7 +223,7 @@ def test_a_point_at_which_the_function_raises(model: Path):
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rat=0:1"), "no parameter 'rat'"),
         ("loss", ("--args", "np.ones(3), 1.0", "--points", "0"), "--points"),
         ("loss", ("--args", "np.ones(3), 1.0", "--argnums", "7"), "loss has 2 parameters; use 0 for x, 1 for rate"),
-        ("loss", ("--args", "np.ones(3"), "no Python expression"),
+        ("loss", ("--args", "np.ones(3"), "not a Python expression"),
         ("loss", ("--args", "exit()"), "'exit()' raises SystemExit"),
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rate=2:1"), "no number lies in that range"),
         ("loss", ("--args", "np.ones(3), 1.0", "--domain", "rate=nan:1"), "no number lies in that range"),

@@ -116,7 +116,7 @@ def test_verbose_names_what_was_replaced(module: Path, tmp_path: Path):
     ("arguments", "message"),
     [
         (["opt"], "Missing argument"),
-        (["opt", "module.ll", "-o", "out.txt"], "'.txt' is no form of output"),
+        (["opt", "module.ll", "-o", "out.txt"], "'.txt' is not a form of output"),
         (["opt", "module.ll", "--emit", "wasm"], "is not one of"),
         (["opt", "module.ll", "-O", "7"], "is not in the range"),
     ],

@@ -319,7 +319,7 @@ def test_an_inactive_type():
     assert irad.vjp(f, 2.0, Settings(3.0))[1](1.0) == (3.0, None)
     with pytest.raises(irad.SignatureError, match="which has no derivative"):
         irad.grad(f, argnums=1)(2.0, Settings(3.0))
-    with pytest.raises(RuleError, match="is no type that Numba knows"):
+    with pytest.raises(RuleError, match="is not a type that Numba knows"):
         rules.inactive_type("no such type")
 
 

@@ -37,7 +37,7 @@ def test_the_square_root_at_zero(plan, dtype):
     error = error_of(irad.grad(square_roots, options=irad.Options(debug=True, plan=plan)), x)
     assert_began(error, square_roots, "# here", {"for i in": 2, "for j in": 3}, "in the derivative of sqrt")
     assert error.sweep == "derivative"
-    assert error.result == "the derivative by x at [2, 3] is inf"
+    assert error.result == "the derivative with respect to x at [2, 3] is inf"
 
 
 def test_the_square_root_at_zero_in_a_parallel_loop():
@@ -103,9 +103,9 @@ def test_a_pullback_finds_what_the_forward_sweep_began():
 def test_autodiff_and_given_memory():
     x = np.array([[1.0, 0.0]])
     shadow = np.zeros_like(x)
-    with pytest.raises(irad.NonFiniteError, match=r"the derivative by x at \[0, 1\] is inf"):
+    with pytest.raises(irad.NonFiniteError, match=r"the derivative with respect to x at \[0, 1\] is inf"):
         irad.autodiff(irad.Reverse, square_roots, irad.Duplicated(x, shadow), options=DEBUG)
-    with pytest.raises(irad.NonFiniteError, match=r"the derivative by x at \[0, 1\] is inf"):
+    with pytest.raises(irad.NonFiniteError, match=r"the derivative with respect to x at \[0, 1\] is inf"):
         irad.value_and_grad_into(square_roots, options=DEBUG)(shadow, x)
 
 
@@ -223,7 +223,9 @@ def test_a_cotangent_that_is_nan_is_named():
 
 def test_a_shadow_that_is_nan_is_named():
     x, shadow = np.ones((1, 2)), np.array([[0.0, np.nan]])
-    with pytest.raises(irad.NonFiniteError, match=r"what is given for the derivative by x was nan at \[0, 1\]"):
+    with pytest.raises(
+        irad.NonFiniteError, match=r"the memory given for the derivative with respect to x was nan at \[0, 1\]"
+    ):
         irad.autodiff(irad.Reverse, square_roots, irad.Duplicated(x, shadow), options=DEBUG)
 
 

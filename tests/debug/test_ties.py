@@ -38,7 +38,7 @@ def test_a_branch():
     gradient = irad.grad(branches, options=DEBUG)
     [(line, text)] = ties_of(gradient, x)
     assert line == line_of(branches, "# branch")
-    assert "decided by equal numbers: 1.5 > 1.5" in text
+    assert "equal numbers decided a branch: 1.5 > 1.5" in text
     assert f"iteration 1 of the loop at line {line - 2}" in text
     assert f"iteration 1 of the loop at line {line - 1}" in text
     assert ties_of(gradient, x) == []  # once for each place

@@ -307,7 +307,7 @@ def test_of_very_many_nans_only_the_place_is_known():
 
     error = error_of(irad.grad(f, options=DEBUG), np.full(MOST_EVENTS + 1, -1.0))
     assert_began(error, f, "# here", {}, "log(…) = nan")
-    assert f"keeps the first {MOST_EVENTS}" in str(error)
+    assert f"keeps the details of only the first {MOST_EVENTS}" in str(error)
 
 
 def test_tuples_that_hold_integers_are_looked_into():

@@ -235,5 +235,5 @@ def test_no_place_in_the_command_line():
     code = f"from click.testing import CliRunner; from irad.cli import main; {run}"
     environment = {**os.environ, "IRAD_PLAN": "fast"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
-    assert "IRAD_PLAN=fast is no plan" in done.stdout
+    assert "IRAD_PLAN=fast is not a plan" in done.stdout
     assert "click" not in done.stdout

@@ -82,7 +82,7 @@ def test_undefined_symbols_are_refused() -> None:
 
 
 def test_text_that_llvm_refuses() -> None:
-    with pytest.raises(BackendError, match="LLVM refuses generated code"):
+    with pytest.raises(BackendError, match="LLVM rejects the generated code"):
         build_library("broken", "define double @f(", ())
 
 

@@ -11,7 +11,7 @@ from numba import njit
 from numba.typed import List
 
 import irad
-from irad.frontend.numba_messages import described, readable
+from irad.frontend.numba_messages import described, explanation, readable
 from irad.frontend.untypable import untypable
 
 LABELS = {"a": 1.0}
@@ -90,16 +90,16 @@ EXPLAINED = [
     (calls_plain, 1.0, "it calls plain, which is a plain Python function", "return plain"),
     (misspelled, 1.0, "there is no name xx", "return xx"),
     (writes_a_global, 1.0, "it writes to an array that is read-only", "TABLE[0] ="),
-    (unknown_of_a_module, 1.0, "it does not know time.time", "return"),
-    (unsupported_of_numpy, np.ones(3), "it does not know np.einsum", "return"),
-    (unknown_attribute, 1.0, "a value of the type float64 has no nothing", "return"),
+    (unknown_of_a_module, 1.0, "it uses time.time, which Numba does not support", "return"),
+    (unsupported_of_numpy, np.ones(3), "it uses np.einsum, which Numba does not support", "return"),
+    (unknown_attribute, 1.0, "a value of type float64 has no attribute nothing", "return"),
     (two_types, 1.0, "the variable y is float64 in one place and str in another", None),
     (expression_of_two_types, 1.0, "an expression is float64 in one case and str in another", "return"),
     (returns_two_types, 1.0, "it returns values of different types", None),
     (adds_words, 1.0, "there is no + for the types (float64, str)", "return"),
     (indexes_a_number, 1.0, "there is no indexing for the types (float64, int", "return"),
     (calls_with_wrong_types, np.ones(2), "there is no dot for the types (str, array(float64, 1d, C))", "return"),
-    (uses_a_dictionary, 1.0, "it uses an object of the type dict", "return"),
+    (uses_a_dictionary, 1.0, "it uses an object of type dict", "return"),
     (with_block, 1.0, "'with (context manager) as (variable):' construct is not supported", None),
 ]
 
@@ -192,3 +192,13 @@ def test_names_of_types():
     assert described(numba.types.none) == "None"
     assert described(numba.int64) == "an int64"
     assert described(numba.float64[:]) == "an array(float64, 1d, A)"
+
+
+def test_messages_that_are_highlighted():
+    """Numba highlights them where colorama is installed."""
+    plain_text = "Untyped global name 'plain': Cannot determine Numba type of <class 'function'>"
+    highlighted = f"\x1b[1m\x1b[1mUntyped global name 'plain':\x1b[0m \x1b[1m{plain_text.partition(': ')[2]}\x1b[0m"
+    found = explanation(numba.errors.TypingError(highlighted))
+    assert found == explanation(numba.errors.TypingError(plain_text))
+    assert found.problem == "it calls plain, which is a plain Python function"
+    assert "\x1b" not in explanation(numba.errors.TypingError("\x1b[1munheard of\x1b[0m")).problem

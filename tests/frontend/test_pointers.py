@@ -174,7 +174,7 @@ def test_nothing_is_asked_for_where_nothing_is_active():
 @pytest.mark.parametrize("plan", ["default", "save_all"])
 def test_arrays_passed_by_value_are_refused(plan: Any):
     options = irad.Options(plan=plan)
-    with pytest.raises(irad.UnsupportedError, match="arrays are passed to a function pointer by value"):
+    with pytest.raises(irad.UnsupportedError, match="arrays are passed by value through a function pointer"):
         irad.grad(array_by_value, (1, 2), options=options)(reads_an_array, np.ones(2), 0.7)
 
 

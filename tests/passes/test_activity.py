@@ -130,7 +130,7 @@ def test_constant_memory_that_merges_with_active_gets_a_shadow_for_company():
 
 def test_no_company_where_the_caller_has_no_memory_for_it():
     # A parameter of a callee: only what comes with a shadow has one.
-    with pytest.raises(UnsupportedError, match="whose origin irad cannot follow"):
+    with pytest.raises(UnsupportedError, match="whose origin irad cannot trace"):
         unit_of(MERGED, "sscc", entry=False)
 
 

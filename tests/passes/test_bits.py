@@ -6,7 +6,7 @@ from irad.errors import UnsupportedError
 from irad.passes.request import MemoryType
 from tests.passes.units import DOUBLES, INTEGERS, unit_of
 
-REFUSAL = "the bits of an active number are computed with as an integer"
+REFUSAL = "an active number is manipulated as an integer"
 
 
 def accepted(body: str, kinds: str = "ss", memory=(DOUBLES, DOUBLES), before: str = "", **options) -> bool:

@@ -122,7 +122,7 @@ def explain(effects: Effects, unit, name: str) -> str:
 def test_what_outlives_the_forward_sweep():
     unit = unit_of(LIVES, "ss")
     kept = "not overwritten before the reverse sweep reads it"
-    lost = "does not stay as it is until the reverse sweep"
+    lost = "may change before the reverse sweep"
     assert explain(unit.effects, unit, "x") == kept
     assert explain(unit.effects, unit, "constant") == kept
     assert explain(unit.effects, unit, "data") == kept
@@ -134,10 +134,10 @@ def test_what_outlives_the_forward_sweep():
 
 def test_a_caller_may_change_the_arguments():
     unit = unit_of(LIVES, "ss", arguments_may_change=True)
-    assert explain(unit.effects, unit, "x") == "argument a does not stay as it is until the reverse sweep"
+    assert explain(unit.effects, unit, "x") == "argument a may change before the reverse sweep"
     assert explain(unit.effects, unit, "data") == "not overwritten before the reverse sweep reads it"
     callee = unit_of(LIVES, "ss", entry=False)
-    assert explain(callee.effects, callee, "x").startswith("argument a does not stay")
+    assert explain(callee.effects, callee, "x").startswith("argument a may change")
 
 
 def test_calls_write_what_their_rule_says_or_all_that_they_reach():

@@ -32,7 +32,7 @@ UNKNOWN_CALL = """
 def test_a_call_without_rule():
     error = refusal(UNKNOWN_CALL)
     assert isinstance(error, NoRuleError)
-    assert "no derivative rule for a call of mystery" in str(error)
+    assert "no derivative rule for a call to mystery" in str(error)
     assert "inactive" in error.remedy
     assert error.instruction is not None
 
@@ -67,7 +67,7 @@ def test_memory_of_unknown_origin():
     error = refusal("  %p = call ptr @find(ptr %b)\n  %x = load double, ptr %a\n  store double %x, ptr %p\n"
                     "  %y = load double, ptr %p\n  store double %y, ptr %r")  # fmt: skip
     assert isinstance(error, UnsupportedError)
-    assert "whose origin irad cannot follow" in str(error)
+    assert "whose origin irad cannot trace" in str(error)
 
 
 def test_constant_memory_as_scratch():
@@ -173,7 +173,7 @@ def test_a_container_of_unknown_make():
       store double %y, ptr %r
       ret i32 0
     }"""
-    with pytest.raises(UnsupportedError, match="no derivative rule for a call of list_append"):
+    with pytest.raises(UnsupportedError, match="no derivative rule for a call to list_append"):
         unit_of(text, "sa")
     unit_of(text, "sc")
     unit_of(text.replace("store double %y, ptr %r", "store double %x, ptr %r"), "sa")

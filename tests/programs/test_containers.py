@@ -145,7 +145,7 @@ def test_a_constant_list_is_not_mixed_with_an_active_one(first: bool) -> None:
         one = items if first else own
         return one[0] * a[1]
 
-    with pytest.raises(UnsupportedError, match="origin irad cannot follow"):
+    with pytest.raises(UnsupportedError, match="origin irad cannot trace"):
         irad.grad(chosen, 1)(List([1.0]), np.ones(2), first)
 
 
@@ -158,7 +158,7 @@ def test_a_constant_dictionary_is_not_mixed_with_an_active_one() -> None:
             s += value * a[1]
         return s
 
-    with pytest.raises(UnsupportedError, match="origin irad cannot follow"):
+    with pytest.raises(UnsupportedError, match="origin irad cannot trace"):
         irad.grad(chosen, 1)(Dict.empty(types.int64, types.float64), np.ones(2), True)
 
 
@@ -293,7 +293,7 @@ def test_a_typed_set_is_refused_by_name() -> None:
             s += v * v
         return s
 
-    with pytest.raises(IradError, match=r"no derivative rule for a call of numba\.typed\.Set"):
+    with pytest.raises(IradError, match=r"no derivative rule for a call to numba\.typed\.Set"):
         irad.grad(collected)(np.ones(2))
 
 

@@ -469,7 +469,7 @@ def list_in_a_loop(numbers, a):
 
 
 def test_objects_beside_active_arrays_are_refused():
-    with pytest.raises(irad.UnsupportedError, match="leads to other memory") as caught:
+    with pytest.raises(irad.UnsupportedError, match="points to other memory") as caught:
         irad.grad(list_in_a_loop, argnums=1)([1.0, 2.0], np.ones(2))
     assert caught.value.location.file == __file__
 

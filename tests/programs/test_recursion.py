@@ -515,9 +515,9 @@ def address_passed(a):
     ("function", "reason"),
     [
         (list_of_lists, "bits of an active number"),
-        (overwritten_through_integers, "returns an array seen as numbers of another type"),
+        (overwritten_through_integers, "returns an array viewed as another number type"),
         (address_passed, "address of active memory is passed to a function as an integer"),
-        (read_as_halves, "is accessed as float32, of which it holds none"),
+        (read_as_halves, "is accessed as float32, but holds numbers of another type"),
     ],
 )
 def test_refused(function, reason):

@@ -28,7 +28,7 @@ CASES = {
     "unknown function": (
         "double other(double);\ndouble f(double x) { return other(x); }\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",
-        "no derivative rule for a call of other",
+        "no derivative rule for a call to other",
         "return other(x)",
     ),
     "inline assembly": (
@@ -53,26 +53,26 @@ CASES = {
     "bytes that may be numbers": (
         "void f(void *x, void *y, long n) { memcpy(y, x, n); }\n"
         "void use(void *x, void *dx, void *y, void *dy) { __enzyme_autodiff((void *)f, x, dx, y, dy, 8L); }",
-        "nothing tells whether numbers are in it",
+        "nothing shows whether it holds numbers",
         "memcpy",
     ),
     "eight bytes that may be a number": (
         "void f(void *x, void *y) { memcpy(y, x, 8); }\n"
         "void use(void *x, void *dx, void *y, void *dy) { __enzyme_autodiff((void *)f, x, dx, y, dy); }",
-        "nothing tells whether numbers are in it",
+        "nothing shows whether it holds numbers",
         "memcpy",
     ),
     "more bytes than the structure has": (
         "typedef struct { double w; int kind; } S;\n"
         "void f(const S *x, void *y, long n) { memcpy(y, x, n); ((S *)y)->w *= x->kind; }\n"
         "void use(S *x, S *dx, S *y, S *dy, long n) { __enzyme_autodiff((void *)f, x, dx, y, dy, n); }",
-        "nothing tells whether numbers are in it",
+        "nothing shows whether it holds numbers",
         "memcpy",
     ),
     "memory of the caller reallocated": (
         "double f(double **x, int n) { *x = realloc(*x, 2 * n * sizeof(double)); return (*x)[0] * (*x)[0]; }\n"
         "void use(double **x, double **dx) { __enzyme_autodiff((void *)f, x, dx, 3); }",
-        "how large the shadow is",
+        "how large that shadow is",
         "realloc",
     ),
     "second derivative": (
@@ -117,7 +117,7 @@ CASES = {
     "pointer marked out": (
         "double f(double *x) { return *x; }\n"
         "double use(double *x) { return __enzyme_autodiff((void *)f, enzyme_out, x); }",
-        "is no floating-point number",
+        "is not a floating-point number",
         "enzyme_out",
     ),
     "function of another module": (
@@ -127,7 +127,7 @@ CASES = {
     ),
     "function that is not known": (
         "double use(double x, void *f) { return __enzyme_autodiff(f, x); }",
-        "is not known where the derivative is asked for",
+        "not known at compile time which function to differentiate",
         "autodiff(f, x)",
     ),
     "variable arguments": (
@@ -183,7 +183,7 @@ CASES = {
     "function that is changed elsewhere": (
         "double f(double x) { return x; }\nvoid change(double (**f)(double));\n"
         "double use(double x) { double (*g)(double) = f; change(&g); return __enzyme_autodiff((void *)g, x); }",
-        "is not known where the derivative is asked for",
+        "not known at compile time which function to differentiate",
         "(void *)g, x",
     ),
     "call that returns twice": (

@@ -421,7 +421,7 @@ def test_an_unknown_element_type_is_refused():
     program = Program("d", [np.ones(1)] * 3, [np.ones(1)] * 3)
     with pytest.raises(UnsupportedError, match="element type") as caught:
         program.run("numba_xxdot", lambda b, p: [b.load(types.I8, p[0]), const_int(types.I8, 0), number(1), *p])
-    assert "separate functions" in caught.value.remedy
+    assert "separate function" in caught.value.remedy
 
 
 def test_an_active_factor_is_refused():

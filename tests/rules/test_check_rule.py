@@ -55,7 +55,7 @@ def test_beyond_the_slopes_a_policy_is_wanted():
             "sqrt", lambda x, y: where(x > 0.0, 0.5 / y, 0.0), on=Domain(1.0, 2.0), also=(0.0,), policy=policy
         )
 
-    with pytest.raises(RuleError, match="partial derivative by argument 0 at"):
+    with pytest.raises(RuleError, match="the partial derivative with respect to argument 0 at"):
         check_rule(step(""))
     check_rule(step("zero at 0"))
 

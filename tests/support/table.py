@@ -62,5 +62,5 @@ def _rows(entry: Entry) -> Iterator[str]:
 def _remark(entry: Entry) -> str:
     why = ""
     if entry.outcome is Outcome.REFUSED:
-        why = f"no derivative rule for a call of `{entry.why}`" if entry.why.startswith("numba_") else entry.why
+        why = f"no derivative rule for a call to `{entry.why}`" if entry.why.startswith("numba_") else entry.why
     return "; ".join(text for text in (why, entry.note) if text)

@@ -122,7 +122,7 @@ def not_a_float(x, a, plan):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (wrong_number, "gradient by argument 0"),
+        (wrong_number, "gradient with respect to argument 0"),
         (wrong_in_one_plan, "plans default and save_all differ by argument 1"),
         (wrong_value, "value"),
         (wrong_memory, "after the derivative"),
@@ -201,7 +201,7 @@ def test_arrays_are_checked_through_vjp(monkeypatch: pytest.MonkeyPatch, broken:
 
     monkeypatch.setattr(irad, "vjp", vjp, raising=False)
     if broken:
-        with pytest.raises(AssertionError, match="gradient by argument 0"):
+        with pytest.raises(AssertionError, match="gradient with respect to argument 0"):
             check_gradient(spread_and_write, np.array([1.0, 2.0]), 3)
     else:
         check_gradient(spread_and_write, np.array([1.0, 2.0]), 3)

@@ -383,7 +383,7 @@ def test_a_function_without_rule():
 
 
 def test_nothing_to_differentiate_by():
-    with pytest.raises(SignatureError, match="no argument takes part"):
+    with pytest.raises(SignatureError, match="no argument is active"):
         test_reverse(norm, irad.Const(A))
 
 

@@ -38,7 +38,7 @@ def typed(mode: Any, f: Any, arguments: tuple[Any, ...], seed: Any, options: Any
     if options is not None:
         raise _misfit(
             "irad.autodiff inside compiled code is given options",
-            "leave the options to the environment (IRAD_PLAN, IRAD_STRICT, …), or make the derivative outside: "
+            "leave the options to the environment (IRAD_PLAN, IRAD_STRICT, …), or create the derivative outside: "
             "irad.value_and_grad(f, …, options=…)",
         )
     given = tuple(each for each in arguments if isinstance(each, types.Type))
@@ -81,7 +81,9 @@ class _Described:
 
 
 def _misfit(problem: str, remedy: str) -> SignatureError:
-    return SignatureError(problem, remedy, "the derivative is made when the caller is compiled", SourceLocation.here())
+    return SignatureError(
+        problem, remedy, "the derivative is created when the caller is compiled", SourceLocation.here()
+    )
 
 
 def _register() -> None:

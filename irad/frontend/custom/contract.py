@@ -81,7 +81,7 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
         raise RuleError(
             f"an easy rule is used for an argument of the type {argument.types[0]}",
             "write the rule with irad.rules.augmented_primal and irad.rules.reverse",
-            "irad knows how to multiply a cotangent with a partial derivative for numbers and arrays only",
+            "irad can multiply a cotangent by a partial derivative only for numbers and arrays",
         )
     into_number = kind is ActiveArgument
     zero, part = (0j, _whole) if argument.types[0] in layouts.COMPLEX else (0.0, _real)
@@ -120,8 +120,8 @@ def _of_parts(cotangent: Any, partial: Any, argument: Any, into_number: bool) ->
     if not isinstance(partial, types.BaseTuple) or len(partial) != len(cotangent):
         raise RuleError(
             f"a partial derivative of an easy rule is a {partial}; the function returns {len(cotangent)} values",
-            "return a tuple with one for each",
-            "each value has a derivative by the argument",
+            "return a tuple with one entry for each",
+            "each value has its own derivative with respect to the argument",
         )
     live = [i for i, item in enumerate(cotangent) if item != types.none and partial[i] != types.none]
     calls = [f"contract(cotangent[{i}], partial[{i}], argument)" for i in live]

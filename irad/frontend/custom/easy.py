@@ -126,7 +126,7 @@ def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[...
         if isinstance(partial, bool) or not isinstance(partial, int | float | complex):
             raise RuleError(
                 f"a partial derivative of {name_of(f)} is {partial!r}",
-                "give a function, a number or None for each argument",
+                "pass a function, a number or None for each argument",
                 "it is called with the arguments, or is a constant factor",
             )
         return compiled(_constant(partial, arity)), False
@@ -140,7 +140,7 @@ def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[...
             f"a partial derivative of {name_of(f)} takes {count} arguments: expected {arity}, or {arity + 1} with the "
             "result last",
             f"write it as a function of the arguments of {name_of(f)}",
-            "it is called with all arguments, since it may depend on each",
+            "it is called with all arguments, since it may depend on any of them",
             place_of(partial),
         )
     return partial if hasattr(partial, "py_func") else compiled(partial), count == arity + 1

@@ -25,9 +25,9 @@ from irad.frontend.seeding import part_of, place_of
 
 _POINTER: Final = cgutils.voidptr_t
 SHAPE_MISFIT: Final = (
-    "a shadow that the augmented primal of a rule returns has another shape than its array",
+    "the augmented primal of a rule returns a shadow whose shape differs from its array",
     "return a shadow of the same shape: np.zeros_like(y)",
-    "it has a place for the cotangent of each element",
+    "it needs an element for the cotangent of each element",
 )
 
 

@@ -216,7 +216,7 @@ def _refused(rule: CustomRule, kind: str, error: Any) -> RuleError:
     return RuleError(
         f"Numba cannot compile the {kind} of the rule of {rule.name}: {found.problem}",
         f"write it so that numba.njit compiles it; its arguments are {_PARAMETERS[kind]}",
-        "a rule is compiled, as the function is; what it is given has a value, and a shadow if it is active memory",
+        "a rule is compiled like the function; its arguments have a value, and a shadow if they are active memory",
         SourceLocation(place.file, line, place.function),
         focus=found.focus,
     )
@@ -388,7 +388,7 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Any, passed: tuple[Any
         raise RuleError(
             f"the {kind} of the rule of {rule.name} takes {taken}, but is called with {len(passed)} arguments",
             f"let it take {_PARAMETERS[kind]}",
-            "what is common to all rules comes first, the arguments of the function follow",
+            "the parameters common to all rules come first, followed by the arguments of the function",
             place_of(rule.parts[kind]),
         ) from error
     return tuple(taken)

@@ -138,7 +138,7 @@ def arguments_of(rule: CustomRule, signature: Any, variant: Variant, first: int)
                     f"argument {position} of {rule.name}, which has a rule, holds {described(leaf.type)} that takes "
                     "part in the derivative",
                     "give functions with rules numbers, arrays and tuples of these",
-                    "a rule is given the shadow of what takes part, which irad has for numbers and arrays only",
+                    "a rule receives the shadow of each active argument, and only numbers and arrays have one",
                     place_of(next(iter(rule.parts.values()))),
                 )
         seen = typeof(numba_type.value) if isinstance(numba_type, types.Omitted) else numba_type
@@ -199,7 +199,7 @@ def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool)
         raise RuleError(
             f"{rule.name}, which has a rule, has the type {function_type}",
             "give rules to C functions of numbers and pointers that return a number or nothing",
-            "structures are passed in ways that differ from one machine to the other",
+            "how structures are passed differs from machine to machine",
             place_of(next(iter(rule.parts.values()))),
         )
     result, *parameters = found
@@ -239,7 +239,7 @@ def result_of(rule: CustomRule, signature: Any, is_active: bool) -> Result:
             raise RuleError(
                 f"{rule.name}, which has a rule, returns {described(leaf.type)}",
                 "give rules to functions that return numbers, arrays and tuples of these",
-                "a rule returns the shadow of what the function returns, which is one for numbers and arrays only",
+                "a rule returns the shadow of the function's value, and only numbers and arrays have one",
                 place_of(next(iter(rule.parts.values()))),
             )
     return Result(signature.return_type, leaves, is_active)

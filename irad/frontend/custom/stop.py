@@ -87,8 +87,8 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
         return lambda value: value
     raise SignatureError(
         f"stop_gradient is given {described(value)}",
-        "give it the parts that matter: numbers, arrays and tuples of these",
-        "it hands on a copy, and what leads to other memory would not be copied",
+        "pass only the parts that matter: numbers, arrays and tuples of these",
+        "it returns a copy, and memory behind an object would not be copied",
     )
 
 

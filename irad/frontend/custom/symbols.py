@@ -38,7 +38,7 @@ def target_of(f: Any) -> Any:
             raise RuleError(
                 f"the C function {f!r} has no argtypes",
                 "set argtypes and restype before giving it a rule",
-                "without them nobody knows how many arguments it has, and of what types",
+                "without them the number and types of its arguments are unknown",
             )
         address = ctypes.cast(f, ctypes.c_void_p).value
         assert address is not None
@@ -48,9 +48,9 @@ def target_of(f: Any) -> Any:
         return external.symbol_of(cffi_utils.get_pointer(f), f, len(signature.args))
     if not callable(f):
         raise RuleError(
-            f"{f!r} is no function: it cannot have a rule",
+            f"{f!r} is not a function, so it cannot have a rule",
             "name the function: @irad.rules.reverse(f)",
-            "a rule belongs to the function that it is the derivative of",
+            "a rule belongs to the function whose derivative it is",
         )
     return f
 

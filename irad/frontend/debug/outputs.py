@@ -23,8 +23,8 @@ def output_names(derivation: Derivation, targets: Mapping[int, Any]) -> list[str
     names += [f"{name} after the call" for name in input_names(derivation)]
     task = derivation.task
     if task.returns is not Returns.VALUE:
-        names += [f"the derivative by {derivation.caller_arguments[p].name}" for p in task.returned]
-    return names + [f"the derivative by {derivation.caller_arguments[p].name}" for p in targets]
+        names += [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in task.returned]
+    return names + [f"the derivative with respect to {derivation.caller_arguments[p].name}" for p in targets]
 
 
 def looked_at(

@@ -78,8 +78,8 @@ class Seal:
             found = pullback(cotangent)
         if names:
             warnings.warn(
-                f"{_listed(names)} changed between irad.vjp and the pullback, which is that of {self._function} at the "
-                "old content",
+                f"{_listed(names)} changed between irad.vjp and the pullback, but the pullback of {self._function} "
+                "still belongs to the old contents",
                 ChangedBufferWarning,
                 stacklevel=3,
             )
@@ -105,12 +105,11 @@ class Seal:
         found = pullback(cotangent)
         if not _are_same(expected, found):
             raise ChangedBufferError(
-                f"{_listed([each.name for each in changed])} changed between irad.vjp and the pullback, which gives "
-                f"another derivative because of that: a rule that {self._function} uses keeps the memory instead of a "
-                "copy",
-                "(a) copy in the augmented primal of the rule what config.overwritten says may change or "
-                "(b) leave the array as it is until the pullback has run",
-                "the pullback is that of the content which the forward sweep saw",
+                f"{_listed([each.name for each in changed])} changed between irad.vjp and the pullback, and that "
+                f"changes the derivative: a rule that {self._function} uses keeps the memory instead of a copy",
+                "(a) in the augmented primal of the rule, copy what config.overwritten marks or "
+                "(b) leave the array unchanged until the pullback has run",
+                "the pullback belongs to the contents that the forward sweep saw",
                 self._location,
             )
         return found

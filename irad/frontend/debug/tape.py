@@ -55,7 +55,7 @@ def uses_of(places: Sequence[TapePlace], units: Sequence[int]) -> tuple[TapeUse,
     return tuple(sorted(found, key=lambda use: -use.bytes))
 
 
-_WHY_A_TAPE: Final = "the reverse sweep needs values of the forward sweep, and loops save some in each iteration"
+_WHY_A_TAPE: Final = "the reverse sweep needs values of the forward sweep, and loops save some in every iteration"
 
 
 def by_line(uses: Sequence[TapeUse]) -> dict[tuple[str, int], int]:
@@ -72,10 +72,10 @@ def limit_error(
     function: str, defined: SourceLocation, limit: int, total: int, uses: Sequence[TapeUse]
 ) -> TapeLimitError:
     """The error for a tape that would take more than it may: ``total`` bytes so far."""
-    problem = f"the tape of {function} takes at least {shown(total)}, and max_tape_bytes is {shown(limit)}"
+    problem = f"the tape of {function} takes at least {shown(total)}, but max_tape_bytes is {shown(limit)}"
     remedy = (
-        "(a) allow more with irad.Options(max_tape_bytes=…) or (b) differentiate parts of the input one after the "
-        f"other; irad.tape_report({function}, …) lists all lines"
+        "(a) allow more with irad.Options(max_tape_bytes=…) or (b) differentiate the input in "
+        f"parts; irad.tape_report({function}, …) lists all lines"
     )
     lines = by_line(uses)
     if not lines:
@@ -84,7 +84,7 @@ def limit_error(
     place = next(
         u.location for u in uses if u.location is not None and (u.location.file, u.location.line) == (file, line)
     )
-    problem += f"; the line that saves most asks for {shown(most)}"
+    problem += f"; the line that saves most needs {shown(most)}"
     source = linecache.getline(file, line).strip() or None
     return TapeLimitError(problem, remedy, _WHY_A_TAPE, place, source)
 

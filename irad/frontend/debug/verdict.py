@@ -19,9 +19,9 @@ from irad.frontend.debug.events import MOST_EVENTS, Event, Record, event_of_mark
 from irad.frontend.debug.nonfinite import Found, nonfinite
 
 _SWEEPS = {MarkKind.VALUE: "value", MarkKind.DERIVATIVE: "derivative"}
-_IN_VALUE = "keep the operands in the operation's domain before it, with an `if`, np.maximum or np.where on the operand"
+_IN_VALUE = "keep the operand in the domain of the operation: use an `if`, np.maximum or np.where before it"
 _IN_DERIVATIVE = (
-    "the derivative has no finite value there: keep away from that point, as sqrt(x + eps) and `if x > 0` do"
+    "the derivative has no finite value there: avoid that point, for instance with sqrt(x + eps) or `if x > 0`"
 )
 _ZERO_WINS = (
     f'(a) {_IN_DERIVATIVE} or (b) irad.Options(zero_times_infinity="zero"), where a zero slope makes zero of it'
@@ -29,12 +29,12 @@ _ZERO_WINS = (
 _IN_RULE = "test the rule with irad.testing.test_reverse at these arguments"
 _REMEDIES = {MarkKind.VALUE: _IN_VALUE, MarkKind.DERIVATIVE: _IN_DERIVATIVE}
 _REASONS = {
-    MarkKind.VALUE: "arithmetic hands NaN and infinities on to all that is computed from them",
-    MarkKind.DERIVATIVE: "the chain rule multiplies by the slope at this point, which is not finite",
+    MarkKind.VALUE: "NaN and infinities propagate to everything computed from them",
+    MarkKind.DERIVATIVE: "the chain rule multiplies by the derivative at this point, which is not finite",
 }
-_WHY_IN_RULE = "what a rule gives is used as it is"
-_WHY_INPUT = "arithmetic hands NaN and infinities on to all that is computed from them"
-_NO_CALL = "a constant of the function, a global array, or memory that was not set (np.empty)"
+_WHY_IN_RULE = "the results of a rule are used as they are"
+_WHY_INPUT = "NaN and infinities propagate to everything computed from them"
+_NO_CALL = "a constant of the function, a global array, or uninitialised memory (np.empty)"
 _INPUT = "pass finite numbers, or test for them in the function"
 
 
@@ -159,9 +159,9 @@ class _Cause:
         calls = [f"{_called(p.words, p.ruled, watched)} at {p.location}" for p in opaque]
         listed = "; ".join(dict.fromkeys([*calls, _NO_CALL]))
         return NonFiniteError(
-            f"{self.result}: no operation that debug mode looks into made it, so it came from one of: {listed}",
+            f"{self.result}: no operation that debug mode watches produced it, so it came from one of: {listed}",
             "look at the operands of these calls, and at these numbers" if calls else "look at these numbers",
-            "debug mode looks at what operations make of numbers, not into library calls, nor at what was there before",
+            "debug mode watches arithmetic, not library calls, nor values that existed before the call",
             sweep="value" if self.is_value else "derivative",
             result=self.result,
             location=opaque[0].location if opaque else None,
@@ -201,7 +201,7 @@ def operation_of(event: Event) -> str:
 def detail_of(event: Event) -> str | None:
     """Iterations and callers, a line for each."""
     if event.operands is None:
-        return f"after many others that began there: debug mode keeps the first {MOST_EVENTS}"
+        return f"after many others: debug mode keeps the details of only the first {MOST_EVENTS}"
     parts = [str(turn) for turn in event.loops]
     for caller in event.callers:
         words = ([] if caller.is_launch else [f"a call at {caller.location}"]) + [str(turn) for turn in caller.loops]
@@ -222,7 +222,7 @@ def warn_of_ties(events: Iterable[Event]) -> None:
         event.watched.warned.add(event.number)
         location = event.place.location
         lines = [
-            f"decided by equal numbers: {operation_of(event)}; the derivative is that of the side that was taken",
+            f"equal numbers decided a branch: {operation_of(event)}; the derivative is that of the side that was taken",
             f"  at  {location}",
             *(f"  in  {line}" for line in (detail_of(event) or "").splitlines()),
         ]

@@ -17,7 +17,7 @@ def no_signature(declared: list[tuple[Any, ...]], given: tuple[Any, ...]) -> Exp
     known = " or ".join(map(_listed, declared))
     return Explanation(
         f"it is declared for arguments ({known}), not ({_listed(given)})",
-        "a function with explicit signatures is compiled for these only",
+        "a function with explicit signatures is compiled only for those",
         f"(a) pass arguments of the declared types: {known} or (b) leave the signature out of the decorator, or add "
         "one for these types",
         None,

@@ -42,7 +42,7 @@ def about_argument(
         problem=f"it writes to {name}, a read-only array"
         if len(written) == 1
         else f"it writes to a read-only array; read-only are {', '.join(written)}",
-        reason=f"the array that was passed as {name} must not be changed: {name}.flags.writeable is False",
+        reason=f"the array passed as {name} may not be modified: {name}.flags.writeable is False",
         remedy=f"(a) pass a copy: {name}.copy() or (b) make the array writeable before the call: "
         f"{name}.flags.writeable = True",
         focus=name,

@@ -27,7 +27,7 @@ from irad.frontend.numba_untyped import types
 
 _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _USE_INSTEAD: Final = re.compile(r"\b[Uu]se (`[^`]+`)")
-_PLAIN: Final = "a plain call of the function in Python fails for the same reason"
+_PLAIN: Final = "the function would fail in plain Python as well"
 
 _OTHERS: Final = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (numba, np, errors))
 
@@ -67,13 +67,13 @@ def _explain(error: Exception, package_of_raiser: str) -> _Parts:
         return (
             problem,
             "this code runs while Numba compiles the function, and raised an exception",
-            "correct that code, or leave the call of it out of the function",
+            "correct that code, or remove the call from the function",
             None,
         )
     return (
         problem,
         "Numba's compiler failed at this line, without a message of its own",
-        "write the line differently; a plain call of the function shows the whole traceback of Numba",
+        "write the line differently; calling the function directly shows the full traceback from Numba",
         None,
     )
 
@@ -106,8 +106,8 @@ def _type_without_code(error: NotImplementedError) -> _Parts | None:
         return None
     return (
         f"it makes values of the type {kind}",
-        "Numba knows this type by name only, and has no arithmetic for it",
-        "use a type that Numba computes with: np.float32 or np.float64",
+        "Numba has a name for this type, but no arithmetic",
+        "use np.float32 or np.float64",
         str(kind),
     )
 

@@ -155,7 +155,7 @@ class Foreign:
         return RuleError(
             f"the imported rule of {self.name} gives the wrong {what}: expected {expected}, got {got}",
             f"return {expected}",
-            "compiled code goes on with what the rule gives, and was compiled for these types",
+            "compiled code continues with the results of the rule, and was compiled for these types",
             place_of(self.rule),
         )
 

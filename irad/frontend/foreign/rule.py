@@ -304,7 +304,7 @@ def _check_arguments(target: Any, foreign: Foreign, given: list[Any]) -> None:
             raise RuleError(
                 f"argument {position} of {name_of(target)}, whose rule is imported, is {described(each)}",
                 "pass numbers and arrays one by one",
-                "Python code is given each number and each array as an argument",
+                "Python code receives each number and each array as an argument",
                 place_of(foreign.rule),
             )
 
@@ -327,6 +327,6 @@ def _undeclared(function: Any, returns: Any) -> SignatureError:
         f"returns={returns!r} does not say which type {name_of(function)} returns",
         '(a) give a type of Numba, numba.float64, or its name, "float64[:]" or (b) a function that gives the type from '
         "those of the arguments",
-        "Numba infers types from Python code that it compiles; this it does not compile",
+        "Numba infers types only from code that it compiles, which this is not",
         place_of(function),
     )

@@ -102,8 +102,8 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
                     return _unclear(unit, value.operands[0])
                 return UnsupportedError(
                     "a pointer to active memory is stored as an integer",
-                    "store it as a pointer: irad follows those",
-                    "the shadow of a pointer is stored beside it; nothing tells that an integer is one",
+                    "store it as a pointer, which irad can follow",
+                    "the shadow of a pointer is stored beside it, but nothing shows that an integer is a pointer",
                 )
         case CallSite(callee=Function(name=str(name))):
             return _call_error(unit, inst, name)
@@ -158,9 +158,9 @@ def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
     if not any(item.kind in _CALLERS for item in unit.points_to.of(call.arguments[0])):
         return None
     return UnsupportedError(
-        "memory with a shadow that the caller made is reallocated: how large the shadow is, irad does not know",
-        "reallocate memory that the differentiated function has allocated itself",
-        "the shadow has to grow like the memory, and only who made it knows how",
+        "memory whose shadow was made by the caller is reallocated, and irad does not know how large that shadow is",
+        "reallocate only memory that the differentiated function has allocated",
+        "the shadow must grow like the memory, and only its owner knows how",
     )
 
 
@@ -211,8 +211,8 @@ def _unclear(unit: Unit, pointer: Value) -> IradError:
     name = next((name.removeprefix("arg.") for name in names if name and name.startswith("arg.")), None)
     whose = f"behind parameter {name}" if name is not None else "with a derivative"
     return UnsupportedError(
-        f"memory {whose} is copied, and nothing tells whether numbers are in it",
+        f"memory {whose} is copied, and nothing shows whether it holds numbers",
         "(a) copy it number by number, (b) compile with optimisation and strict aliasing, so that the types are in the "
         "file, or (c) mark the argument enzyme_const",
-        "numbers have derivatives, other bytes have none",
+        "numbers have derivatives, other bytes do not",
     )

@@ -139,7 +139,7 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
     if not isinstance(result, FloatType) and result is not types.VOID:
         raise SignatureError(
             f"{primal.name} returns {result}",
-            "give derivatives of functions that return a number",
+            "supply derivatives of functions that return a number",
             "the reverse function takes the cotangent of the result: one number, or none",
         )
     for number, param in enumerate(primal.params, 1):
@@ -147,8 +147,8 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
         if by_value or (is_differentiable(param.type) and not isinstance(param.type, FloatType)):
             raise SignatureError(
                 f"argument {number} of {primal.name}, of which a derivative is registered, is a structure by value",
-                "give derivatives of functions that take numbers and pointers",
-                "where the shadow of such a structure would stand among the arguments is not agreed",
+                "supply derivatives of functions that take numbers and pointers",
+                "there is no convention for where the shadow of such a structure goes",
             )
     given = expanded(primal)
     taken = [*given, *([result] if isinstance(result, FloatType) else [])]
@@ -181,7 +181,7 @@ def _check_results(primal: Function, augmented: Function, reverse: Function, tap
         raise SignatureError(
             f"{augmented.name}, the augmented {primal.name}, returns {made}, not "
             + (" and ".join(map(str, parts)) or "nothing"),
-            "return the tape, if there is one, and behind it what the function returns",
+            "return the tape, if there is one, followed by what the function returns",
             _WHY,
         )
     numbers = [param.type for param in primal.params if isinstance(param.type, FloatType)]
@@ -190,6 +190,6 @@ def _check_results(primal: Function, augmented: Function, reverse: Function, tap
         raise SignatureError(
             f"{reverse.name}, the reverse of {primal.name}, returns {returned}, not "
             + (" and ".join(map(str, numbers)) or "nothing"),
-            "return the derivative by each floating-point parameter, several in a structure",
+            "return the derivative with respect to each floating-point parameter, several in a structure",
             _WHY,
         )

@@ -64,7 +64,7 @@ def result_of(asked: AutodiffCall) -> Result:
             f"{wanted}",
             f"(a) declare a function whose name holds __irad_autodiff and that returns {_spell(parts)}, or (b) mark "
             "arguments whose derivative is not wanted enzyme_const",
-            "the call returns the derivative by each number among the arguments",
+            "the call returns the derivative with respect to each number among the arguments",
         )
     return Result(tuple(parts), size)
 

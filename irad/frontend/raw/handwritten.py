@@ -47,7 +47,7 @@ class _Definition:
             raise UnsupportedError(
                 f"{self.pair.primal} returns a pointer to active memory",
                 "pass the memory as an argument",
-                "a derivative written by hand returns no shadow of it",
+                "a derivative written by hand does not return its shadow",
             )
         kept = [*self.values_of_augmented()]
         self.places = [(each.type, self.place(each.type)) for each in kept]

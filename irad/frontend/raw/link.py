@@ -175,9 +175,9 @@ def machine_for(triple: str, level: int = 2) -> Any:
         target = llvm.Target.from_triple(triple) if triple else llvm.Target.from_default_triple()
     except RuntimeError as error:
         raise BackendError(
-            f"no code can be made for {triple}: {error}",
-            "(a) write bitcode and compile that with a compiler for the target, or (b) compile on such a machine",
-            "the LLVM that irad uses makes code for few targets",
+            f"no code can be generated for {triple}: {error}",
+            "(a) write bitcode and compile it with a compiler for the target, or (b) compile on such a machine",
+            "the LLVM that irad uses supports only a few targets",
         ) from None
     return target.create_target_machine(opt=level, reloc="pic", codemodel="default")
 

@@ -137,7 +137,7 @@ def _read(
         raise UnsupportedError(
             f"a call of {call.callee.name} asks for {_OTHERS[kind]}, which irad does not have",
             "ask for a gradient with __irad_autodiff (or __enzyme_autodiff)",
-            "of LLVM IR from a file irad makes reverse-mode derivatives only",
+            "for LLVM IR from a file, irad supports only reverse mode",
         )
     values = list(enumerate(call.arguments))
     result = None
@@ -147,7 +147,7 @@ def _read(
         raise SignatureError(
             "a call for a derivative names no function",
             "pass the function as the first argument",
-            "the call says by its arguments what to differentiate, and at which point",
+            "the arguments of the call say what to differentiate, and at which point",
         )
     primal = _function(values.pop(0)[1], registry)
     arguments = tuple(_arguments(values, primal, call, holds_integers))
@@ -163,21 +163,21 @@ def _function(value: Value, registry: Registry) -> Function:
     function = _trace(value)
     if function is None:
         raise UnsupportedError(
-            "the function to differentiate is not known where the derivative is asked for",
-            "pass the function itself; for one of several, write a branch with one call for each",
-            "the derivative is made when the program is compiled, of a function that is known then",
+            "it is not known at compile time which function to differentiate",
+            "pass the function itself; to choose between several, write a branch with one call for each",
+            "the derivative is created when the program is compiled, so the function must be known then",
         )
     if function.is_declaration and registry.lookup(str(function.name)) is None:
         raise UnsupportedError(
             f"the function to differentiate, {function.name}, is not defined in this module",
             "link the module that defines it first (llvm-link), or compile both with -flto",
-            "a derivative is made of a function's body, or by a rule",
+            "a derivative is created from the body of a function, or by a rule",
         )
     if function.function_type.variadic:
         raise UnsupportedError(
             f"{function.name} takes a variable number of arguments",
             "differentiate a function with fixed parameters",
-            "which arguments such a function reads is known only when it runs",
+            "which arguments such a function reads is known only at run time",
         )
     return function
 
@@ -233,8 +233,8 @@ def _arguments(
         if not rest:
             raise SignatureError(
                 f"{primal.name} has {len(primal.params)} parameters, the call for its derivative gives {number}",
-                "pass every argument, and behind each pointer that is not enzyme_const its shadow",
-                "the arguments behind the function are those of its parameters, in order",
+                "pass every argument and, after each pointer that is not enzyme_const, its shadow",
+                "the arguments after the function are those of its parameters, in order",
             )
         position, value = rest.pop(0)
         where = f"argument {number + 1} of {primal.name}"
@@ -251,24 +251,24 @@ def _arguments(
                 kind = "structure by value" if is_by_value(param.attributes) else "pointer"
                 raise SignatureError(
                     f"{where} is a {kind} without its shadow",
-                    "(a) pass the address of the shadow behind it, or (b) put enzyme_const before it",
-                    "the derivative by what is in memory is added to the shadow: there is no other place for it",
+                    "(a) pass the address of the shadow after it, or (b) put enzyme_const before it",
+                    "the derivative of memory is added to its shadow; there is nowhere else to put it",
                 )
         yield Argument(value, role, position, shadow)
     if rest:
         raise SignatureError(
             f"the call for the derivative of {primal.name} gives more than its {len(primal.params)} parameters take",
-            "pass for each parameter its argument, and behind each pointer that is not enzyme_const its shadow",
-            "the arguments behind the function are those of its parameters, in order",
+            "pass an argument for each parameter and, after each pointer that is not enzyme_const, its shadow",
+            "the arguments after the function are those of its parameters, in order",
         )
 
 
 def _role(text: str, before: Role | None) -> Role:
     if before is not None or text not in _ROLES:
         raise UnsupportedError(
-            f"irad does not know the marker enzyme_{text}" + (" behind another one" if text in _ROLES else ""),
+            f"irad does not know the marker enzyme_{text}" + (" after another one" if text in _ROLES else ""),
             "use enzyme_const, enzyme_dup, enzyme_dupnoneed or enzyme_out, one before an argument",
-            "a marker says how the argument behind it takes part; irad guesses none",
+            "a marker says how the following argument takes part; irad does not guess",
         )
     return _ROLES[text]
 
@@ -283,7 +283,7 @@ def _default(value: Value, param: Parameter, where: str) -> Role:
         raise SignatureError(
             f"{where} is a structure that is passed by value, and no marker says how it takes part",
             "(a) take a pointer to it, and pass it with its shadow, or (b) put enzyme_const before it",
-            "it may hold numbers, whose derivatives need a place",
+            "it may hold numbers, whose derivatives need a shadow",
         )
     if isinstance(value.type, PointerType):
         return Role.DUP
@@ -304,13 +304,13 @@ def _check_passing(given: tuple[str, ...], param: Parameter, where: str) -> None
         raise UnsupportedError(
             f"{where} is a structure that is returned by value in memory",
             "differentiate a function that takes a pointer to it",
-            "the call gives no shadow of the memory that the result is written to",
+            "the call supplies no shadow of the memory that the result is written to",
         )
     if is_by_value(given) and not is_by_value(param.attributes):
         raise SignatureError(
             f"{where} is a pointer, the call passes a structure by value",
             "pass its address",
-            "a call with variable arguments converts nothing",
+            "arguments of a variadic call are not converted",
         )
 
 
@@ -326,7 +326,7 @@ def _check_types(value: Value, param: Parameter, where: str) -> None:
     raise SignatureError(
         f"{where} is of type {param.type}, the call passes {value.type}",
         "convert it where it is passed",
-        "a call with variable arguments converts nothing",
+        "arguments of a variadic call are not converted",
     )
 
 
@@ -334,22 +334,22 @@ def _check(role: Role, param: Parameter, where: str) -> None:
     is_pointer, is_number = isinstance(param.type, PointerType), isinstance(param.type, FloatType)
     if role in (Role.DUP, Role.DUP_NO_NEED) and not is_pointer:
         raise SignatureError(
-            f"{where} is no pointer and has no shadow",
+            f"{where} is not a pointer, so it has no shadow",
             "mark it enzyme_out or enzyme_const",
-            "a shadow is memory; the derivative by a number is returned",
+            "a shadow is memory; the derivative with respect to a number is returned",
         )
     if role is Role.OUT and not is_number:
         remedy = "mark it enzyme_dup and pass its shadow behind it" if is_pointer else "mark it enzyme_const"
         raise SignatureError(
-            f"{where} is no floating-point number: it has no derivative to return",
+            f"{where} is not a floating-point number, so it has no derivative to return",
             remedy,
-            "enzyme_out asks for the derivative by a number",
+            "enzyme_out asks for the derivative with respect to a number",
         )
     if role is Role.OUT and param.type not in (types.FLOAT, types.DOUBLE):
         raise UnsupportedError(
-            f"{where} is of type {param.type}: irad has derivatives of single and double precision",
+            f"{where} is of type {param.type}: irad differentiates only single and double precision",
             "(a) take it as float or double, or (b) mark it enzyme_const",
-            "rules and sums of cotangents are made for these two types",
+            "rules exist only for these two types",
         )
 
 

@@ -216,15 +216,15 @@ def _call_error(function: Function, call: CallSite) -> IradError | None:
     if kind_of(call) is not None:
         return UnsupportedError(
             f"{function.name} is differentiated, and asks for a derivative itself",
-            "differentiate functions that ask for none: irad has no second derivatives",
-            "the derivative is put into the program only after its functions are differentiated",
+            "differentiate functions that do not ask for derivatives: irad has no second derivatives",
+            "derivatives are inserted into the program only after its functions have been differentiated",
         )
     callee, module = call.callee, function.module
     if isinstance(callee, Function) and module is not None and "returns_twice" in expanded(callee, module):
         return UnsupportedError(
             f"a call of {callee.name} may return more than once, which has no derivative in irad",
             "(a) decide by a condition instead, or (b) call it outside of the function",
-            "the reverse sweep has to know where each part of the program may come from",
+            "the reverse sweep must know where control may have come from",
         )
     return None
 
@@ -283,8 +283,8 @@ def _add_entry(module: Module, primal: Function) -> None:
     has_derivative = result in (types.FLOAT, types.DOUBLE)
     if not has_derivative and not isinstance(result, types.IntType | types.PointerType) and result is not types.VOID:
         raise UnsupportedError(
-            f"{primal.name} returns a value of type {result}, for which there is no one cotangent",
-            "return one number, or write the results to memory that is passed with its shadow",
+            f"{primal.name} returns a value of type {result}, which has no single cotangent",
+            "return a single number, or write the results to memory that is passed with its shadow",
             "the reverse sweep starts with the number 1 as the cotangent of the result",
         )
     params = [types.PTR, *primal.function_type.params]

@@ -36,7 +36,7 @@ def read_module(path: Path) -> str:
     except OSError as error:
         raise BackendError(
             f"cannot read {path}: {error.strerror}",
-            "give the path of a .ll or .bc file",
+            "pass the path of a .ll or .bc file",
             "irad differentiates the LLVM IR in the file",
         ) from None
     name = "standard input" if path == STDIN else str(path)
@@ -62,8 +62,9 @@ def parse(content: bytes, name: str) -> Any:
         release = ".".join(map(str, llvm.llvm_version_info))
         raise BackendError(
             f"LLVM {release} cannot read {name}: {reason}",
-            "(a) give LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c); "
-            "(b) where a compiler writes text this LLVM does not know, give bitcode: it reads that of old releases",
+            "(a) pass LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c); "
+            "(b) if a compiler writes text that this LLVM does not know, pass bitcode, which it reads from older "
+            "releases too",
             "LLVM's text changes from release to release; bitcode is upgraded",
         ) from None
     return module
@@ -76,6 +77,6 @@ def check_target(module: Any, name: str) -> None:
     if layout.startswith("E") or (pointer is not None and pointer[1] != "64"):
         raise UnsupportedError(
             f"{name} is for {module.triple or 'an unknown target'}, which is big-endian or has no 64-bit pointers",
-            "compile for a little-endian 64-bit target, as x86-64 or AArch64",
-            "irad computes where numbers lie in memory, for such targets",
+            "compile for a little-endian 64-bit target, such as x86-64 or AArch64",
+            "irad computes memory layouts for such targets only",
         )

@@ -47,7 +47,7 @@ def _caught(function: Function) -> list[IradError]:
             error = UnsupportedError(
                 "an exception is caught in a function that is differentiated",
                 "(a) decide by a condition instead, or (b) catch it outside of the function",
-                "the reverse sweep goes back the way the program came, and an exception leaves none",
+                "the reverse sweep retraces the path of the program, and an exception leaves none",
             )
             error.instruction = pads[0]
             errors.append(error)

@@ -84,7 +84,7 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> d
         raise RuleError(
             f"the build_rule of {rule.name} raised {type(error).__name__} for {signature}: {error}",
             "let it return a rule for every signature that the function is called with",
-            "irad calls it when it compiles a derivative that calls the function with these types",
+            "irad calls it when it compiles a derivative that uses the function with these types",
             place_of(build),
         ) from error
     functions = {kind: getattr(found, kind, None) for kind in _PARTS}
@@ -100,7 +100,7 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> d
             raise RuleError(
                 f"{kind} of the rule that the build_rule of {rule.name} returned is a method of an object",
                 "make it a function: @staticmethod",
-                "compiled code has no access to the object",
+                "compiled code cannot access the object",
                 place_of(function.__func__),
             )
     return functions
