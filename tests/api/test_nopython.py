@@ -62,7 +62,7 @@ def test_argnums_must_be_known():
     def caller(x, k):
         return irad.grad(product, k)(x, 2.0)
 
-    with pytest.raises(irad.SignatureError, match=r"argnums .* known only when it runs"):
+    with pytest.raises(irad.SignatureError, match=r"argnums .* known only at run time"):
         caller(3.0, 1)
 
 
