@@ -143,7 +143,7 @@ def test_destination_that_is_the_argument_is_refused():
 
 def test_destinations_that_share_memory_are_refused():
     out = np.empty(4)
-    with pytest.raises(irad.SignatureError, match="shares memory"):
+    with pytest.raises(irad.SignatureError, match="share memory"):
         irad.value_and_grad_into(scratch, (0, 1))((out, out), np.ones(4), np.ones(4))
 
 

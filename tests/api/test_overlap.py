@@ -211,5 +211,5 @@ def test_separate_shadows_of_arguments_that_are_only_read_give_partial_derivativ
 
 def test_one_shadow_for_two_arguments_is_refused():
     shadow = np.zeros(4)
-    with pytest.raises(irad.SignatureError, match="shares memory"):
+    with pytest.raises(irad.SignatureError, match="share memory"):
         irad.autodiff(irad.Reverse, bilinear, irad.Duplicated(np.ones(4), shadow), irad.Duplicated(np.ones(4), shadow))

@@ -118,7 +118,7 @@ def test_pullback():
 
 BAD = {
     "by value": (Active(particle(0, 1, 1, 1)), "irad.Duplicated"),
-    "itself": (Duplicated(*[particle(0, 1, 1, 1)] * 2), "memory of its own"),
+    "itself": (Duplicated(*[particle(0, 1, 1, 1)] * 2), "pass a separate"),
     "another dtype": (
         Duplicated(particle(0, 1, 1, 1), np.zeros(1, [("m", np.float64)])[0]),
         "a record of the same dtype",
