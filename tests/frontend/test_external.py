@@ -168,7 +168,7 @@ def test_a_function_without_rule_may_be_used_where_nothing_is_active():
 
 @pytest.mark.parametrize("f", [active_use, external_function_without_rule], ids=lambda f: f.__name__)
 def test_a_function_without_rule_is_refused_by_name_and_line(f):
-    with pytest.raises(irad.NoRuleError, match=rf"call of significand(?s:.*)test_external\.py:\d+ in {f.__name__}"):
+    with pytest.raises(irad.NoRuleError, match=rf"call to significand(?s:.*)test_external\.py:\d+ in {f.__name__}"):
         irad.grad(f)(0.7)
 
 

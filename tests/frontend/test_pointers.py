@@ -160,7 +160,7 @@ def test_the_error_comes_out_of_a_pullback_too():
 
 def test_a_function_without_derivative_is_refused_with_its_place():
     with pytest.raises(
-        irad.NoRuleError, match=r"call of significand(?s:.*)test_pointers\.py:\d+ in without_derivative"
+        irad.NoRuleError, match=r"call to significand(?s:.*)test_pointers\.py:\d+ in without_derivative"
     ):
         irad.grad(counts, 1)(without_derivative, 0.7, np.zeros(1, np.int64))
 
@@ -179,7 +179,7 @@ def test_arrays_passed_by_value_are_refused(plan: Any):
 
 
 def test_a_constant_is_refused_before_anything_runs():
-    with pytest.raises(irad.NoRuleError, match=r"call of significand(?s:.*)test_pointers\.py:\d+ in constant_foreign"):
+    with pytest.raises(irad.NoRuleError, match=r"call to significand(?s:.*)test_pointers\.py:\d+ in constant_foreign"):
         irad.grad(constant_foreign)(0.7)
 
 

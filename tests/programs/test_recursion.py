@@ -514,7 +514,7 @@ def address_passed(a):
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
-        (list_of_lists, "bits of an active number"),
+        (list_of_lists, "an active number is manipulated as an integer"),
         (overwritten_through_integers, "returns an array viewed as another number type"),
         (address_passed, "address of active memory is passed to a function as an integer"),
         (read_as_halves, "is accessed as float32, but holds numbers of another type"),
@@ -552,5 +552,5 @@ def bits_through_a_recursion(a, x, depth):
 
 def test_bits_of_a_number_that_go_through_a_recursion_are_refused():
     assert bits_through_a_recursion(np.zeros(1), 1.5, 3) == 15.0
-    with pytest.raises(irad.UnsupportedError, match="bits of an active number"):
+    with pytest.raises(irad.UnsupportedError, match="an active number is manipulated as an integer"):
         irad.grad(bits_through_a_recursion, argnums=1)(np.zeros(1), 1.5, 3)

@@ -187,7 +187,7 @@ class TestTypedSet:
         found.add(1.0)
         found.add(2.5)
         assert irad.grad(weighted, 1)(found, 3.0) == 3.5
-        with pytest.raises(IradError, match=r"call of numba\.typed\.Set"):
+        with pytest.raises(IradError, match=r"call to numba\.typed\.Set"):
             irad.grad(weighted_and_added, 1)(found, 3.0)
 
     def test_in_a_recursion(self):
@@ -197,5 +197,5 @@ class TestTypedSet:
             fill(found, a, 2)
             return weighted(found, a[0])
 
-        with pytest.raises(IradError, match=r"call of numba\.typed\.Set"):
+        with pytest.raises(IradError, match=r"call to numba\.typed\.Set"):
             irad.grad(program)(np.ones(3))

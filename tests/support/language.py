@@ -144,7 +144,7 @@ def generators(x):
     return s
 
 
-@feature(CONTROL, "with numba.objmode", U, outcome=REFUSED, why="a call of Python code (objmode)")
+@feature(CONTROL, "with numba.objmode", U, outcome=REFUSED, why="a call to Python code (objmode)")
 @njit
 def object_mode(u):
     with numba.objmode(y="float64"):
