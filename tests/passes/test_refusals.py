@@ -130,7 +130,7 @@ def test_an_irreducible_loop():
       store double %x, ptr %r
       ret i32 0
     }"""
-    with pytest.raises(UnsupportedError, match="entered at several places"):
+    with pytest.raises(UnsupportedError, match="more than one entry"):
         unit_of(text, "sac")
 
 
