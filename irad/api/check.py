@@ -20,7 +20,7 @@ from irad.frontend.raising import public
 from irad.frontend.signature import check_representable
 from irad.frontend.untypable import untypable
 from irad.options import Options
-from irad.report import notebook
+from irad.report.shown import notebook
 
 _T = TypeVar("_T")
 

@@ -14,8 +14,8 @@ from irad.errors import SourceLocation
 from irad.frontend.debug.hooks import measured
 from irad.frontend.debug.tape import TapeUse, by_line, shown
 from irad.options import Options
-from irad.report import notebook
-from irad.report.amounts import format_bytes
+from irad.report.shown import notebook
+from irad.report.shown.amounts import format_bytes
 
 _MOST_LINES = 20
 

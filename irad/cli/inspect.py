@@ -144,16 +144,16 @@ def _collector(
 
 
 def _difference(collector: Collector, before: Stage, after: Stage, noise: bool) -> list[Text]:
-    from irad.report.text import difference
+    from irad.report.shown.text import difference
 
     found = collector.report((before, after)).stages
     return highlight(difference(found[before], found[after], noise=noise), "diff")
 
 
 def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
-    from irad.report.amounts import format_bytes
     from irad.report.collect import ALL
     from irad.report.html import render
+    from irad.report.shown.amounts import format_bytes
 
     report = collector.report(ALL, measures=True)
     page = render(_profiled(collector, report) if profile else report)
@@ -173,8 +173,8 @@ def _profiled(collector: Collector, report: Report) -> Report:
 
 
 def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str]) -> list[Text]:
-    from irad.report.as_json import to_json
-    from irad.report.explain import explain
+    from irad.report.shown.as_json import to_json
+    from irad.report.shown.explain import explain
 
     report = collector.report(stages, measures=True)
     answers = {question: explain(_with_facts(collector, report), question) for question in questions}
@@ -184,9 +184,9 @@ def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[s
 def _texts(
     collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str], noise: bool, numbered: bool
 ) -> list[Text]:
-    from irad.report.explain import explain
-    from irad.report.overview import overview
-    from irad.report.text import shown_lines
+    from irad.report.shown.explain import explain
+    from irad.report.shown.overview import overview
+    from irad.report.shown.text import shown_lines
 
     report = collector.report(stages, measures=bool(questions) or not stages)
     if not stages and not questions:

@@ -8,15 +8,15 @@ from typing import Any
 
 from irad.errors import IradError, SignatureError
 from irad.options import Options
-from irad.report.as_json import to_json
 from irad.report.collect import ALL, Collector
-from irad.report.explain import explain
 from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
-from irad.report.overview import overview
 from irad.report.pseudo_python.text import PythonText
+from irad.report.shown.as_json import to_json
+from irad.report.shown.explain import explain
+from irad.report.shown.overview import overview
+from irad.report.shown.text import difference, stage_text
 from irad.report.subject import subject_of
-from irad.report.text import difference, stage_text
 
 
 class Inspection:

@@ -1,6 +1,6 @@
 """What a report knows: plain data, no LLVM, no Numba, so that text, JSON and HTML are made from the same facts.
 
-`irad.report.collect` fills it, `irad.report.text`, `.html` and the command line only show it.
+`irad.report.collect` fills it, `irad.report.shown.text`, `.html` and the command line only show it.
 
 A *line number* is of the user's source. Facts about a value carry the places of the instruction, innermost first, as
 `irad.ir.debug_info.inline_chain` gives them; `place` is the innermost one that lies in the user's own files.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from irad.report.amounts import count
 from irad.report.model import FunctionReport, Stage, StageText, TapeEntry, TextLine, ValueFacts
-from irad.report.overview import often, reason
+from irad.report.shown.amounts import count
+from irad.report.shown.overview import often, reason
 from irad.report.source import UserSource
 
 

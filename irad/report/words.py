@@ -63,7 +63,7 @@ def describe(value: Value, unit: Unit, namer: Namer) -> str:
         case Phi():
             loop = unit.loops.loop_of(value.block) if value.block is not None else None
             carried = loop is not None and loop.header is value.block
-            return "carried from one iteration to the next" if carried else "one value or another, by the way taken"
+            return "carried from one iteration to the next" if carried else "a value chosen by a branch"
         case GetElementPtr():
             return "address of an element"
         case Binary() | Unary():

@@ -9,7 +9,7 @@ from math import isfinite, isnan
 from typing import Any, Final, Literal
 
 from irad.errors import IradError, SourceLocation
-from irad.report import notebook
+from irad.report.shown import notebook
 
 COLUMNS: Final = ("argument", "checked", "difference/allowed", "accuracy", "worst", "got", "expected", "verdict")
 NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writes depends on them"

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from irad.errors import IradError
-from irad.report.amounts import format_bytes, short_signature
 from irad.report.html import render, summary
 from irad.report.html.graph import Drawing, draw
 from irad.report.html.payload import blocks, head, script_json
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine, Times
+from irad.report.shown.amounts import format_bytes, short_signature
 
 needs_jinja2 = pytest.mark.skipif(find_spec("jinja2") is None, reason="no Jinja2: pip install 'irad[report]'")
 

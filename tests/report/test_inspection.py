@@ -10,7 +10,7 @@ import pytest
 import irad
 from irad.errors import BackendError, NoRuleError, SignatureError
 from irad.report.collect import ALL
-from irad.report.overview import overview
+from irad.report.shown.overview import overview
 from tests.report.subjects import TYPES, energy, fill, inspected, line_of, refused, scaled
 
 X = numba.float64[::1]

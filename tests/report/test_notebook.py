@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 import irad
-from irad.report.notebook import Number, result
+from irad.report.shown.notebook import Number, result
 from irad.testing import gradcheck
 from tests.report.subjects import refused
 

@@ -11,8 +11,8 @@ import irad
 from irad.errors import NoRuleError, SignatureError, UnsupportedError
 from irad.report.collect import ALL, EARLY, Collector
 from irad.report.model import Report, Stage, StageText
+from irad.report.shown.text import shown_lines, stage_text
 from irad.report.subject import subject_of
-from irad.report.text import shown_lines, stage_text
 from tests.report.subjects import TYPES, energy, fill, helper, inspected, line_of, power, refused, scaled, triangle
 
 EXP, SIN = line_of(energy, "np.exp"), line_of(helper, "np.sin")

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from irad.errors import IradError
-from irad.report.amounts import format_bytes, format_seconds, short_signature
 from irad.report.html import graph, payload
 from irad.report.model import Report
+from irad.report.shown.amounts import format_bytes, format_seconds, short_signature
 from irad.report.tape.totals import formula, tape_total
 
 _HERE = Path(__file__).parent

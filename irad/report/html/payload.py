@@ -16,7 +16,7 @@ from typing import Any
 
 from irad.errors import SourceLocation
 from irad.report.model import FunctionReport, LineFacts, Report, Stage, StageText, TapeEntry, ValueFacts
-from irad.report.overview import reason
+from irad.report.shown.overview import reason
 
 JSON = Any
 """What `json.dumps` takes."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from irad.report.amounts import format_bytes, short_signature
 from irad.report.model import LineFacts, Report, Storage, TapeEntry
+from irad.report.shown.amounts import format_bytes, short_signature
 from irad.report.tape.totals import formula, tape_total
 from irad.report.words import in_loops
 

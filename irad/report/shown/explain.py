@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from irad.errors import SignatureError, SourceLocation
-from irad.report.amounts import format_bytes
 from irad.report.model import FunctionReport, LineFacts, Report, Storage, TapeEntry, ValueFacts
-from irad.report.overview import often
+from irad.report.shown.amounts import format_bytes
+from irad.report.shown.overview import often
 from irad.report.tape.totals import tape_total
 
 _LONGEST_CHAIN = 8
