@@ -65,7 +65,7 @@ from irad.passes.objects import (
 )
 from irad.passes.overlap import SEPARATE, find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
-from irad.passes.returned_addresses import may_return_address
+from irad.passes.returned_addresses import may_return_address, may_store_address
 from irad.passes.signatures import Kind, Signatures, kind_of, kinds_behind
 from irad.passes.starts import data_of_headers, loaded_starts, stated_starts
 from irad.ruleset.interface import Effects, Origin, Place
@@ -136,6 +136,7 @@ class _Solver:
     objects: list[MemoryObject] = field(default_factory=list)
     contents: list[dict[Position, int]] = field(default_factory=list)
     returning: dict[Value, bool] = field(default_factory=dict)
+    storing: dict[Value, bool] = field(default_factory=dict)
     places: Positions = field(init=False)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
@@ -284,6 +285,8 @@ class _Solver:
         """New memory that a callee may hand back, one object for each kind."""
         memory = self.signature(call)
         own = self.own[call] = {}
+        if not may_hold_pointer(call.type) and not may_store_address(call.callee, self.registry, self.storing):
+            return
         for kind, holds in kinds_behind(memory):
             if kind is not None:
                 is_header = holds is not None and holds.is_header
@@ -417,8 +420,9 @@ class _Solver:
             by_kind[kind] = by_kind.get(kind, 0) | mask
         anything = union(by_kind.values())
         unclear = by_kind.pop(None, 0)
-        self.grow_content(unclear, anything)
-        for kind, mask in by_kind.items():
+        stores = may_store_address(call.callee, self.registry, self.storing)
+        self.grow_content(unclear if stores else 0, anything)
+        for kind, mask in by_kind.items() if stores else ():
             for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
                 fitting = kind_of(inner)
                 stored = anything if fitting is None else by_kind[fitting] | unclear

@@ -1,10 +1,11 @@
-"""Whether what a function returns may be, or hold, the address of memory: an integer may be as wide as a pointer.
+"""Whether what a function returns or stores may be, or hold, the address of memory: an integer may be as wide as one.
 
 Input   a function with a body.
 Output  yes or no.
 Method  the returned values are traced back through arithmetic, choices, parts of structures and calls. What a pointer
         is converted to is an address, and what is loaded as an integer may be one. Integers that the function is given
-        are left to the caller, who knows whether they are.
+        are left to the caller, who knows whether they are. What is stored counts as an address by its type, constants
+        not: they lead to no memory of a caller's.
 Limit   an index that is loaded from a table counts as an address.
 
     define i64 @depth(ptr %tree)        returns 0, or 1 + @depth(...): a number
@@ -12,12 +13,39 @@ Limit   an index that is loaded from a table counts as an address.
 
 from __future__ import annotations
 
-from irad.ir.instructions import Binary, CallSite, Cast, ExtractValue, Freeze, InsertValue, Phi, Ret, Select
+from irad.ir.instructions import (
+    Alloca,
+    AtomicRMW,
+    Binary,
+    CallSite,
+    Cast,
+    CmpXchg,
+    ExtractValue,
+    Freeze,
+    GetElementPtr,
+    InsertValue,
+    Load,
+    Phi,
+    Ret,
+    Select,
+    Store,
+)
 from irad.ir.module import Function
 from irad.ir.types import IntType, PointerType
-from irad.ir.values import ConstantAggregate, ConstantInt, ConstantZero, Parameter, Poison, Undef, Value
+from irad.ir.values import (
+    Constant,
+    ConstantAggregate,
+    ConstantInt,
+    ConstantZero,
+    GlobalVariable,
+    Parameter,
+    Poison,
+    Undef,
+    Value,
+)
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import may_hold_pointer
+from irad.ruleset.interface import Effects
 from irad.ruleset.registry import Registry
 
 
@@ -73,3 +101,61 @@ def _is_arithmetic(call: CallSite) -> bool:
     """Whether a call is of an intrinsic that computes an integer: the larger of two, the bits that are set."""
     name = call.callee.name if isinstance(call.callee, Function) else None
     return name is not None and name.startswith("llvm.") and isinstance(call.type, IntType)
+
+
+def may_store_address(callee: Value, registry: Registry, known: dict[Value, bool]) -> bool:
+    """Whether a callee with a body, or behind a pointer, may store an address anywhere, by itself or through others."""
+    if not isinstance(callee, Function):
+        return True
+    if callee not in known:
+        known[callee] = _may_store_address(callee, registry)
+    return known[callee]
+
+
+def _may_store_address(function: Function, registry: Registry) -> bool:
+    pending, entered = [function], {function}
+    for each in pending:
+        for inst in each.instructions():
+            match inst:
+                case Store(operands=[value, _]):
+                    if may_hold_pointer(value.type) and not _is_constant(value):
+                        return True
+                case AtomicRMW() | CmpXchg():
+                    return True
+                case CallSite():
+                    callee = resolve(inst, registry)
+                    effects = effects_of(callee)
+                    if effects is not None:
+                        if _hands_addresses_on(effects):
+                            return True
+                    elif not isinstance(callee, Function) or callee.is_declaration:
+                        return True
+                    elif callee not in entered:
+                        entered.add(callee)
+                        pending.append(callee)
+                case _:
+                    pass
+    return False
+
+
+def _is_constant(value: Value) -> bool:
+    """Whether a value is one of some constants, or comes from a variable: only constants are stored there, too."""
+    pending, seen = [value], {value}
+    for each in pending:
+        match each:
+            case Constant() | GlobalVariable():
+                pass
+            case Load(operands=[Alloca() | GetElementPtr(operands=[Alloca(), *_])]):
+                pass
+            case Phi() | Select() | Freeze():
+                new = [v for v in each.operands if v not in seen and may_hold_pointer(v.type)]
+                seen.update(new)
+                pending.extend(new)
+            case _:
+                return False
+    return True
+
+
+def _hands_addresses_on(effects: Effects) -> bool:
+    stored = effects.captures_into or effects.fills or effects.copies or effects.makes or effects.moves or effects.links
+    return bool(stored) or effects.keeps is not None

@@ -27,6 +27,7 @@ from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import PointsTo, indices, reached_by, union
 from irad.passes.overlap import SEPARATE
 from irad.passes.request import MemoryType
+from irad.passes.returned_addresses import may_store_address
 from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.ruleset.interface import Effects, Origin
 from irad.ruleset.registry import Registry
@@ -155,9 +156,11 @@ def _not_followed(function: Function, points_to: PointsTo, registry: Registry) -
     """Objects whose addresses the function did not make, or that other code may have stored."""
     elsewhere = union(1 << item.index for item in points_to.objects if item.kind not in SEPARATE)
     lost, escaped = elsewhere, 0
+    storing: dict[Value, bool] = {}
     for call, effects in _calls(function, registry):
         if effects is None:
-            escaped |= elsewhere | reached_by(call, points_to)
+            if may_store_address(call.callee, registry, storing):
+                escaped |= elsewhere | reached_by(call, points_to)
         else:
             lost |= union(points_to.place(call, place) for _, place in effects.links)
     return lost | points_to.reachable(escaped)

@@ -2,10 +2,11 @@
 
 Input   Numba's descriptor of a function, the names of its LLVM parameters.
 Output  a `Signature`: a `MemoryType` for each pointer of which the type tells, by the name of the LLVM parameter.
-Method  a value is a struct of its parts; what the pointers among the parts of an array, a list, a set, a string or a
-        typed container lead to is stated here; tuples, optional values and values of other types that are structs to
-        Numba, those of extensions too, are taken apart.
-Limit   class instances and whatever else holds pointers may lead anywhere.
+Method  a value is a struct of its parts; what the pointers among the parts of an array, a list, a set, a string, a
+        typed container or an instance lead to is stated here; tuples, optional values and values of other types that
+        are structs to Numba, those of extensions too, are taken apart.
+Limit   what leads to instances of its own kind (nodes of lists and trees), and whatever else holds pointers, may lead
+        anywhere.
 """
 
 from __future__ import annotations
@@ -120,11 +121,26 @@ def _pointers(numba_type: Any) -> tuple[tuple[int, MemoryType | None], ...]:
         case types.ListType():
             items = _memory_of_items(numba_type.item_type)
             return (0, abi.BOOKKEEPING), (abi.BEHIND_MEMINFO, memory_of_list(items))
+        case types.ClassInstanceType():
+            return (0, abi.BOOKKEEPING), (abi.BEHIND_MEMINFO, _memory_of_fields(numba_type))
+        case types.StructRef():
+            return ((0, abi.header_of(_memory_of_fields(numba_type))),)
         case types.DictType():
             keys, values = _memory_of_items(numba_type.key_type), _memory_of_items(numba_type.value_type)
             return (0, abi.BOOKKEEPING), (abi.BEHIND_MEMINFO, memory_of_dict(keys, values))
         case _:
             return ()
+
+
+def _memory_of_fields(instance_type: Any) -> MemoryType | None:
+    """The fields of an instance; what leads to further instances of its own kind may lead anywhere."""
+    payload = instance_type.get_data_type()
+    plain = layouts.memory_of_element(payload)
+    if plain is None or not any(text == "ptr" for _, text in plain.fields):
+        return plain
+    parts = {part.offset: part.holds for part in _parts(payload)}
+    behind = tuple((offset, parts.get(offset)) for offset, text in plain.fields if text == "ptr")
+    return MemoryType(plain.stride, plain.fields, behind)
 
 
 def _payload(payload_type: Any, item_type: Any) -> MemoryType | None:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import deferred_type, njit, optional, types
+from numba.experimental import jitclass
 
 from irad.driver import MemoryType
 from irad.frontend.abi import BOOKKEEPING
@@ -44,3 +45,50 @@ def test_the_pointers_of_arrays_tuples_and_lists():
     assert payload.behind == ((None, BOOKKEEPING), (None, DOUBLES))
     [result] = of("retptr")
     assert result.behind == ((0, header), (8, BOOKKEEPING))
+
+
+NODE = deferred_type()
+
+
+@jitclass([("x", types.float64), ("k", types.int64), ("a", types.float64[::1])])
+class Holder:
+    def __init__(self, x, k, a):
+        self.x = x
+        self.k = k
+        self.a = a
+
+
+@jitclass([("value", types.float64), ("k", types.int64), ("next", optional(NODE))])
+class Node:
+    def __init__(self, value, k):
+        self.value = value
+        self.k = k
+        self.next = None
+
+
+NODE.define(Node.class_type.instance_type)
+
+
+@njit
+def counted(holder, node, d):
+    if d == 0:
+        return holder.x * node.value
+    holder.k += node.k
+    return counted(holder, node, d - 1)
+
+
+@njit
+def instances(a):
+    return counted(Holder(a[0], 1, a), Node(a[1], 2), 3)
+
+
+def test_the_fields_of_instances():
+    loaded = load_program(instances, (types.float64[::1],))
+    [signature] = [s for s in loaded.signatures if "counted" in s.symbol]
+    memory = dict(signature.memory)
+    [_, fields] = [holds for name, holds in memory.items() if name.startswith("arg.holder")]
+    assert (0, "double") in fields.fields
+    assert (8, "i64") in fields.fields
+    assert dict(fields.behind) == {16: BOOKKEEPING, 24: BOOKKEEPING, 48: DOUBLES}
+    [_, node] = [holds for name, holds in memory.items() if name.startswith("arg.node")]
+    assert node.behind == ((16, None), (24, None))  # further nodes: anything

@@ -6,7 +6,7 @@ import pytest
 
 from irad.ir.module import Function
 from irad.ir.parser import parse_module
-from irad.passes.returned_addresses import may_return_address
+from irad.passes.returned_addresses import may_return_address, may_store_address
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 
@@ -72,3 +72,53 @@ def test_results(name: str):
 
 def test_code_behind_a_pointer_may_return_anything():
     assert may_return_address(function_of("constant").params[0], Registry(ALL), {})
+
+
+STORING = """\
+@message = constant i8 0
+declare ptr @malloc(i64)
+declare void @NRT_decref(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @other(ptr)
+define void @f(ptr %p, ptr %q, i64 %n, double %x, i1 %c) {
+  BODY
+  ret void
+}
+define void @reads(ptr %p, ptr %q, i64 %n, double %x, i1 %c) {
+  %slot = alloca ptr
+  store double %x, ptr %p
+  store ptr null, ptr %slot
+  call void @reads(ptr %slot, ptr %q, i64 %n, double %x, i1 %c)
+  %why = load ptr, ptr %slot
+  store ptr %why, ptr %q
+  call void @NRT_decref(ptr %p)
+  ret void
+}
+define void @writes(ptr %p, ptr %q) {
+  store ptr %p, ptr %q
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("store double %x, ptr %p", False),
+        ("store ptr @message, ptr %p", False),
+        ("%m = select i1 %c, ptr @message, ptr null\n  store ptr %m, ptr %p", False),
+        ("call void @reads(ptr %p, ptr %q, i64 %n, double %x, i1 %c)", False),
+        ("%new = call ptr @malloc(i64 %n)\n  store double %x, ptr %new", False),
+        ("store ptr %q, ptr %p", True),
+        ("store i64 %n, ptr %p", True),  # the bits of an address, it may be
+        ("%m = select i1 %c, ptr @message, ptr %q\n  store ptr %m, ptr %p", True),
+        ("%in = load ptr, ptr %q\n  store ptr %in, ptr %p", True),
+        ("call void @writes(ptr %p, ptr %q)", True),
+        ("call void @llvm.memcpy.p0.p0.i64(ptr %p, ptr %q, i64 8, i1 false)", True),
+        ("call void @other(ptr %p)", True),
+        ("%old = atomicrmw xchg ptr %p, i64 %n seq_cst", True),
+    ],
+)
+def test_what_may_store_an_address(body: str, expected: bool) -> None:
+    module = parse_module(STORING.replace("BODY", body))
+    assert may_store_address(module.functions["f"], Registry.of(*ALL), {}) is expected

@@ -392,6 +392,61 @@ def nodes_in_a_row(x):
     return first.value * second.value * second.k + third.value * third.k + last.value * last.k
 
 
+@PROGRAMS.at(X)
+@njit
+def nodes_visited(x):
+    first = Node(x[0], 0)
+    for i in range(1, x.size):
+        node = Node(x[i] * first.value, first.k + 1)
+        node.next = first
+        first = node
+    s = first.value * first.k
+    node = first.next
+    while node is not None:
+        s += node.value * node.value * node.k
+        node = node.next
+    return s
+
+
+@njit
+def _total(node, depth):
+    here = node.value * node.k * depth
+    if node.next is None:
+        return here
+    return here + _total(node.next, depth + 1)
+
+
+@PROGRAMS.at(X)
+@njit
+def nodes_visited_by_recursion(x):
+    first = Node(x[0], 0)
+    for i in range(1, x.size):
+        node = Node(x[i], first.k + 1)
+        node.next = first
+        first = node
+    return _total(first, 1)
+
+
+@njit
+def _advanced(p, n):
+    if n == 0:
+        return p.x
+    p.k += 1
+    p.x *= p.k
+    return _advanced(p, n - 1)
+
+
+@PROGRAMS.at(1.3, 4)
+@njit
+def instances_changed_by_recursion(x, n):
+    p, q = Particle(x, 0), Particle(x * x, 1)
+    for _ in range(3):
+        p, q = q, p
+        p.k += 1
+        _advanced(p, n)
+    return p.x * q.x * p.k * q.k
+
+
 # ------------------------------------------------------------------------------------------------ records
 
 ALIGNED = np.dtype([("x", np.float64), ("k", np.int64)], align=True)
