@@ -204,7 +204,7 @@ class _Check:
         Returns:
             The gradients.
         """
-        options = Options(plan=plan)
+        options = Options(plan=plan, verify=True)
         if self._expected.seed is not None:
             return self._check_pullback(options)
         if with_value:
@@ -220,7 +220,7 @@ class _Check:
         Without the value fastmath may form other sums, so those may differ by rounding.
         """
         if self._expected.seed is None:
-            alone, arguments = self._alone(Options(plan=plan))
+            alone, arguments = self._alone(Options(plan=plan, verify=True))
             if _is_fast(self._f):
                 self.plans_agree(f"{plan} (with the value)", gradients, f"{plan} (without)", alone)
             else:
