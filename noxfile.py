@@ -23,7 +23,9 @@ NUMBA = tuple(map(SPELLED, TABLE["NUMBA"]))
 OLDEST_NUMPY = SPELLED(TABLE["NUMPY"])
 
 SOME = (  # what depends most on how Numba lowers and how LLVM prints
-    "tests/frontend",
+    "tests/frontend/test_fixups.py",
+    "tests/frontend/test_numba_cpu.py",
+    "tests/frontend/test_numba_private.py",
     "tests/backend/test_compat.py",
     "tests/backend/test_optimise.py",
     "tests/programs/test_structures.py",
