@@ -352,3 +352,28 @@ def test_another_array_of_an_explicit_signature() -> None:
     made = program("@njit('float64(float64)')\ndef f(x): return A[0] * x * x", A=np.array([2.0]))
     made.A = np.array([3.0])
     check(made.f, 1.5)
+
+
+INNER = "@njit\ndef call(g, x): return g(x)\n@njit\ndef f(x): return call(lambda t: K * t * t, x)"
+
+
+def test_functions_within_functions_are_the_same_when_they_are_lowered_again():
+    made = program(INNER, K=3.0)
+    assert made.f(2.0) == 12.0
+    check(made.f, 2.0)
+
+
+def test_what_a_function_within_a_function_read_has_changed():
+    made = program(INNER, K=3.0)
+    assert made.f(2.0) == 12.0
+    made.K = 5.0
+    with pytest.raises(irad.ChangedProgramError, match=r"before a name that is read by <lambda> changed"):
+        irad.grad(made.f)(2.0)
+
+
+def test_a_function_within_a_function_is_compiled_after_its_derivative():
+    made = program(INNER, K=3.0)
+    assert irad.grad(made.f)(2.0) == 12.0
+    made.K = 5.0
+    assert made.f(2.0) == 20.0
+    check(made.f, 2.0)

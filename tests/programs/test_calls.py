@@ -307,7 +307,7 @@ def _simpson(f, a, b, n):
     return s * h / 3.0
 
 
-@PROGRAMS.at(0.2, 1.4)
+@PROGRAMS.at(0.2, 1.4, quick=False)  # what a function within it read, only the machine code tells, if it is optimised
 @njit
 def quadrature_with_a_lambda(a, b):
     return _simpson(lambda t: math.exp(-t * t) * t, a, b, 10)

@@ -26,6 +26,7 @@ from irad.frontend.numba_untyped import types
 
 GLOBAL: Final = "the global"
 FREE: Final = "the variable of the enclosing function"
+INNER: Final = "a name that is read by"
 ATTRIBUTE: Final = "the attribute"
 
 _FROZEN_BYTES: Final = 10**6
@@ -66,8 +67,16 @@ class Read:
 def names_in(annotation: Any) -> Iterator[Read]:
     """The names that a compiled function reads; none of what was loaded from the disk, whose annotation is text."""
     for statement in _statements(getattr(annotation, "blocks", {}).values()):
-        if isinstance(statement, ir.Assign):
+        if isinstance(statement, ir.Assign) and _is_inner_function(annotation, statement.value):
+            yield Read(Place(INNER, statement.value.name, statement.loc.filename, statement.loc.line), object(), False)
+        elif isinstance(statement, ir.Assign):
             yield from _read(statement, annotation.typemap)
+
+
+def _is_inner_function(annotation: Any, value: Any) -> bool:
+    """Whether Numba made a dispatcher of a function within this one: another with each compilation, like no other."""
+    is_function = isinstance(value, ir.Global) and isinstance(value.value, Dispatcher)
+    return is_function and value.value.py_func.__code__ in annotation.func_id.code.co_consts
 
 
 def _statements(blocks: Iterable[Any]) -> Iterator[Any]:

@@ -1,0 +1,60 @@
+"""One table says which versions irad was tested with; whoever claims something about versions agrees with it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from irad import versions
+from irad.versions import numbers_of, spelled
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OLDEST, NEWEST = spelled(min(versions.NUMBA)), spelled(max(versions.NUMBA))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"), [("0.68.1", (0, 68, 1)), ("1.26.0rc1", (1, 26, 0)), ("2.x", (2,)), ("", ())]
+)
+def test_numbers(text: str, numbers: tuple[int, ...]):
+    assert numbers_of(text) == numbers
+
+
+def test_pyproject_claims_what_was_tested():
+    assert PROJECT["requires-python"] == f">={spelled(min(versions.PYTHON))}"
+    prefix = "Programming Language :: Python :: 3."
+    claimed = {numbers_of(line[len(prefix) - 2 :]) for line in PROJECT["classifiers"] if line.startswith(prefix)}
+    assert claimed == set(versions.PYTHON)
+    assert f"numba>={OLDEST}" in PROJECT["dependencies"]
+    assert f"llvmlite>={spelled(min(versions.NUMBA.values()))}" in PROJECT["dependencies"]
+    assert f"numpy>={spelled(versions.NUMPY)}" in PROJECT["dependencies"]
+
+
+def test_the_readme_claims_what_was_tested():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    first, last = spelled(min(versions.PYTHON)), spelled(max(versions.PYTHON))
+    assert f"Python {first} to {last}" in text
+    assert f"Numba {OLDEST} to {NEWEST}" in text
+
+
+def test_every_version_has_its_row_in_the_documentation():
+    text = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (0\.\d+)(?:\.\d+)? \| (0\.\d+)(?:\.\d+)? \| (3\.\d+)(?:\.\d+)? \|", text, re.MULTILINE)
+    assert {(numbers_of(numba), numbers_of(llvmlite)) for numba, llvmlite, _ in rows} == set(versions.NUMBA.items())
+    assert {numbers_of(python) for _, _, python in rows} == set(versions.PYTHON)
+
+
+def test_branches_by_version_stand_in_one_file():
+    asks = re.compile(r"(?:numba|llvmlite)\.(?:__version__|version_info)|metadata\.version\(\"(?:numba|llvmlite)\"\)")
+    found = [path for path in (ROOT / "irad").rglob("*.py") if asks.search(path.read_text(encoding="utf-8"))]
+    assert [str(path.relative_to(ROOT)) for path in found] == ["irad/backend/compat.py"]
+
+
+def test_what_nox_runs_exists():
+    text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    paths = re.findall(r'"(tests/[\w/.]+)"', text)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
