@@ -223,6 +223,25 @@ def test_an_inactive_function():
     assert irad.grad(level)(3.0) == 0.0
 
 
+def test_an_inactive_function_is_inlined_in_the_derivative():
+    @rules.inactive
+    @njit
+    def level(x):
+        return x * x + 1.0
+
+    @njit
+    def f(a):
+        total = 0.0
+        for i in range(a.size):
+            total += a[i] * level(a[i])
+        return total
+
+    derivative: Any = irad.grad(f)
+    np.testing.assert_array_equal(derivative(np.array([1.0, 2.0])), [2.0, 5.0])
+    text = next(iter(derivative.overloads.values())).library.get_llvm_str()
+    assert "irad.ruled" not in text
+
+
 def test_an_inactive_function_of_arrays():
     @rules.inactive
     @njit

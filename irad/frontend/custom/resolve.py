@@ -93,10 +93,11 @@ def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, 
     Raises:
         RuleError: a rule cannot be compiled.
     """
+    text = _inlinable(derivative.text, ruled)
     if not derivative.ruled:
-        return derivative.text, ()
+        return text, ()
     by_symbol = {each.symbol: each for each in ruled}
-    module = parse(derivative.text)
+    module = parse(text)
     libraries: list[Any] = []
     for wanted in derivative.ruled:
         callee = by_symbol.get(wanted.primal)
@@ -107,3 +108,15 @@ def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, 
         module.link_in(parse(made.text))
         libraries += made.libraries
     return str(module), tuple(dict.fromkeys(libraries))
+
+
+def _inlinable(text: str, ruled: tuple[Outlined, ...]) -> str:
+    """A derivative's text that LLVM may inline the plain functions in: they had to stay calls for the analyses only."""
+    symbols = [f"@{each.symbol}(" for each in ruled if not each.rule.noinline]
+    if not symbols:
+        return text
+    lines = text.splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        if line.startswith("define ") and any(symbol in line for symbol in symbols):
+            lines[number] = line.replace(") noinline", ")", 1)
+    return "".join(lines)
