@@ -29,10 +29,10 @@ def result_is_needed(unit: Unit, call: CallSite) -> bool:
     return any(not _is_number(reader) or _is_needed(unit, reader) for reader in readers)
 
 
-def readers_elsewhere(unit: Unit, call: CallSite, mask: int) -> list[Instruction]:
-    """The instructions but a call that may read memory."""
+def readers_elsewhere(unit: Unit, but: Instruction, mask: int) -> list[Instruction]:
+    """The instructions but one that may read memory."""
     overlapping = unit.points_to.overlapping(mask)
-    others = (inst for inst in unit.function.instructions() if inst is not call)
+    others = (inst for inst in unit.function.instructions() if inst is not but)
     return [inst for inst in others if read_by(inst, unit.points_to, unit.registry) & overlapping]
 
 
@@ -70,6 +70,7 @@ def _is_linear(unit: Unit, user: Instruction, value: Value) -> bool:
         case Binary(opcode="fdiv", operands=[_, divisor]):
             return divisor is not value and divisor not in active
         case Store(operands=[stored, pointer]):
-            return stored is value and isinstance(pointer, Parameter) and pointer in unit.unneeded
+            is_dropped = stored is value and isinstance(pointer, Parameter) and pointer in unit.unneeded
+            return is_dropped and not readers_elsewhere(unit, user, unit.points_to.mask(pointer))
         case _:
             return False

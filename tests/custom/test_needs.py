@@ -92,6 +92,24 @@ def test_a_value_that_is_used_otherwise_is_needed(with_rule, f):
     check_quickly(njit(f), 2.0)
 
 
+def test_a_value_that_is_read_back_is_needed(with_rule):
+    with_rule(square, _maybe, _doubled)
+
+    @njit
+    def f(out, x):
+        out[0] = square(x)
+        return out[0] ** 2
+
+    @njit
+    def only_stored(out, x):
+        out[0] = square(x)
+
+    out = irad.DuplicatedNoNeed(np.zeros(1), np.zeros(1))
+    assert irad.autodiff(irad.Reverse, f, out, irad.Active(2.0)) == (None, 32.0)
+    out = irad.DuplicatedNoNeed(np.zeros(1), np.ones(1))
+    assert irad.autodiff(irad.Reverse, only_stored, out, irad.Active(2.0), seed=None) == (None, 400.0)
+
+
 def test_in_debug_mode_every_value_is_needed(with_rule):
     with_rule(square, _maybe, _doubled)
     assert irad.grad(njit(_sum), options=irad.Options(debug=True))(2.0) == 5.0
