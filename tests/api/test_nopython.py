@@ -71,7 +71,7 @@ def test_what_is_differentiated_must_be_a_compiled_function():
     def caller(x):
         return irad.grad(x)(2.0)
 
-    with pytest.raises(irad.SignatureError, match="asked of a float64"):
+    with pytest.raises(irad.SignatureError, match="derivative of a float64"):
         caller(3.0)
 
 

@@ -555,8 +555,8 @@ def test_two_rules_for_a_function_are_refused(with_build):
 
 
 def test_registering_what_is_no_function():
-    with pytest.raises(RuleError, match="is no function"):
+    with pytest.raises(RuleError, match="is not a function"):
         rules.build_rule(3)
-    with pytest.raises(RuleError, match="is no function"):
+    with pytest.raises(RuleError, match="is not a function"):
         rules.build_rule(identity)(3)
     rules.remove(identity)

@@ -223,7 +223,7 @@ def test_inactive_symbols():
 
 
 def test_what_cannot_have_a_rule():
-    with pytest.raises(RuleError, match="is no function"):
+    with pytest.raises(RuleError, match="is not a function"):
         rules.augmented_primal(3.0)
     bare = ctypes.CDLL(None).labs
     with pytest.raises(RuleError, match="has no argtypes"):
