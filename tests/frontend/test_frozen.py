@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import cfunc, njit, prange, vectorize
+from numba import cfunc, njit, objmode, prange, vectorize
 
 import irad
 
@@ -190,6 +190,44 @@ def test_content_of_global_arrays(definition: str) -> None:
     changed.f(1.5)
     table[:] = table[::-1].copy()
     with pytest.raises(irad.ChangedProgramError, match=r"before the global (A|B) changed"):
+        irad.grad(changed.f)(1.5)
+
+
+UNLIKE = {
+    "comprehension": "@njit\ndef f(x): return np.array([A[i] * x * (i + 1) for i in range(2)]).sum()",
+    "circle": """
+    @njit
+    def even(x, n):
+        if n == 0: return A[0] * x
+        return odd(x, n - 1) * x
+    @njit
+    def odd(x, n):
+        if n == 0: return 0.5 * x
+        return even(x, n - 1) + A[1] * x
+    @njit
+    def f(x): return even(x, int(x) + 3)
+    """,
+    "object mode": """
+    @njit
+    def f(x):
+        with objmode():
+            int(3)
+        return A[0] * x * x
+    """,
+}
+
+
+@pytest.mark.parametrize("definition", UNLIKE.values(), ids=UNLIKE)
+def test_code_that_numba_never_makes_twice_alike(definition: str) -> None:
+    """Labels, sizes of pickles and what is put in line differ from compilation to compilation."""
+    table = np.array([2.0, 5.0])
+    made = program(definition, A=table, objmode=objmode)
+    made.f(1.5)
+    check(made.f, 1.5)
+    changed = program(definition, A=table, objmode=objmode)
+    changed.f(1.5)
+    table[0] = 7.0
+    with pytest.raises(irad.ChangedProgramError, match="before the global A changed"):
         irad.grad(changed.f)(1.5)
 
 

@@ -21,6 +21,13 @@ class _Reading:
     def __init__(self, frozen: Frozen | None) -> None:
         self.frozen = frozen
         self.reads: set[tuple[str, str, CodeType]] = set()
+        self._inner: set[CodeType] = set()
+
+    def note(self, kind: str, name: str, code: CodeType, value: Any) -> None:
+        """Notes that data was read; not what functions inside the function read of its own variables."""
+        self._inner.update(each for each in code.co_consts if isinstance(each, CodeType))
+        if is_data(value) and (kind != FREE or code not in self._inner):
+            self.reads.add((kind, name, code))
 
 
 @contextmanager
@@ -58,8 +65,8 @@ def _reading(kind: str, original: Callable[..., Any], name_of: Callable[..., str
         name = name_of(code, key)
         found = None if reading.frozen is None else reading.frozen.find(kind, name, code)
         value = original(self, key) if found is None else found[0]
-        if is_data(value) and not is_of_library(self.func_id.modname):
-            reading.reads.add((kind, name, code))
+        if not is_of_library(self.func_id.modname):
+            reading.note(kind, name, code, value)
         return value
 
     return read
