@@ -1,4 +1,4 @@
-"""What irad says while it compiles: log records, and a line on a terminal once a compilation takes long.
+"""While irad compiles: log records, a line on a terminal once a compilation takes long, no collection of garbage.
 
 `step` is put around what takes its time. The outermost step that runs is what a user waits for: after two seconds a
 line on standard error says so, if that is a terminal, and goes away when the step ends. Every step is logged under the
@@ -9,6 +9,7 @@ name ``irad`` when it ends: the outermost ones at INFO, their parts at DEBUG.
 
 from __future__ import annotations
 
+import gc
 import logging
 import shutil
 import sys
@@ -112,6 +113,21 @@ def quietly() -> Iterator[None]:
         yield
     finally:
         _state.is_quiet = before
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Cyclic garbage collection off: it would look through growing modules again and again.
+
+    Measured with it: differentiating took 3.6 times as long, lowering array expressions 1.5 times.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _line() -> _Line | None:

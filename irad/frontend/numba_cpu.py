@@ -18,7 +18,7 @@ from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
-from irad.compiling import step
+from irad.compiling import collection_paused, step
 from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, IradError, SourceLocation, UnsupportedError
 from irad.frontend import numba_kernels, numba_private, numba_random
@@ -119,7 +119,8 @@ def load_program(
     key = (argument_types, peels, checks)
     if key not in known:
         source = location_of(dispatcher.py_func)
-        with step(f"compiling {source.function} with Numba") as details, numba_private.shadow().active(checks=checks):
+        told = step(f"compiling {source.function} with Numba")
+        with told as details, collection_paused(), numba_private.shadow().active(checks=checks):
             program = known[key] = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
