@@ -34,6 +34,18 @@ class Options:
         zero_times_infinity: what an infinite cotangent gives where a partial derivative is zero: ``"nan"``, as
             arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def beyond(x):
+        ...     return x[x.size]
+        >>> irad.grad(beyond, options=irad.Options(boundscheck=True))(np.ones(2))
+        Traceback (most recent call last):
+        ...
+        irad.BoundsError: ...
     """
 
     plan: PlanName = "default"

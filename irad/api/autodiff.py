@@ -50,6 +50,19 @@ def autodiff(
     Raises:
         SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
             has a different shape from the returned array.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def weighted(x, weight):
+        ...     return weight * np.sum(x)
+        >>> x, x_shadow = np.array([1.0, 2.0]), np.zeros(2)
+        >>> irad.autodiff(irad.Reverse, weighted, irad.Duplicated(x, x_shadow), irad.Active(3.0))
+        (None, 3.0)
+        >>> x_shadow
+        array([3., 3.])
     """
     _check_mode(mode)
     primal = primal_of(f)

@@ -92,6 +92,15 @@ def check(
 
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> irad.check(square, 3.0).supported
+        True
     """
     primal = primal_of(f)
     check_options(options)

@@ -35,6 +35,19 @@ def inactive(f: _Function, why: str = "declared inactive", *, signature: Any = N
 
     Raises:
         RuleError: the function has a rule, or the signature is not one.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @irad.rules.inactive
+        ... @njit
+        ... def scale(x):
+        ...     return 2.0 * x
+        >>> @njit
+        ... def loss(x):
+        ...     return x * scale(x)
+        >>> irad.grad(loss)(3.0)
+        6.0
     """
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
         rule.inactive = why

@@ -75,6 +75,17 @@ def grad(
 
     If arrays overlap and the function writes to one of them, their gradients overlap in the same way: each element of
     memory has one derivative. If nothing is written, each argument has its own partial derivative.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def area(width, height):
+        ...     return width * height
+        >>> irad.grad(area)(3.0, 4.0)
+        4.0
+        >>> irad.grad(area, argnums=(0, 1))(3.0, 4.0)
+        (4.0, 3.0)
     """
     return _derivative("grad", f, argnums, has_aux, options, Returns.GRADIENT)
 
@@ -113,6 +124,15 @@ def value_and_grad(
 
     Returns:
         A callable that returns ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def area(width, height):
+        ...     return width * height
+        >>> irad.value_and_grad(area)(3.0, 4.0)
+        (12.0, 4.0)
     """
     return _derivative("value_and_grad", f, argnums, has_aux, options, Returns.VALUE_AND_GRADIENT)
 
@@ -130,6 +150,19 @@ def value_and_grad_into(
 
     Returns:
         A callable ``(out, *args) -> value``.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def energy(x):
+        ...     return np.sum(x * x)
+        >>> gradient = np.empty(2)
+        >>> irad.value_and_grad_into(energy)(gradient, np.array([1.0, 2.0]))
+        5.0
+        >>> gradient
+        array([2., 4.])
     """
     found: Any = _derivative("value_and_grad_into", f, argnums, False, options, Returns.VALUE)
     compiled: Compiled[Concatenate[Any, P], R] = found

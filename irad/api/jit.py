@@ -35,6 +35,16 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
         function: the function, or a signature as ``numba.njit`` takes it.
         signature: passed on to ``numba.njit``.
         options: passed on to ``numba.njit``.
+
+    Example:
+        >>> import irad
+        >>> @irad.jit
+        ... def inverse(x):
+        ...     return 1.0 / x
+        >>> inverse(0.0)
+        inf
+        >>> irad.grad(inverse)(2.0)
+        -0.25
     """
     options.setdefault("error_model", "numpy")
     arguments = () if function is None else (function,)

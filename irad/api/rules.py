@@ -77,6 +77,25 @@ def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], 
     Raises:
         RuleError: the signature is not one; it fits calls that another rule fits, and neither is the more specific; or
             the function is declared to have no derivative.
+
+    Example:
+        >>> import irad
+        >>> from irad.rules import AugmentedReturn
+        >>> from numba import njit
+        >>> @njit
+        ... def cube(x):
+        ...     return x * x * x
+        >>> @irad.rules.augmented_primal(cube)
+        ... def cube_augmented(config, x):
+        ...     return AugmentedReturn(x.value**3, None, x.value)
+        >>> @irad.rules.reverse(cube)
+        ... def cube_reverse(config, cotangent, tape, x):
+        ...     return (cotangent * 3.0 * tape * tape,)
+        >>> @njit
+        ... def loss(x):
+        ...     return cube(x) + 1.0
+        >>> irad.grad(loss)(2.0)
+        12.0
     """
     return _registering(f, "augmented_primal", signature)
 
@@ -147,6 +166,19 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
 
     Raises:
         RuleError: the number of partials, or of their arguments, is wrong; or as for `augmented_primal`.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def root(x):
+        ...     return x**0.5
+        >>> _ = irad.rules.easy_rule(root, lambda x, value: 0.5 / value)
+        >>> @njit
+        ... def loss(x):
+        ...     return 3.0 * root(x)
+        >>> irad.grad(loss)(4.0)
+        0.75
     """
     arity = _arity(f)
     if len(partials) != arity:
@@ -174,6 +206,15 @@ def has_rule(f: Any, signature: Any = None) -> bool:
 
     Raises:
         RuleError: the signature is not one of a call.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def twice(x):
+        ...     return x + x
+        >>> irad.rules.has_rule(twice)
+        False
     """
     packs.load()
     target, pattern = target_of(f), limited_to(f, signature)

@@ -93,6 +93,18 @@ def tape_report(
     Returns:
         The report. Values that are computed once per call are in the frame, those of counted loops in slabs, those of
         other loops in records.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def chain(x, n):
+        ...     for _ in range(n):
+        ...         x = np.sin(x)
+        ...     return x
+        >>> irad.tape_report(chain, 0.5, 1000).total >= 8000
+        True
     """
     check_options(options)
     measuring = replace(options_or_default(options), measure_tape=True)

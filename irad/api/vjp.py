@@ -87,6 +87,19 @@ def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **ke
         SignatureError: no argument has a derivative, or the function has no such arguments.
         TapeLimitError: the tape would take more than the options allow.
         NonFiniteError: in debug mode, the value is NaN or infinite.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def squares(x):
+        ...     return x * x
+        >>> value, pullback = irad.vjp(squares, np.array([1.0, 3.0]))
+        >>> value
+        array([1., 9.])
+        >>> pullback(np.array([1.0, 0.0]))
+        (array([2., 0.]),)
     """
     check_options(options)
     method = bound_method(f)

@@ -147,6 +147,15 @@ def inspect(
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
         BackendError: Numba cannot compile it.
+
+    Example:
+        >>> import irad
+        >>> from numba import float64, njit
+        >>> @njit
+        ... def cube(x):
+        ...     return x * x * x
+        >>> "fmul" in irad.inspect(cube, float64).stage("adjoint")
+        True
     """
     return Inspection(Collector(subject_of(f, args, argnums, options), args))
 

@@ -103,6 +103,16 @@ def gradcheck(
         GradcheckError: the gradient is wrong, or cannot be checked there; an `AssertionError` that names the float,
             both numbers and what is allowed, and holds the report.
         SignatureError: the arguments do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from irad.testing import gradcheck
+        >>> from numba import njit
+        >>> @njit
+        ... def energy(x):
+        ...     return np.sum(np.sin(x))
+        >>> gradcheck(energy, np.array([0.3, 1.2])).verdict.value
+        'right'
     """
     check_modes(modes)
     counts = {"points": points, "cotangents": cotangents, "directions": directions}
