@@ -224,7 +224,7 @@ CASES = {
         "if (n < 1) return s.x * s.k;\nreturn g((S){s.x * 2, 3}, n - 1) + (n > 2 ? g(s, n - 2) : 0); }\n"
         "double f(double x) { return g((S){x, 3}, 4); }\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",
-        "become a number again",
+        "becomes a number again",
         "g((S)",
     ),
     "number among integers that are returned": (
@@ -232,7 +232,7 @@ CASES = {
         "S a = g(x * 2, n - 1); if (n > 2) a.x += g(a.x, n - 2).x; return a; }\n"
         "double f(double x) { S s = g(x, 4); return s.x * s.k; }\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",
-        "become a number again",
+        "becomes a number again",
         "",
     ),
     "derivative by hand of a structure": (
