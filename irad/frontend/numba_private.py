@@ -12,6 +12,7 @@ Limit   functions are lowered again even if the user has compiled them: globals 
 
 from __future__ import annotations
 
+import inspect
 import threading
 import warnings
 import weakref
@@ -291,7 +292,7 @@ def _lower(self: Any, arguments: Any, result: Any) -> Any:
     rule = catalogue.find(self, tuple(arguments))
     with self._compiling_counter, _SHADOW.lowering(rule):
         try:
-            with following(_specialisation(self, tuple(arguments))) as reads:
+            with following(_specialisation(self, tuple(arguments)), inspect.unwrap(self.py_func).__code__) as reads:
                 compiled = self._compiler.compile(tuple(arguments), result)
         except errors.ForceLiteralArg as request:
             fold = self._compiler.fold_argument_types

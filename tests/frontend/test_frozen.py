@@ -401,6 +401,20 @@ def test_functions_within_functions_are_the_same_when_they_are_lowered_again():
     check(made.f, 2.0)
 
 
+def test_a_comprehension_that_calls_a_function_within_the_function():
+    @njit
+    def f(x):
+        def part(v):
+            return v * x[0]
+
+        values = [part(v) for v in x]
+        return values[0] + values[1]
+
+    x = np.array([2.0, 3.0])
+    assert f(x) == 10.0
+    assert irad.grad(f)(x).tolist() == [7.0, 2.0]
+
+
 def test_what_a_function_within_a_function_read_has_changed():
     made = program(INNER, K=3.0)
     assert made.f(2.0) == 12.0

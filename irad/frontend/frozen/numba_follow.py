@@ -18,28 +18,40 @@ _here = threading.local()
 class _Reading:
     """One compilation: what it follows, and which names it reads."""
 
-    def __init__(self, frozen: Frozen | None) -> None:
+    def __init__(self, frozen: Frozen | None, code: CodeType | None) -> None:
         self.frozen = frozen
         self.reads: set[tuple[str, str, CodeType]] = set()
-        self._inner: set[CodeType] = set()
+        self._inner: set[CodeType] = set() if code is None else set(_inner_functions(code))
 
     def note(self, kind: str, name: str, code: CodeType, value: Any) -> None:
         """Notes that data was read; not what functions inside the function read of its own variables."""
-        self._inner.update(each for each in code.co_consts if isinstance(each, CodeType))
+        self._inner.update(_inner_functions(code))
         if is_data(value) and (kind != FREE or code not in self._inner):
             self.reads.add((kind, name, code))
 
 
+def _inner_functions(code: CodeType) -> Iterator[CodeType]:
+    """The code of functions and comprehensions within a function, at any depth."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _inner_functions(each)
+
+
 @contextmanager
-def following(compiled: Any) -> Iterator[set[tuple[str, str, CodeType]]]:
+def following(compiled: Any, code: CodeType | None = None) -> Iterator[set[tuple[str, str, CodeType]]]:
     """Names have the values that a specialisation froze; without one, those that they have now.
+
+    Args:
+        compiled: the specialisation, or None.
+        code: of the function, whose own variables are no names from outside to the functions within it.
 
     Yields:
         The names of data that are read: of which kind, in which code.
     """
     earlier = getattr(_here, "reading", None)
     annotation = getattr(compiled, "type_annotation", None)
-    _here.reading = _Reading(Frozen(annotation) if has_names(annotation) else None)
+    _here.reading = _Reading(Frozen(annotation) if has_names(annotation) else None, code)
     try:
         yield _here.reading.reads
     finally:
