@@ -259,7 +259,7 @@ PROGRAMS.at(1.7)(make_polynomial(2.0, 3.0))
 PROGRAMS.at(1.7)(make_polynomial(-2.0, 0.5))
 
 
-@PROGRAMS.at(1.7, 0.4)
+@PROGRAMS.at(1.7, 0.4, quick=False)
 @njit
 def closure_inside(x, y):
     def helper(a):
