@@ -103,7 +103,7 @@ class Activity:
         return value in self.active or self.has_shadow(value)
 
     def depends_on_input(self, value: Value) -> bool:
-        """Whether a float depends on an active input, be an output's derivative by it zero or not."""
+        """Whether a float depends on an active input; an output's derivative with respect to it may still be zero."""
         return value in (self.varied if self.really_varied is None else self.really_varied)
 
     def has_shadow(self, pointer: Value) -> bool:

@@ -83,7 +83,7 @@ def settled_phase(k: Kernel, turned: Number, size: Number, anchor: Number, known
 
     Args:
         k: where to.
-        turned: the derivative by the angle by which the vector is turned.
+        turned: the derivative with respect to the angle by which the vector is turned.
         size: of the terms that it is the sum of.
         anchor: the component.
         known: whether LAPACK is known to make it real.
@@ -95,7 +95,7 @@ def settled_phase(k: Kernel, turned: Number, size: Number, anchor: Number, known
 
 
 def turn_of(k: Kernel, count: Value, read: Callable[[Value], tuple[Number, Number]]) -> tuple[Number, Number]:
-    """The derivative by a vector's phase, `Im(vᴴ v̄)`, and the size of its terms; ``read`` gives vᵢ and v̄ᵢ."""
+    """The derivative with respect to a vector's phase, `Im(vᴴ v̄)`, and the size of its terms; ``read``: vᵢ and v̄ᵢ."""
     turned, size = k.real.variable(k.nothing), k.real.variable(k.nothing)
     with k.loop(count) as i:
         x, x_bar = read(i)

@@ -146,10 +146,10 @@ def _gamma_from_below(build: Builder, z: Value, shape: Value) -> Value:
 
 
 def _gamma_from_above(build: Builder, z: Value, shape: Value) -> Value:
-    """(1-F)/p = z h with Legendre's continued fraction h, by Lentz's method, with its derivative by the shape.
+    """(1-F)/p = z h with Legendre's continued fraction h, by Lentz's method, and its derivative with respect to a.
 
     h = 1/(b₀ + a₁/(b₁ + …)), bₙ = z + 1 - a + 2n, aₙ = -n (n - a); h and what it is made of come in pairs with their
-    derivatives by a.
+    derivatives with respect to a.
     """
 
     def start(z: Expr, a: Expr) -> Sequence[Expr]:

@@ -40,7 +40,7 @@ def hand(spots, strikes, maturities, volatilities, rate):
     """Price and adjoint of each option together.
 
     The adjoint is that of the formula as written: it does not use that the two terms with the normal density cancel in
-    the derivative by the spot.
+    the derivative with respect to the spot.
     """
     n = spots.size
     spots_bar, strikes_bar = np.empty(n), np.empty(n)

@@ -50,7 +50,7 @@ def hand(w1, b1, w2, b2, w3, b3, inputs, targets):
 
 @njit(error_model="numpy")
 def _through_tanh(activations, bar):
-    """Turns the cotangents of activations into those of what tanh was taken of; returns the gradient by the bias."""
+    """Turns cotangents of activations into those of what tanh was taken of; returns those of the bias."""
     bias_bar = np.zeros(bar.shape[1])
     for i in range(bar.shape[0]):
         for j in range(bar.shape[1]):

@@ -179,7 +179,7 @@ def _leading(derivative: Any, targets: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _destination(kind: Any, role: Role) -> Any:
-    """The type of the memory for the derivative by an argument; of a number an array of one."""
+    """The type of the memory for the derivative with respect to an argument; for a number, an array of one."""
     return types.Array(kind, 1, "C") if role is Role.INTO and isinstance(kind, types.Float) else kind
 
 

@@ -57,9 +57,10 @@ def check_gradient(
 ) -> None:
     """Check irad's gradient of ``f`` at ``args`` against central differences of the plain function.
 
-    Checked for each plan: the derivative by every argument that holds floats; type, shape and dtype of gradients; that
-    the value equals the plain call's to the bit; that memory afterwards is as the plain call leaves it; and that the
-    plans agree. A function that returns arrays or tuples is checked through ``irad.vjp`` with a random cotangent.
+    Checked for each plan: the derivative with respect to every argument that holds floats; type, shape and dtype of
+    gradients; that the value equals the plain call's to the bit; that memory afterwards is as the plain call leaves it;
+    and that the plans agree. A function that returns arrays or tuples is checked through ``irad.vjp`` with a random
+    cotangent.
     The first plan's is called through ``irad.grad`` as well.
 
     Args:

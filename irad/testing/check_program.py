@@ -49,7 +49,7 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
         found[plan] = _by_base(program, gradients)
         for number, (got, want) in enumerate(zip(found[plan], expected, strict=True)):
             if want is not None:
-                message = f"gradient by base{number} (plan {plan})"
+                message = f"gradient with respect to base{number} (plan {plan})"
                 np.testing.assert_allclose(got, want, rtol, rtol * max(scale, 1e-3), err_msg=message)
     for plan in plans[1:]:
         for number, (got, want) in enumerate(zip(found[plan], found[plans[0]], strict=True)):
@@ -83,7 +83,7 @@ def check_decisions(program: Program, plans: Sequence[PlanName] = ("default", "s
         scale = max(float(np.max(np.abs(e), initial=0.0)) for e in expected if e is not None)
         for number, (got, want) in enumerate(zip(_by_base(program, gradients), expected, strict=True)):
             if want is not None:
-                message = f"gradient by base{number} (plan {plan})"
+                message = f"gradient with respect to base{number} (plan {plan})"
                 np.testing.assert_allclose(got, want, _RTOL, _RTOL * max(scale, 1e-3), err_msg=message)
 
 
@@ -110,7 +110,7 @@ def _has_floats(argument: Any) -> bool:
 
 
 def _by_base(program: Program, gradients: tuple[Any, ...]) -> list[Any]:
-    """The derivative by each base: what arguments with memory in common get is added, unless it is in common too."""
+    """The derivative with respect to each base: what arguments of common memory get is added, unless it is common too."""
     totals = [np.zeros(np.shape(base)) for base in program.bases]
     added: list[tuple[int, Any]] = []
     for entries, gradient in zip(program.views, gradients, strict=True):

@@ -60,7 +60,7 @@ class Reference:
         return self._sharpened(found, position, direction)
 
     def by_leaf(self, position: int, leaf: int) -> Slope:
-        """The partial derivative by one float, times its size."""
+        """The partial derivative with respect to one float, times its size."""
         leaves = read_leaves(self.objective.values[position])
         sizes = sizes_of(leaves)
         direction = np.zeros(leaves.size)

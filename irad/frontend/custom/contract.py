@@ -20,7 +20,7 @@ from irad.frontend.numba_untyped import types
 def contract(cotangent: Any, partial: Any, argument: Any) -> Any:
     """The cotangent of an active argument: of a number it is returned, of an array it is added to the shadow.
 
-    ``None`` for the cotangent: no derivative by this argument.
+    ``None`` for the cotangent: no derivative with respect to this argument.
     """
     raise NotImplementedError("called in compiled code only")
 

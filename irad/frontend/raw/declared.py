@@ -54,7 +54,7 @@ class Handwritten:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a module declares: symbols of functions without derivative; derivatives by the symbol of their primal."""
+    """What a module declares: symbols of functions without derivative; derivatives, by symbol of the primal."""
 
     inactive: tuple[str, ...]
     handwritten: dict[str, Handwritten]

@@ -105,7 +105,7 @@ class _Definition:
         build.ret()
 
     def hand_out(self, build: Builder, function: Function, returned: Value, slots: list[Value]) -> None:
-        """Stores the derivatives by those parameters that are active."""
+        """Stores the derivatives with respect to the active parameters."""
         if returned.type is types.VOID:
             return
         packed = Builder.at_start(function.entry).alloca(returned.type, align=16)

@@ -1,7 +1,7 @@
 """Calls that ask for a derivative: `__irad_autodiff` and `__enzyme_autodiff`, with their markers.
 
-    double d = __enzyme_autodiff((void *)f, x);                        d: the derivative by x
-    __enzyme_autodiff((void *)f, enzyme_dup, x, dx, enzyme_const, n);  dx[i] += derivative by x[i]
+    double d = __enzyme_autodiff((void *)f, x);                        d: the derivative, w.r.t. x
+    __enzyme_autodiff((void *)f, enzyme_dup, x, dx, enzyme_const, n);  dx[i] += that w.r.t. x[i]
 
 Input   a module.
 Output  `AutodiffCall`: for each such call the function and, argument by argument, how it takes part.

@@ -218,7 +218,7 @@ def _check_result(captured: Capture) -> None:
 
 
 def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
-    """What is differentiated by has to be floats and arrays of them."""
+    """Only floats and arrays of floats can be what is differentiated with respect to."""
     for position in positions:
         argument = captured.arguments[position]
         for leaf in argument.leaves:
@@ -226,6 +226,6 @@ def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
             if not plain or (leaf.kind is abi.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
                 raise UnsupportedError(
                     f"the gradient with respect to {argument}, a {argument.type}, cannot be written as Python",
-                    "differentiate by floats and arrays of floats, or look at the adjoint as LLVM IR",
+                    "differentiate with respect to floats and arrays of floats, or look at the adjoint as LLVM IR",
                     "what is written returns gradients as numbers and arrays",
                 )
