@@ -1,7 +1,8 @@
-"""Finds derivatives that would get lost because the bits of a number pass through integer operations.
+"""Finds derivatives that would get lost because the bits of a number are taken for something else.
 
 Input   a `Unit`.
-Output  the instructions where bits of active numbers, computed with as integers, become numbers again.
+Output  the instructions where bits of active numbers, computed with as integers, become numbers again (`lost_bits`), or
+        are read as numbers of another type (`reinterpreted`).
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
         from a tainted one, or loaded from where a tainted one was stored (in memory without numbers: anywhere in it).
         It is lost when it is cast to an active float, stored where active floats are or put anywhere by an atomic
@@ -14,8 +15,9 @@ Limit   integers read from a place that cannot be told from a float's count as f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
+from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -33,8 +35,8 @@ from irad.ir.instructions import (
     Select,
     Store,
 )
-from irad.ir.module import Function
-from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types, size_of
+from irad.ir.module import Block, Function
+from irad.ir.types import ArrayType, FloatType, IntType, NamedStructType, StructType, Type, element_types, size_of
 from irad.ir.values import InlineAsm, Value
 from irad.passes.activity import is_differentiable
 from irad.passes.addresses import ANYWHERE, Position
@@ -224,3 +226,65 @@ def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bo
         return unit.memory_types.is_inside_float(pointer)
     kinds = (types.DOUBLE, types.FLOAT) if type_.bits == 64 else (types.FLOAT, types.DOUBLE)
     return any(unit.memory_types.is_float_at(pointer, kind) for kind in kinds)
+
+
+# ------------------------------------------------------------------------------------------------ numbers as others
+
+_RECORD: Final = 8  # bytes of the smallest record that may hold numbers of two types in places of their own
+
+
+def reinterpreted(unit: Unit) -> list[Instruction]:
+    """The loads of active numbers from bytes that are written as active numbers of another type.
+
+    A cotangent of one type would be added to the bits of one of the other. Of memory that only callees write, the loads
+    are compared with each other. Memory of which the caller says what it holds is left out: whatever does not fit is
+    refused anyway. Where numbers of the load's own type are stored, too, only a store at a known place in each record
+    counts against it: an index into an array within a record hides which bytes of the record it leads to.
+    """
+    if unit.everything:
+        return []
+    accesses = [access for block in unit.cfg.order if block in unit.live for access in _accesses(unit, block)]
+    loaded: dict[int, set[tuple[Position, FloatType]]] = {}
+    stored: dict[int, set[tuple[Position, FloatType]]] = {}
+    for inst, pointer, kind in accesses:
+        for item in unit.points_to.of(pointer):
+            if unit.memory_types.layouts[item.index] is None:
+                found = loaded if isinstance(inst, Load) else stored
+                found.setdefault(item.index, set()).add((unit.points_to.record_position(pointer), kind))
+    written = {index: stored.get(index) or loaded[index] for index in loaded}
+    mixed = {index: its for index, its in written.items() if len({kind for _, kind in its | loaded[index]}) > 1}
+    return [
+        inst
+        for inst, pointer, kind in accesses
+        if isinstance(inst, Load)
+        and any(
+            _is_of_another(unit.points_to.record_position(pointer), kind, mixed.get(item.index, set()))
+            for item in unit.points_to.of(pointer)
+        )
+    ]
+
+
+def _is_of_another(place: Position, kind: FloatType, written: Set[tuple[Position, FloatType]]) -> bool:
+    """Whether what is written at a place is a number of another type."""
+    meeting = {other for other, its in written if its is not kind and _meets(place, kind, other, its)}
+    is_own = any(its is kind and _meets(place, kind, other, its) for other, its in written)
+    return any(not is_own or other.period not in range(1, _RECORD) for other in meeting)
+
+
+def _accesses(unit: Unit, block: Block) -> Iterator[tuple[Instruction, Value, FloatType]]:
+    """The active numbers that a block loads and stores, with the pointers."""
+    active = unit.activity.active
+    for inst in block.instructions:
+        match inst:
+            case Load(operands=[pointer], type=FloatType() as kind) if inst in active:
+                yield inst, pointer, kind
+            case Store(operands=[value, pointer]) if isinstance(value.type, FloatType) and value in active:
+                yield inst, pointer, value.type
+            case _:
+                pass
+
+
+def _meets(place: Position, kind: FloatType, other: Position, its: FloatType) -> bool:
+    """Whether numbers of two types at two places may have bytes in common."""
+    size, its_size = size_of(kind), size_of(its)
+    return any(place.may_be(other.moved(Position(by, 0))) for by in range(1 - size, its_size))

@@ -27,7 +27,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
-from irad.passes.bits import lost_bits
+from irad.passes.bits import lost_bits, reinterpreted
 from irad.passes.callees import PARALLEL, Pointer, Unknown, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
@@ -86,6 +86,12 @@ def _errors(unit: Unit) -> Iterator[IradError]:
                 "irad.rules.easy_rule",
                 "integer arithmetic has no derivative, so the derivative of the number would be lost",
             ),
+            inst,
+        )
+    for inst in reinterpreted(unit):
+        seen = _NUMPY_NAMES.get(str(inst.type), inst.type)
+        yield _at(
+            UnsupportedError(f"memory that holds active numbers of another type is read as {seen}", _CONVERT, _BITS),
             inst,
         )
     for block in unit.cfg.order:

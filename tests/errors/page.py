@@ -23,8 +23,9 @@ What irad cannot do it says before anything runs, as an exception whose text has
 | `why` | the reason, in terms of Python |
 | `do` | the remedy; where there are several, (a), (b), … on lines of their own |
 
-*Active* is what depends on the arguments that you differentiate by; the *primal* is your function; a *shadow* is the
-array that holds the derivative with respect to another; a *cotangent* (or seed) says how much each number of a result weighs.
+*Active* is what depends on the arguments that you differentiate with respect to; the *primal* is your function; a
+*shadow* is the array that holds the derivative with respect to another; a *cotangent* (or seed) says how much each
+number of a result weighs.
 
 The same text is shown by an uncaught exception, in notebooks, at the command line, and by
 `print(irad.check(f, *args))`, which lists all problems of a function without running it.

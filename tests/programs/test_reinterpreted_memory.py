@@ -15,6 +15,7 @@ from numba.typed import List
 
 import irad
 from irad.errors import UnsupportedError, UnsupportedProgram
+from irad.testing import gradcheck
 
 X = np.array([0.7, 0.3, 1.2, 0.45, 0.8, 0.33])
 TWICE = 1 << 52
@@ -270,3 +271,66 @@ def test_bits_of_floats_are_no_integers(function, plan) -> None:
     assert np.isfinite(function(X))
     with pytest.raises((UnsupportedError, UnsupportedProgram), match="an active number is manipulated as an integer"):
         irad.grad(function, options=irad.Options(plan=plan))(X)
+
+
+@njit
+def halves_of_doubles(x):
+    a = x * 2.0
+    return a.view(np.float32)[1] * 2.0 + a[0]
+
+
+@njit
+def doubles_of_halves(x):
+    a = x.astype(np.float32) * np.float32(2.0)
+    return a.view(np.float64)[0] * 2.0
+
+
+@njit
+def every_other_half(x):
+    a = x * x
+    half = a.view(np.float32)
+    total = 0.0
+    for i in range(0, half.size, 2):
+        total += half[i] * x[0]
+    return total
+
+
+@njit
+def written_as_halves(x):
+    a = x * x
+    a.view(np.float32)[1] = np.float32(x[0])
+    return a[0] + a[1]
+
+
+@pytest.mark.parametrize("function", [halves_of_doubles, doubles_of_halves, every_other_half, written_as_halves])
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_numbers_of_another_type(function, plan) -> None:
+    with pytest.raises(UnsupportedError, match=r"is read as float(32|64)"):
+        irad.grad(function, options=irad.Options(plan=plan))(X)
+
+
+@njit
+def looked_at_only(x):
+    a = x * x
+    return a[0] if a.view(np.float32)[1] > 0.0 else a[1]
+
+
+_MIXED = np.dtype([("a", np.float32), ("b", np.float64), ("c", np.float32, 2)])
+
+
+@njit
+def fields_of_both(x):
+    records = np.zeros(x.size, _MIXED)
+    for i in range(x.size):
+        records[i].a = x[i]
+        records[i].b = x[i] * x[i]
+        records[i].c[i % 2] = x[i] * np.float32(2.0)
+    total = 0.0
+    for i in range(0, x.size, 2):
+        total += records[i].a * records[i].b + records[i].c[0]
+    return total
+
+
+@pytest.mark.parametrize("function", [looked_at_only, fields_of_both])
+def test_numbers_of_two_types_apart(function) -> None:
+    gradcheck(function, X, rtol=1e-6)  # the records round to single precision
