@@ -110,7 +110,7 @@ def _has_floats(argument: Any) -> bool:
 
 
 def _by_base(program: Program, gradients: tuple[Any, ...]) -> list[Any]:
-    """The derivative with respect to each base: what arguments of common memory get is added, unless it is common too."""
+    """The derivative with respect to each base: what arguments in common memory get is added, unless in common too."""
     totals = [np.zeros(np.shape(base)) for base in program.bases]
     added: list[tuple[int, Any]] = []
     for entries, gradient in zip(program.views, gradients, strict=True):
