@@ -30,7 +30,7 @@ def primal_of(f: Any) -> Any:
     """The Numba dispatcher of what a user wants to differentiate.
 
     Raises:
-        SignatureError: it is no function that Numba compiles.
+        SignatureError: it is not a function that Numba compiles.
         UnsupportedError: it is itself a derivative.
     """
     if isinstance(f, DerivativeDispatcher):

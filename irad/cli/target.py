@@ -175,7 +175,7 @@ def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, .
 
     Raises:
         click.UsageError: both are given, or there is no such parameter, or it is named twice.
-        IradError: what the target names is no function.
+        IradError: what the target names is not a function.
     """
     if names is not None and numbers is not None:
         raise click.UsageError("give --wrt or --argnums, not both")

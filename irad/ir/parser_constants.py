@@ -266,7 +266,7 @@ class ValueReader(TypeReader):
         inner.expect(")")
         found = self.globals.get(name_key(function))
         if not isinstance(found, Function) or block[0] != "%" or inner.tokens[inner.i] != END:
-            self.fail(f"{token} is no blockaddress")
+            self.fail(f"{token} is not a blockaddress")
         name = name_of_key(name_key(block))
         return GlobalWrapper(type_, None, "blockaddress", (found,), name if name is not None else block)
 

@@ -74,7 +74,7 @@ class BodyReader(AttributeReader):
             found = self.scope[key] = Block(types.LABEL, name_of_key(key))
             self.pending[key] = self.i - 1
         if not isinstance(found, Block):
-            self.fail(f"{token} is no block", self.i - 1)
+            self.fail(f"{token} is not a block", self.i - 1)
         return found
 
     def alignment(self) -> int | None:
@@ -228,7 +228,7 @@ def _insertvalue(r: BodyReader, _: str, name: str | None) -> Instruction:
 def _vector(r: BodyReader) -> tuple[Value, VectorType]:
     value = r.typed_value()
     if not isinstance(value.type, VectorType):
-        r.fail(f"{value.type} is no vector", r.i - 1)
+        r.fail(f"{value.type} is not a vector", r.i - 1)
     return value, value.type
 
 

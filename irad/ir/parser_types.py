@@ -107,7 +107,7 @@ class TypeReader:
     # -------------------------------------------------------------------------------------------- types
 
     def type(self) -> Type:
-        """A type that is no function type."""
+        """A type that is not a function type."""
         found = self.types.get(self.tokens[self.i])
         if found is None:
             return self._other_type()

@@ -214,7 +214,7 @@ def _memory(inst: Instruction, given: Sequence[Type]) -> str | None:
 
 
 def _pointer(type_: Type) -> str | None:
-    return None if isinstance(type_, PointerType) else f"{type_} is no pointer"
+    return None if isinstance(type_, PointerType) else f"{type_} is not a pointer"
 
 
 def _sized(type_: Type) -> str | None:

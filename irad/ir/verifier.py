@@ -126,7 +126,7 @@ def _verify_order(check: _Check, block: Block) -> None:
 
 def _verify_targets(check: _Check, inst: Instruction, block: Block) -> None:
     if inst.targets and not isinstance(inst, Terminator | Invoke | CallBr):
-        check.fail("it has targets but is no terminator", inst)
+        check.fail("it has targets but is not a terminator", inst)
     for target in inst.targets:
         if target not in check.incoming:
             check.fail(f"the target %{target.name} is not in the function", inst)

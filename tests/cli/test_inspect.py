@@ -223,7 +223,7 @@ def test_modules_are_found_here(model: str, monkeypatch: pytest.MonkeyPatch):
         ("{model}:loss", (*SIGNATURE, "--diff", "plan"), 2, "'--diff' requires 2 arguments"),
         ("{model}:loss", (*SIGNATURE, "--diff", "plan", "tape", "--json"), 2, "--diff goes with neither"),
         ("{model}:loss", (*SIGNATURE, "--explain", "999"), 1, "line 999 is not in loss"),
-        ("{model}:loss", (*SIGNATURE, "--explain", "q"), 1, "'q' is no line, value or variable of loss"),
+        ("{model}:loss", (*SIGNATURE, "--explain", "q"), 1, "'q' is not a line, value or variable of loss"),
         ("{model}:gradient", (*SIGNATURE, "--wrt", "x"), 1, "is made already"),
         ("{model}:loss", (*SIGNATURE, "-o", "no/such/folder/file"), 2, "no/such/folder"),
     ],
@@ -289,7 +289,7 @@ def test_as_a_process(model: str):
     assert done.stderr == ""
     failed = subprocess.run([*command, "--explain", "q"], capture_output=True, text=True, check=False)
     assert failed.returncode == 1
-    assert failed.stderr.startswith("error: 'q' is no line")
+    assert failed.stderr.startswith("error: 'q' is not a line")
     assert failed.stdout == ""
 
 

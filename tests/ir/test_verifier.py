@@ -106,7 +106,7 @@ def test_a_target_in_another_function(module):
 
 def test_targets_of_what_is_no_terminator(module):
     named(module, "sum").targets.append(function_of(module).blocks[1])
-    refuses(module, "has targets but is no terminator")
+    refuses(module, "has targets but is not a terminator")
 
 
 def test_wrong_parents(module):
@@ -304,8 +304,8 @@ FAULTS = [
     ("%r = fpext float %y to double", 0, "m", "i32 is no FloatType"),
     ("%r = ptrtoint ptr %p to i64", 0, "n", "i64 is no PointerType"),
     ("%r = sitofp <2 x i64> %v to <2 x double>", 0, "n", "not as many lanes"),
-    ("%r = load i64, ptr %p", 0, "n", "i64 is no pointer"),
-    ("store i64 %n, ptr %p", 1, "n", "i64 is no pointer"),
+    ("%r = load i64, ptr %p", 0, "n", "i64 is not a pointer"),
+    ("store i64 %n, ptr %p", 1, "n", "i64 is not a pointer"),
     ("%r = getelementptr i64, ptr %p, i64 %n", 1, "x", "double is no IntType"),
     ("%r = getelementptr i64, ptr %p, i64 %n", 1, "v", "its result is ptr"),
     ("%r = getelementptr i64, ptr %p, i64 %n", 0, "n", "i64 is no PointerType"),
@@ -319,7 +319,7 @@ FAULTS = [
     ("%r = insertelement <2 x i64> %v, i64 %n, i32 %m", 1, "x", "(<2 x i64>, double, i32)"),
     ("%r = shufflevector <2 x i64> %v, <2 x i64> %v, <2 x i32> zeroinitializer", 1, "w", "(<2 x double>)"),
     ("%r = call i64 @g(i64 %n, double %x)", 1, "n", "(i64, i64), they must be (i64, double)"),
-    ("%r = call i64 @g(i64 %n, double %x)", 2, "n", "i64 is no pointer"),
+    ("%r = call i64 @g(i64 %n, double %x)", 2, "n", "i64 is not a pointer"),
 ]
 
 
@@ -340,7 +340,7 @@ def test_operands_of_a_wrong_type(line, index, parameter, message):
         ("ret i64 %n", 0, "x", "(double), they must be (i64)"),
         ("br i1 %c, label %end, label %end", 0, "n", "(i64), they must be (i1)"),
         ("switch i64 %n, label %end [ i64 1, label %end ]", 0, "m", "(i32, i64)"),
-        ("indirectbr ptr %p, [ label %end ]", 0, "n", "i64 is no pointer"),
+        ("indirectbr ptr %p, [ label %end ]", 0, "n", "i64 is not a pointer"),
     ],
 )
 def test_terminators_of_a_wrong_type(ending, index, parameter, message):

@@ -88,7 +88,7 @@ def test_values_of_both_variants_of_a_recursive_function():
 
 @pytest.mark.parametrize(
     ("question", "problem"),
-    [(1, "line 1 is not in energy"), ("nothing", "'nothing' is no line, value or variable"), ("%.9999", "'%.9999'")],
+    [(1, "line 1 is not in energy"), ("nothing", "'nothing' is not a line, value or variable"), ("%.9999", "'%.9999'")],
 )
 def test_unknown_questions(question, problem):
     with pytest.raises(SignatureError, match=problem) as caught:

@@ -38,7 +38,7 @@ def explain(report: Report, question: str) -> str:
     if named or any(asked in (*line.active, *line.constant) for line in report.lines):
         return "\n".join(_variable(report, asked, named))
     raise SignatureError(
-        f"{question!r} is no line, value or variable of {report.function}",
+        f"{question!r} is not a line, value or variable of {report.function}",
         "(a) ask for a line of the function, as 13, or (b) for a value of the stage prepared, as %.190, or "
         "(c) for a Python variable or (d) for tape",
         "reasons are kept by line, by value and by variable of this function",
