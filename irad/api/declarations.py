@@ -79,6 +79,19 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
 
     Raises:
         RuleError: the function has no such argument, or is a C function.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def scaled(x, scale):
+        ...     return x * scale
+        >>> _ = irad.rules.inactive_arg(scaled, "scale")
+        >>> @njit
+        ... def loss(x):
+        ...     return scaled(x, x)
+        >>> irad.grad(loss)(3.0)
+        3.0
     """
     if isinstance(target_of(f), str):
         raise RuleError(

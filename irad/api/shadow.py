@@ -29,6 +29,13 @@ def shadow_like(array: Any) -> Any:
 
     Arrays that share memory and are written to need shadows that share memory alike: make one of the array that they
     are views of, and take the same views of it.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> view = np.arange(6.0)[::-2]
+        >>> irad.shadow_like(view).strides == view.strides
+        True
     """
     if not isinstance(array, np.ndarray):
         raise SignatureError(

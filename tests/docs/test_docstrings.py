@@ -37,7 +37,10 @@ def test_functions_that_make_derivatives_have_examples():
         "inspect",
     }
     wanted = {f"irad.{name}" for name in wanted} | {"irad.Options", "irad.testing.gradcheck"}
-    wanted |= {f"irad.rules.{name}" for name in ("augmented_primal", "easy_rule", "inactive", "has_rule")}
+    wanted |= {
+        f"irad.rules.{name}"
+        for name in ("augmented_primal", "easy_rule", "inactive", "inactive_arg", "has_rule", "stop_gradient")
+    }
     assert wanted <= documented().keys()
 
 

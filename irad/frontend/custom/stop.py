@@ -26,6 +26,16 @@ def stop_gradient(value: _Value) -> _Value:
     """The value as a constant: no derivative flows through it.
 
     Of an array a copy is returned, and so of the arrays in a tuple. Works in Python and inside compiled code.
+
+    Example:
+        >>> import irad
+        >>> from irad.rules import stop_gradient
+        >>> from numba import njit
+        >>> @njit
+        ... def loss(x):
+        ...     return x * stop_gradient(x)
+        >>> irad.grad(loss)(3.0)
+        3.0
     """
     if isinstance(value, tuple):
         parts = [stop_gradient(item) for item in value]
@@ -34,7 +44,18 @@ def stop_gradient(value: _Value) -> _Value:
 
 
 def within_autodiff() -> bool:
-    """Whether this code is being differentiated; a constant of the compilation. False in Python."""
+    """Whether this code is being differentiated; a constant of the compilation. False in Python.
+
+    Example:
+        >>> import irad
+        >>> from irad.rules import within_autodiff
+        >>> from numba import njit
+        >>> @njit
+        ... def loss(x):
+        ...     return 3.0 * x if within_autodiff() else 2.0 * x
+        >>> loss(1.0), irad.grad(loss)(1.0)
+        (2.0, 3.0)
+    """
     return False
 
 
