@@ -27,6 +27,7 @@ from irad.frontend.custom.outline import Outlined
 from irad.frontend.diagnosis.declared import no_signature
 from irad.frontend.diagnosis.readonly import about_argument
 from irad.frontend.diagnosis.unexpected import as_cause, unexpected
+from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.frozen.numba_watch import watch
 from irad.frontend.numba_memory import signature_of
@@ -87,6 +88,7 @@ def _forget() -> None:
 
 def _note_specialisation(dispatcher: Any, compiled: Any) -> None:
     """Drops the derivatives of a function that Numba compiled after them, with other values of globals."""
+    numba_compare.note_level(compiled)
     earlier = numba_private.shadow().lowered(dispatcher, tuple(compiled.signature.args))
     if any(lowered.has_changed(compiled, numba_private.compiled_by_numba) for lowered in earlier):
         catalogue.changed(dispatcher)

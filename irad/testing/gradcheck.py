@@ -224,7 +224,7 @@ class _Run:
 
     def _point(self, number: int, values: tuple[Any, ...]) -> None:
         settings, subject = self._settings, self._subject
-        trial = Trial(subject.primal, values, subject.active, options=settings.options, unit=True)
+        trial = Trial(subject.primal, values, subject.active, options=settings.options, unit=True, nudges=False)
         if number:
             try:
                 unfit = "" if np.all(np.isfinite(read_leaves(trial.plain[0]))) else "its value is infinite or NaN"

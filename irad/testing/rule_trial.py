@@ -58,6 +58,7 @@ class Trial:
         draw: which of the random cotangents.
         options: how the derivative is made.
         unit: the cotangent of a float is 1 and not random.
+        nudges: the program may be called with arguments close by, too.
     """
 
     program: Callable[..., Any]
@@ -69,6 +70,7 @@ class Trial:
     draw: int = 0
     options: Options | None = None
     unit: bool = False
+    nudges: bool = True
 
     @cached_property
     def plain(self) -> tuple[Any, tuple[Any, ...]]:
@@ -82,7 +84,7 @@ class Trial:
 
         What it writes may happen to be there already, zeros where zeros were; so it is tried close by, too.
         """
-        nudged = tuple(map(nudge, self.values))
+        nudged = tuple(map(nudge, self.values)) if self.nudges else self.values
         after = copy_arguments(nudged)
         self.program(*after)
         return tuple(

@@ -15,6 +15,7 @@ import pytest
 from numba import cfunc, njit, objmode, prange, vectorize
 
 import irad
+from irad.testing.optimisation import optimisation_limited
 
 
 def program(source: str, **names: Any) -> Any:
@@ -413,6 +414,13 @@ def test_a_comprehension_that_calls_a_function_within_the_function():
     x = np.array([2.0, 3.0])
     assert f(x) == 10.0
     assert irad.grad(f)(x).tolist() == [7.0, 2.0]
+
+
+def test_code_that_was_optimised_less_is_the_same_program():
+    made = program(INNER, K=3.0)
+    with optimisation_limited():
+        assert made.f(2.0) == 12.0
+    assert irad.grad(made.f)(2.0) == 12.0
 
 
 def test_what_a_function_within_a_function_read_has_changed():

@@ -489,7 +489,7 @@ def _composed(f, g, x):
     return f(g(x)) * g(x)
 
 
-@PROGRAMS.at(1.4, quick=False)
+@PROGRAMS.at(1.4)
 @njit
 def closures_as_arguments(x):
     return _composed(_ONE, _OTHER, x) * _composed(_OTHER, _ONE, x)

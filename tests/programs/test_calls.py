@@ -259,7 +259,7 @@ PROGRAMS.at(1.7)(make_polynomial(2.0, 3.0))
 PROGRAMS.at(1.7)(make_polynomial(-2.0, 0.5))
 
 
-@PROGRAMS.at(1.7, 0.4, quick=False)
+@PROGRAMS.at(1.7, 0.4)
 @njit
 def closure_inside(x, y):
     def helper(a):
@@ -307,7 +307,7 @@ def _simpson(f, a, b, n):
     return s * h / 3.0
 
 
-@PROGRAMS.at(0.2, 1.4, quick=False)  # what a function within it read, only the machine code tells, if it is optimised
+@PROGRAMS.at(0.2, 1.4)
 @njit
 def quadrature_with_a_lambda(a, b):
     return _simpson(lambda t: math.exp(-t * t) * t, a, b, 10)

@@ -350,7 +350,7 @@ def field_as_an_array(p):
     return np.sum(m * m) * m[1]
 
 
-@PROGRAMS.at(0.8, 2, quick=False)
+@PROGRAMS.at(0.8, 2)
 @njit
 def global_array(x, k):
     s = 0.0
@@ -359,7 +359,7 @@ def global_array(x, k):
     return s * TABLE[k]
 
 
-@PROGRAMS.at(floats(2), quick=False)
+@PROGRAMS.at(floats(2))
 @njit
 def global_matrix(x):
     return x @ (MATRIX @ x) + MATRIX[1, 0] * x[0]
@@ -389,9 +389,7 @@ def _make_scaled(table, factor):
     return scaled
 
 
-# Of an array that is global or in a closure (quick=False) only the machine code tells what it held: it is compared with
-# code that is optimised in full.
-PROGRAMS.at(0.8, quick=False)(_make_scaled(np.array([1.0, 0.5, 0.25]), 3.0))
+PROGRAMS.at(0.8)(_make_scaled(np.array([1.0, 0.5, 0.25]), 3.0))
 
 
 @PROGRAMS.at(floats(4))

@@ -401,7 +401,7 @@ def test_a_function_without_rule_is_refused_by_name():
 
 
 def test_the_order_of_a_bessel_function_is_refused_by_name():
-    with pytest.raises(irad.UnsupportedError, match=re.escape("scipy.special.jv by its first argument")):
+    with pytest.raises(irad.UnsupportedError, match=re.escape("scipy.special.jv with respect to its first argument")):
         irad.grad(by_position)(1.5, 0.8)
 
 

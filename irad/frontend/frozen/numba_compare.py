@@ -9,9 +9,12 @@ Limit   what LLVM puts in line of functions that call each other in a circle dep
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from numba.core import config
 from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
 
@@ -25,8 +28,27 @@ _ARRAY = ".const.array.data"
 _CIRCLE = ".numba.unresolved$"
 
 
+_levels: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+
+
+def note_level(compiled: Any) -> None:
+    """Notes how far LLVM optimised a specialisation that Numba has just compiled: ``NUMBA_OPT`` may change."""
+    _levels[compiled.library] = config.OPT, config.LOOP_VECTORIZE
+
+
+@contextmanager
+def _level_of(compiled: Any) -> Iterator[None]:
+    before = config.OPT, config.LOOP_VECTORIZE
+    library = getattr(compiled, "library", None)
+    config.OPT, config.LOOP_VECTORIZE = before if library is None else _levels.get(library, before)
+    try:
+        yield
+    finally:
+        config.OPT, config.LOOP_VECTORIZE = before
+
+
 def compiled_anew(owner: Any, compiled: Any) -> Any:
-    """Numba's compile result of a specialisation, made once more.
+    """Numba's compile result of a specialisation, made once more, and optimised as that was.
 
     Call it where Numba's own compiler is in place. What the function calls is compiled if it is not yet.
 
@@ -34,6 +56,11 @@ def compiled_anew(owner: Any, compiled: Any) -> Any:
         owner: the dispatcher, or that of a ufunc, or a ``numba.cfunc`` function.
         compiled: the specialisation; a ``numba.cfunc`` function has one only.
     """
+    with _level_of(compiled):
+        return _compiled_anew(owner, compiled)
+
+
+def _compiled_anew(owner: Any, compiled: Any) -> Any:
     if isinstance(owner, CFunc):
         signature, options = owner._sig, owner._compiler.targetoptions
         callback = CFunc(owner._pyfunc, (signature.args, signature.return_type), owner._compiler.locals, options)
