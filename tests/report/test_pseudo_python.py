@@ -200,6 +200,54 @@ def test_computed_arguments_of_exceptions_are_left_out():
         run(text, (1.5, -2.0))
 
 
+@njit
+def refuse(n):
+    raise ValueError("there is no item before the first")
+
+
+@njit
+def refuse_that_number(n):
+    raise IndexError("there is no item", n)
+
+
+@njit
+def refusing(x, n):
+    if n < 0:
+        x[0] = 5.0
+        refuse(n)
+    if n >= x.size:
+        refuse_that_number(n)
+    return x[0] * x[n]
+
+
+@njit
+def first_items(x, n):
+    y = np.zeros(3)
+    y[:] = x[:n]
+    return y[0] * y[1]
+
+
+def test_functions_that_only_raise_become_exceptions():
+    text = python(refusing, (VECTOR, 2), (0,))
+    assert "raise ValueError('there is no item before the first')" in text.source
+    assert "raise IndexError('there is no item', ...)" in text.source
+    assert_as_compiled(refusing, (VECTOR, 2))
+    x = VECTOR.copy()
+    with pytest.raises(ValueError, match="there is no item before the first"):
+        text.namespace()[text.name](x, -1)
+    assert x[0] == 5.0
+    with pytest.raises(IndexError, match="there is no item"):
+        text.namespace()[text.name](x, 5)
+
+
+def test_an_assignment_of_another_shape_raises():
+    text = python(first_items, (VECTOR, 3), (0,))
+    assert_as_compiled(first_items, (VECTOR, 3))
+    assert "raise ValueError(...)" in text.source
+    with pytest.raises(ValueError, match="Ellipsis"):
+        run(text, (VECTOR, 2))
+
+
 def test_exceptions_of_the_user_are_known():
     assert_as_compiled(own_exception, (1.5, -2.0))
     assert_as_compiled(own_exception, (1.5, 2.0))

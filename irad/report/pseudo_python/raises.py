@@ -3,7 +3,8 @@
 Input   the augmented primal; changed: a block that raises gets a copy for each way into it and ends there.
 Output  for each such block the exception; None where a callee has raised, which Python passes on by itself.
 Method  an exception with computed arguments is put together in new memory, by code that may be long. A block that leads
-        to one such exception only is cut off there, and what is computed is shown as `...`.
+        to one such exception only is cut off there, and what is computed is shown as `...`. So is a block that calls
+        a function which does nothing but raise one: Numba's for shapes that do not match stays a call.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from typing import Any
 from irad.errors import UnsupportedError
 from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.clone import clone_instruction
-from irad.ir.instructions import Call, GetElementPtr, Phi, Ret, Store, Unreachable, replace_uses
+from irad.ir.instructions import Call, GetElementPtr, Load, Phi, Ret, Store, Unreachable, replace_uses
 from irad.ir.module import Block, Function
 from irad.ir.trip_count import constant_offset
-from irad.ir.types import VOID
-from irad.ir.values import ConstantAggregate, ConstantInt, ConstantString, GlobalVariable, Value
+from irad.ir.types import VOID, IntType, PointerType
+from irad.ir.values import ConstantAggregate, ConstantInt, ConstantString, GlobalVariable, Parameter, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
         UnsupportedError: the arguments of an exception are computed.
     """
     good = reaching_success(function)
+    _move_constants_here(function, good)
     found: dict[Block, Raised | None] = dict(_cut_computed(function, slot, good))
     for block in [b for b in function.blocks if b not in good]:
         sources = [b for b in function.blocks if block in b.successors]
@@ -119,12 +121,9 @@ def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Blo
     for block in [b for b in function.blocks if b not in good]:
         if not any(block in source.successors for source in good):
             continue
-        stored = _stored_behind(block, slot)
-        computed = [raised for raised in map(_computed, stored) if raised is not None]
-        constant = [_exception(v) for v in stored if isinstance(v, GlobalVariable)]
-        kinds = {raised.kind for raised in (*computed, *constant)} - {MemoryError}
-        if len(computed) == 1 and kinds == {computed[0].kind}:
-            cut[block] = computed[0]
+        raised = _only_computed(block, slot)
+        if raised is not None:
+            cut[block] = raised
     for block in cut:
         for target in dict.fromkeys(block.successors):
             for phi in target.phis():
@@ -137,6 +136,15 @@ def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Blo
             if not inst.users:
                 inst.erase()
     return cut
+
+
+def _only_computed(block: Block, slot: Value) -> Raised | None:
+    """The exception with computed arguments to which a block leads, if it is the only one but for lack of memory."""
+    stored = _stored_behind(block, slot)
+    computed = [raised for raised in map(_computed, stored) if raised is not None]
+    constant = [_exception(v) for v in stored if isinstance(v, GlobalVariable)]
+    kinds = {raised.kind for raised in (*computed, *constant)} - {MemoryError}
+    return computed[0] if len(computed) == 1 and kinds == {computed[0].kind} else None
 
 
 def _stored_behind(block: Block, slot: Value) -> list[Value]:
@@ -158,6 +166,8 @@ def _stored_behind(block: Block, slot: Value) -> list[Value]:
 
 def _computed(value: Value) -> Raised | None:
     """An exception in new memory: Numba stores there what it pickled, and the computed arguments."""
+    if isinstance(value, Load):
+        return _raised_for(value)
     if not isinstance(value, Call):
         return None
     fields: dict[int, Value] = {}
@@ -170,6 +180,40 @@ def _computed(value: Value) -> Raised | None:
                 fields[offset or 0] = store.operands[0]
     raised = _unpickled(fields.get(0), fields.get(8))
     return Raised(raised.kind, (*map(_shown, raised.arguments),)) if raised is not None else None
+
+
+def _raised_for(value: Load) -> Raised | None:
+    """What a function that does nothing but raise has stored, with computed arguments, for its caller to read."""
+    found = _raising_call(value)
+    return _only_computed(found[0].entry, found[1]) if found is not None else None
+
+
+def _raising_call(value: Load) -> tuple[Function, Parameter, Call] | None:
+    """The function that has stored what its caller reads in the same block, where it stores it, and the call."""
+    block, slot = value.block, value.operands[0]
+    assert block is not None
+    before = block.instructions[: block.instructions.index(value)]
+    call = next((each for each in reversed(before) if isinstance(each, Call) and slot in each.arguments), None)
+    callee = call.callee if call is not None else None
+    if call is None or not isinstance(callee, Function) or callee.is_declaration or callee is block.function:
+        return None
+    return callee, callee.params[call.arguments.index(slot)], call
+
+
+def _move_constants_here(function: Function, good: set[Block]) -> None:
+    """Replaces calls of functions that do nothing but raise one constant exception by that exception."""
+    for block in [b for b in function.blocks if b not in good]:
+        for load in [i for i in block.instructions if isinstance(i, Load) and isinstance(i.type, PointerType)]:
+            found = _raising_call(load)
+            if found is None:
+                continue
+            callee, slot, call = found
+            stored = _stored_behind(callee.entry, slot)
+            takes_integers = all(p is slot or isinstance(p.type, IntType) for p in callee.params)
+            if takes_integers and not call.users and len(stored) == 1 and isinstance(stored[0], GlobalVariable):
+                replace_uses(load, stored[0])
+                load.erase()
+                call.erase()
 
 
 def _shown(argument: Any) -> Any:
