@@ -181,10 +181,12 @@ def analyse(program: Program, variant: Variant) -> Unit:
     function, registry = variant.function, program.registry
     kinds = dict(zip(function.params, variant.kinds, strict=True))
     memory = dict(zip(function.params, variant.memory, strict=True))
-    points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds)
+    known = program.addresses
+    points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds, known)
     memory_types = find_memory_types(function, points_to, memory, registry)
     if retype_copies(function, memory_types):
-        points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds)
+        known.forget(function)
+        points_to = find_objects(function, memory, registry, variant.apart, program.signatures, kinds, known)
         memory_types = find_memory_types(function, points_to, memory, registry)
     cfg = control_flow(function)
     tree = dominators(cfg)

@@ -55,7 +55,7 @@ _LAST = "deallocate_sched"
 
 def check_allocations(forward: Forward) -> None:
     """Inserts the checks."""
-    augmented = {pair.augmented for pair in forward.program.pairs.values()}
+    augmented = forward.program.augmented
     through_pointers = {made.call for made in forward.pointer_frames.values()}
     leave: Block | None = None
 

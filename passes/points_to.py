@@ -65,7 +65,7 @@ from irad.passes.objects import (
 )
 from irad.passes.overlap import SEPARATE, find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
-from irad.passes.returned_addresses import may_return_address, may_store_address
+from irad.passes.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.passes.signatures import Kind, Signatures, kind_of, kinds_behind
 from irad.passes.starts import data_of_headers, loaded_starts, stated_starts
 from irad.ruleset.interface import Effects, Origin, Place
@@ -83,6 +83,7 @@ def find_objects(
     apart: frozenset[tuple[int, int]] = frozenset(),
     signatures: Signatures = _NO_SIGNATURES,
     kinds: Mapping[Parameter, ParameterKind] = _NO_KINDS,
+    addresses: KnownAddresses | None = None,
 ) -> PointsTo:
     """Solves the points-to problem of one function.
 
@@ -93,11 +94,13 @@ def find_objects(
         apart: pairs of parameters that are known not to overlap.
         signatures: of callees.
         kinds: how the parameters take part; what lies behind those of different kinds is told apart.
+        addresses: what was found of callees in analyses of the same module.
     """
+    callees = KnownAddresses() if addresses is None else addresses
     numbers = {param: number for number, param in enumerate(function.params)}
 
     def solved(known: frozenset[Value]) -> tuple[PointsTo, Positions]:
-        solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers, bases=set(known))
+        solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers, callees, set(known))
         solver.solve()
         return solver.result(), solver.places
 
@@ -132,11 +135,10 @@ class _Solver:
     signatures: Signatures
     kinds: Mapping[Parameter, ParameterKind]
     numbers: Mapping[Parameter, int]
+    addresses: KnownAddresses
     bases: set[Value]
     objects: list[MemoryObject] = field(default_factory=list)
     contents: list[dict[Position, int]] = field(default_factory=list)
-    returning: dict[Value, bool] = field(default_factory=dict)
-    storing: dict[Value, bool] = field(default_factory=dict)
     places: Positions = field(init=False)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
@@ -285,7 +287,7 @@ class _Solver:
         """New memory that a callee may hand back, one object for each kind."""
         memory = self.signature(call)
         own = self.own[call] = {}
-        if not may_hold_pointer(call.type) and not may_store_address(call.callee, self.registry, self.storing):
+        if not may_hold_pointer(call.type) and not self.may_store(call):
             return
         for kind, holds in kinds_behind(memory):
             if kind is not None:
@@ -296,6 +298,10 @@ class _Solver:
         if not types_say_all or None in (kind for kind, _ in kinds_behind(memory)):
             own[None] = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(own[None], own[None])
+
+    def may_store(self, call: CallSite) -> bool:
+        """Whether a callee with a body may store an address anywhere."""
+        return may_store_address(call.callee, self.registry, self.addresses.storing)
 
     def signature(self, call: CallSite) -> tuple[MemoryType | None, ...]:
         """What the arguments of a call that are or may be pointers lead to."""
@@ -420,7 +426,7 @@ class _Solver:
             by_kind[kind] = by_kind.get(kind, 0) | mask
         anything = union(by_kind.values())
         unclear = by_kind.pop(None, 0)
-        stores = may_store_address(call.callee, self.registry, self.storing)
+        stores = self.may_store(call)
         self.grow_content(unclear if stores else 0, anything)
         for kind, mask in by_kind.items() if stores else ():
             for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
@@ -429,7 +435,8 @@ class _Solver:
                 self.grow_content(mask, stored, place_of(offset))
         if may_hold_pointer(call.type):
             given = union(self.mask(a) for a in call.arguments if isinstance(a.type, types.IntType))
-            self.grow(call, anything if may_return_address(call.callee, self.registry, self.returning) else given)
+            returns = may_return_address(call.callee, self.registry, self.addresses.returning)
+            self.grow(call, anything if returns else given)
 
     def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
         """The objects that a callee with a body is given or makes, by what its signature says that they hold.
@@ -527,7 +534,7 @@ class _Solver:
         handed = {call: self.handed(call) for call in self.own}
         bases = frozenset(self.bases)
         found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
-        bases = loaded_starts(self.function, found, self.headers, self.registry)
+        bases = loaded_starts(self.function, found, self.headers, self.registry, self.addresses.storing)
         return replace(found, bases=bases, exposed=found.reachable(self.known_elsewhere()))
 
     def known_elsewhere(self) -> int:

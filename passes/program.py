@@ -12,6 +12,7 @@ from irad.passes.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
 from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
+from irad.passes.returned_addresses import KnownAddresses
 from irad.passes.signatures import Signatures
 from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
@@ -44,6 +45,8 @@ class Program:
     Attributes:
         loops: the bodies of its parallel loops.
         signatures: what the parameters of its functions point to.
+        addresses: what is known of the addresses that its functions return and store.
+        augmented: the augmented primals of all pairs.
         marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
         pending: pairs that are declared and not yet generated. ruled: those that come from outside.
     """
@@ -53,7 +56,9 @@ class Program:
     request: Request
     loops: Loops = field(default_factory=dict)
     signatures: Signatures = field(default_factory=dict)
+    addresses: KnownAddresses = field(default_factory=KnownAddresses)
     pairs: dict[Variant, Pair] = field(default_factory=dict)
+    augmented: set[Function] = field(default_factory=set)
     pending: list[Pair] = field(default_factory=list)
     ruled: list[Pair] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
@@ -93,6 +98,7 @@ class Program:
             augmented.prefix = reverse.prefix = ("internal",)
         pair = Pair(variant, augmented, reverse, size, shadows)
         self.pairs[variant] = pair
+        self.augmented.add(augmented)
         (self.ruled if is_ruled else self.pending).append(pair)
         return pair
 

@@ -5,13 +5,17 @@ Output  yes or no.
 Method  the returned values are traced back through arithmetic, choices, parts of structures and calls. What a pointer
         is converted to is an address, and what is loaded as an integer may be one. Integers that the function is given
         are left to the caller, who knows whether they are. What is stored counts as an address by its type, constants
-        not: they lead to no memory of a caller's.
+        not: they lead to no memory of a caller's. Each function is read once; what is found goes from callees to
+        callers, and `KnownAddresses` keeps it for the analyses of the other functions.
 Limit   an index that is loaded from a table counts as an address.
 
     define i64 @depth(ptr %tree)        returns 0, or 1 + @depth(...): a number
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from irad.ir.instructions import (
     Alloca,
@@ -49,25 +53,75 @@ from irad.ruleset.interface import Effects
 from irad.ruleset.registry import Registry
 
 
-def may_return_address(callee: Value, registry: Registry, known: dict[Value, bool]) -> bool:
+@dataclass(eq=False, slots=True)
+class KnownAddresses:
+    """What is known so far of the functions of a module: whether they may return, or store, an address."""
+
+    returning: dict[Function, bool] = field(default_factory=dict)
+    storing: dict[Function, bool] = field(default_factory=dict)
+
+    def forget(self, function: Function) -> None:
+        """To be called when integers that a function copies have become floats or pointers.
+
+        One that stored no address stores none now, either, and what functions return is not copied only.
+        """
+        if self.storing.get(function):
+            self.storing.clear()
+
+
+def may_return_address(callee: Value, registry: Registry, known: dict[Function, bool]) -> bool:
     """Whether a callee with a body, or behind a pointer, may return an address other than an integer it was given."""
     if not isinstance(callee, Function):
         return True
     if callee not in known:
-        known[callee] = _may_return_address(callee, registry)
+        _settle(callee, known, lambda function: _returns_of(function, registry))
     return known[callee]
 
 
-def _may_return_address(function: Function, registry: Registry) -> bool:
+def _settle(
+    function: Function, known: dict[Function, bool], callees_of: Callable[[Function], list[Function] | None]
+) -> None:
+    """Decides for a function, and for those it leads to, whether it or one of them does something by itself.
+
+    Args:
+        function: not known so far.
+        known: what was decided; grows.
+        callees_of: those for which a function answers, too; None if it does it by itself.
+    """
+    pending, entered, doing = [function], {function}, list[Function]()
+    callers: dict[Function, list[Function]] = {}
+    for each in pending:
+        callees = callees_of(each)
+        if callees is None or any(known.get(callee) for callee in callees):
+            doing.append(each)
+            continue
+        for callee in callees:
+            if callee in known:
+                continue
+            callers.setdefault(callee, []).append(each)
+            if callee not in entered:
+                entered.add(callee)
+                pending.append(callee)
+    known.update(dict.fromkeys(entered, False))
+    while doing:
+        each = doing.pop()
+        if not known[each]:
+            known[each] = True
+            doing += callers.get(each, ())
+
+
+def _returns_of(function: Function, registry: Registry) -> list[Function] | None:
+    """The functions whose integers a function may return; None if it may return an address by itself."""
     pending = _returned(function)
-    entered, seen = {function}, set[Value]()
+    callees: dict[Function, None] = {}
+    seen = set[Value]()
     while pending:
         value = pending.pop()
         if value in seen or not may_hold_pointer(value.type):
             continue
         seen.add(value)
         if isinstance(value.type, PointerType):
-            return True
+            return None
         match value:
             case Binary() | Phi() | Select() | Freeze() | InsertValue() | ExtractValue() | Cast():
                 pending.extend(value.operands)
@@ -79,18 +133,16 @@ def _may_return_address(function: Function, registry: Registry) -> bool:
                     pending.extend(value.arguments)
                     continue
                 if not isinstance(callee, Function) or effects_of(callee) is not None:
-                    return True
+                    return None
                 pending.extend(v for v in value.arguments if isinstance(v.type, IntType))
-                if callee not in entered:
-                    entered.add(callee)
-                    pending.extend(_returned(callee))
+                callees[callee] = None
             case ConstantInt() | ConstantZero() | Undef() | Poison():
                 pass
             case Parameter() if isinstance(value.type, IntType):
                 pass  # what the caller gave
             case _:
-                return True
-    return False
+                return None
+    return list(callees)
 
 
 def _returned(function: Function) -> list[Value]:
@@ -103,39 +155,38 @@ def _is_arithmetic(call: CallSite) -> bool:
     return name is not None and name.startswith("llvm.") and isinstance(call.type, IntType)
 
 
-def may_store_address(callee: Value, registry: Registry, known: dict[Value, bool]) -> bool:
+def may_store_address(callee: Value, registry: Registry, known: dict[Function, bool]) -> bool:
     """Whether a callee with a body, or behind a pointer, may store an address anywhere, by itself or through others."""
     if not isinstance(callee, Function):
         return True
     if callee not in known:
-        known[callee] = _may_store_address(callee, registry)
+        _settle(callee, known, lambda function: _stores_of(function, registry))
     return known[callee]
 
 
-def _may_store_address(function: Function, registry: Registry) -> bool:
-    pending, entered = [function], {function}
-    for each in pending:
-        for inst in each.instructions():
-            match inst:
-                case Store(operands=[value, _]):
-                    if may_hold_pointer(value.type) and not _is_constant(value):
-                        return True
-                case AtomicRMW() | CmpXchg():
-                    return True
-                case CallSite():
-                    callee = resolve(inst, registry)
-                    effects = effects_of(callee)
-                    if effects is not None:
-                        if _hands_addresses_on(effects):
-                            return True
-                    elif not isinstance(callee, Function) or callee.is_declaration:
-                        return True
-                    elif callee not in entered:
-                        entered.add(callee)
-                        pending.append(callee)
-                case _:
-                    pass
-    return False
+def _stores_of(function: Function, registry: Registry) -> list[Function] | None:
+    """The functions with a body that a function calls; None if it may store an address by itself."""
+    callees: dict[Function, None] = {}
+    for inst in function.instructions():
+        match inst:
+            case Store(operands=[value, _]):
+                if may_hold_pointer(value.type) and not _is_constant(value):
+                    return None
+            case AtomicRMW() | CmpXchg():
+                return None
+            case CallSite():
+                callee = resolve(inst, registry)
+                effects = effects_of(callee)
+                if effects is not None:
+                    if _hands_addresses_on(effects):
+                        return None
+                elif not isinstance(callee, Function) or callee.is_declaration:
+                    return None
+                else:
+                    callees[callee] = None
+            case _:
+                pass
+    return list(callees)
 
 
 def _is_constant(value: Value) -> bool:

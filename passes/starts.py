@@ -87,7 +87,9 @@ def data_of_headers(
     return found
 
 
-def loaded_starts(function: Function, points_to: PointsTo, headers: int, registry: Registry) -> frozenset[Value]:
+def loaded_starts(
+    function: Function, points_to: PointsTo, headers: int, registry: Registry, storing: dict[Function, bool]
+) -> frozenset[Value]:
     """Those of ``points_to``, pointers to headers (none lead into them), and data pointers that are read.
 
     Args:
@@ -95,6 +97,7 @@ def loaded_starts(function: Function, points_to: PointsTo, headers: int, registr
         points_to: of it, with the bases that are known without this.
         headers: the objects that hold the address of data and no other pointer.
         registry: the rules.
+        storing: the functions that are known to store addresses, or not to; grows.
     """
     loads = _pointer_loads(function)
     bookkeeping = union(1 << item.index for item in points_to.objects if kind_of(item.holds) == BOOKKEEPING)
@@ -104,7 +107,7 @@ def loaded_starts(function: Function, points_to: PointsTo, headers: int, registr
     positions = Positions(frozenset(found))
     found |= {load for load in loads if _is_data_pointer(load, points_to, headers, positions)}
     found |= {call for call, effects in _calls(function, registry) if effects is not None and _gives_data(effects)}
-    return _read_back(function, points_to, frozenset(found), loads, registry)
+    return _read_back(function, points_to, frozenset(found), loads, registry, storing)
 
 
 def _is_data_pointer(load: Load, points_to: PointsTo, headers: int, positions: Positions) -> bool:
@@ -128,11 +131,16 @@ def _calls(function: Function, registry: Registry) -> Iterator[tuple[CallSite, E
 
 
 def _read_back(
-    function: Function, points_to: PointsTo, known: frozenset[Value], loads: Sequence[Load], registry: Registry
+    function: Function,
+    points_to: PointsTo,
+    known: frozenset[Value],
+    loads: Sequence[Load],
+    registry: Registry,
+    storing: dict[Function, bool],
 ) -> frozenset[Value]:
     """Adds the loads that read what the function stored, where it stores addresses of starts only."""
     stored = list(_stored(function, points_to, registry))
-    lost = _not_followed(function, points_to, registry)
+    lost = _not_followed(function, points_to, registry, storing)
     while True:
         starts = known | {load for load in loads if (mask := points_to.mask(load)) and not mask & lost}
         positions = Positions(starts)
@@ -152,11 +160,10 @@ def _stored(function: Function, points_to: PointsTo, registry: Registry) -> Iter
             yield from (call.arguments[i] for i in sorted(effects.captures))
 
 
-def _not_followed(function: Function, points_to: PointsTo, registry: Registry) -> int:
+def _not_followed(function: Function, points_to: PointsTo, registry: Registry, storing: dict[Function, bool]) -> int:
     """Objects whose addresses the function did not make, or that other code may have stored."""
     elsewhere = union(1 << item.index for item in points_to.objects if item.kind not in SEPARATE)
     lost, escaped = elsewhere, 0
-    storing: dict[Value, bool] = {}
     for call, effects in _calls(function, registry):
         if effects is None:
             if may_store_address(call.callee, registry, storing):

@@ -6,7 +6,7 @@ import pytest
 
 from irad.ir.module import Function
 from irad.ir.parser import parse_module
-from irad.passes.returned_addresses import may_return_address, may_store_address
+from irad.passes.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 
@@ -122,3 +122,61 @@ define void @writes(ptr %p, ptr %q) {
 def test_what_may_store_an_address(body: str, expected: bool) -> None:
     module = parse_module(STORING.replace("BODY", body))
     assert may_store_address(module.functions["f"], Registry.of(*ALL), {}) is expected
+
+
+CYCLE = """\
+define i64 @top(ptr %p, i64 %n) {
+  %m = call i64 @left(ptr %p, i64 %n)
+  %k = call i64 @leaf(ptr %p, i64 %m)
+  ret i64 %k
+}
+define i64 @left(ptr %p, i64 %n) {
+  %m = call i64 @right(ptr %p, i64 %n)
+  ret i64 %m
+}
+define i64 @right(ptr %p, i64 %n) {
+  %m = call i64 @left(ptr %p, i64 %n)
+  %k = call i64 @END(ptr %p, i64 %m)
+  ret i64 %k
+}
+define i64 @leaf(ptr %p, i64 %n) {
+  ret i64 %n
+}
+define i64 @both(ptr %p, i64 %n) {
+  store i64 %n, ptr %p
+  %m = ptrtoint ptr %p to i64
+  ret i64 %m
+}
+"""
+
+
+@pytest.mark.parametrize("first", ["top", "left", "right", "leaf", "both"])
+@pytest.mark.parametrize("end", ["leaf", "both"])
+def test_what_is_kept_of_callees_is_what_each_gives_alone(end: str, first: str) -> None:
+    """Through calls in a circle, whichever function is asked for first."""
+    functions = parse_module(CYCLE.replace("END", end)).functions
+    expected = {name: name == "both" or (end == "both" and name != "leaf") for name in functions}
+    known, registry = KnownAddresses(), Registry.of(*ALL)
+    for name in [first, *functions]:
+        assert may_store_address(functions[name], registry, known.storing) is expected[name], name
+        assert may_return_address(functions[name], registry, known.returning) is expected[name], name
+
+
+def test_callers_are_decided_with_their_callees() -> None:
+    """So that each function is read once, however long the chain of calls is."""
+    functions = parse_module(CYCLE.replace("END", "both")).functions
+    known, registry = KnownAddresses(), Registry.of(*ALL)
+    may_store_address(functions["top"], registry, known.storing)
+    may_return_address(functions["top"], registry, known.returning)
+    assert known.storing.keys() == known.returning.keys() == set(functions.values())
+
+
+def test_functions_whose_integers_turn_out_to_be_floats_are_asked_again() -> None:
+    functions = parse_module(CYCLE.replace("END", "both")).functions
+    known, registry = KnownAddresses(), Registry.of(*ALL)
+    assert may_store_address(functions["top"], registry, known.storing)
+    known.forget(functions["leaf"])  # it stores nothing, and nothing depends on it
+    assert known.storing
+    next(functions["both"].instructions()).erase()
+    known.forget(functions["both"])
+    assert not may_store_address(functions["top"], registry, known.storing)
