@@ -246,21 +246,27 @@ def reinterpreted(unit: Unit) -> list[Instruction]:
     accesses = [access for block in unit.cfg.order if block in unit.live for access in _accesses(unit, block)]
     loaded: dict[int, set[tuple[Position, FloatType]]] = {}
     stored: dict[int, set[tuple[Position, FloatType]]] = {}
-    for inst, pointer, kind in accesses:
-        for item in unit.points_to.of(pointer):
+    alike = {  # one table may lead many loads to all objects: they are looked at once
+        (isinstance(inst, Load), unit.points_to.mask(pointer), unit.points_to.record_position(pointer), kind)
+        for inst, pointer, kind in accesses
+    }
+    for is_load, mask, place, kind in alike:
+        for item in unit.points_to.members(mask):
             if unit.memory_types.layouts[item.index] is None:
-                found = loaded if isinstance(inst, Load) else stored
-                found.setdefault(item.index, set()).add((unit.points_to.record_position(pointer), kind))
+                (loaded if is_load else stored).setdefault(item.index, set()).add((place, kind))
     written = {index: stored.get(index) or loaded[index] for index in loaded}
     mixed = {index: its for index, its in written.items() if len({kind for _, kind in its | loaded[index]}) > 1}
+    refused = {
+        (mask, place, kind)
+        for is_load, mask, place, kind in alike
+        if is_load
+        and any(_is_of_another(place, kind, mixed.get(item.index, set())) for item in unit.points_to.members(mask))
+    }
     return [
         inst
         for inst, pointer, kind in accesses
         if isinstance(inst, Load)
-        and any(
-            _is_of_another(unit.points_to.record_position(pointer), kind, mixed.get(item.index, set()))
-            for item in unit.points_to.of(pointer)
-        )
+        and (unit.points_to.mask(pointer), unit.points_to.record_position(pointer), kind) in refused
     ]
 
 
