@@ -180,3 +180,8 @@ def test_functions_whose_integers_turn_out_to_be_floats_are_asked_again() -> Non
     next(functions["both"].instructions()).erase()
     known.forget(functions["both"])
     assert not may_store_address(functions["top"], registry, known.storing)
+
+
+def test_a_declared_function_may_store_addresses():
+    module = parse_module("declare i64 @ruled(ptr, ptr)")
+    assert may_store_address(module.functions["ruled"], Registry.of(*ALL), {})
