@@ -11,14 +11,34 @@ from irad.frontend.annotations import Role
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Const:
-    """A constant: no derivative with respect to it, and none flows through it."""
+    """A constant: no derivative with respect to it, and none flows through it.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x, factor):
+        ...     return x * factor
+        >>> irad.autodiff(irad.Reverse, product, irad.Active(2.0), irad.Const(5.0))
+        (5.0, None)
+    """
 
     value: Any
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Active:
-    """A number, or a tuple of numbers; its derivative is returned."""
+    """A number, or a tuple of numbers; its derivative is returned.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def area(sides):
+        ...     return sides[0] * sides[1]
+        >>> irad.autodiff(irad.Reverse, area, irad.Active((2.0, 3.0)))
+        ((3.0, 2.0),)
+    """
 
     value: Any
 
@@ -29,6 +49,19 @@ class Duplicated:
 
     On entry the shadow holds the cotangent of the array's final contents; on return, that of its initial contents. The
     derivative of an array that the function only reads is added to its shadow.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def square_all(x):
+        ...     x[:] = x * x
+        >>> x, x_shadow = np.array([1.0, 2.0]), np.ones(2)
+        >>> irad.autodiff(irad.Reverse, square_all, irad.Duplicated(x, x_shadow), seed=None)
+        (None,)
+        >>> x, x_shadow
+        (array([1., 4.]), array([2., 4.]))
     """
 
     value: Any
@@ -40,6 +73,21 @@ class DuplicatedNoNeed:
     """Like `Duplicated`, for an array whose contents the caller does not need afterwards.
 
     What the array holds afterwards is unspecified. Functions with a rule need not compute it.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def squares(x, out):
+        ...     out[:] = x * x
+        >>> x, x_shadow = np.array([1.0, 2.0]), np.zeros(2)
+        >>> out, out_shadow = np.empty(2), np.ones(2)
+        >>> read, written = irad.Duplicated(x, x_shadow), irad.DuplicatedNoNeed(out, out_shadow)
+        >>> irad.autodiff(irad.Reverse, squares, read, written, seed=None)
+        (None, None)
+        >>> x_shadow
+        array([2., 4.])
     """
 
     value: Any
@@ -52,6 +100,18 @@ class MixedDuplicated:
 
     The derivatives of arrays are added to the arrays of the shadow; those of floats are returned. The result has the
     structure of the value, with the shadow's arrays and the derivatives of the floats.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def scaled_sum(model):
+        ...     scale, weights = model
+        ...     return scale * weights.sum()
+        >>> model, shadow = (3.0, np.array([1.0, 2.0])), (0.0, np.zeros(2))
+        >>> irad.autodiff(irad.Reverse, scaled_sum, irad.MixedDuplicated(model, shadow))
+        ((3.0, array([3., 3.])),)
     """
 
     value: Any
@@ -70,7 +130,19 @@ ROLES: dict[type, Role] = {
 
 
 class Mode(enum.Enum):
-    """What `irad.autodiff` computes."""
+    """What `irad.autodiff` computes.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> irad.autodiff(irad.Reverse, square, irad.Active(3.0))
+        (6.0,)
+        >>> irad.autodiff(irad.ReverseWithPrimal, square, irad.Active(3.0))
+        ((6.0,), 9.0)
+    """
 
     REVERSE = "Reverse"
     REVERSE_WITH_PRIMAL = "ReverseWithPrimal"

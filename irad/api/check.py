@@ -35,6 +35,16 @@ class CheckReport:
         arguments: name and Numba type of each parameter.
         positions: the arguments with respect to which it is differentiated.
         problems: every construct that irad cannot differentiate, each with its place and a remedy.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def power(x, n):
+        ...     return x**n
+        >>> report = irad.check(power, 2.0, 3)
+        >>> report.supported, report.arguments, report.positions
+        (True, (('x', 'float64'), ('n', 'int64')), (0,))
     """
 
     function: str

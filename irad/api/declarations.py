@@ -64,6 +64,18 @@ def opt_out(f: _Function, signature: Any) -> _Function:
 
     Raises:
         RuleError: there is a rule, or a declaration, for just this signature, or the signature is not one.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> _ = irad.rules.easy_rule(square, lambda x: 20.0 * x)
+        >>> _ = irad.rules.opt_out(square, "(float32,)")
+        >>> irad.grad(square)(3.0), float(irad.grad(square)(np.float32(3.0)))
+        (60.0, 6.0)
     """
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
         rule.opted_out = True
@@ -126,6 +138,18 @@ def inactive_type(T: Any) -> Any:
 
     Raises:
         RuleError: it is not a type that Numba knows.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> settings = np.dtype([("scale", np.float64), ("offset", np.float64)])
+        >>> _ = irad.rules.inactive_type(settings)
+        >>> @njit
+        ... def model(x, s):
+        ...     return s.scale * x + s.offset
+        >>> irad.check(model, 1.0, np.zeros(1, settings)[0]).positions
+        (0,)
     """
     if isinstance(T, types.Type):
         found = T
@@ -150,6 +174,19 @@ def noinline(f: _Function) -> _Function:
     """Has a function stay a call in programs that are differentiated, with a derivative of its own.
 
     For large functions that are called from many places. Usable as a decorator.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @irad.rules.noinline
+        ... @njit
+        ... def step(x):
+        ...     return x * x
+        >>> @njit
+        ... def two_steps(x):
+        ...     return step(step(x))
+        >>> irad.grad(two_steps)(2.0)
+        32.0
     """
     with catalogue.edited(target_of(f)) as rule:
         rule.noinline = True
@@ -162,6 +199,22 @@ def noalias(f: _Function) -> _Function:
 
     irad reads this off functions where it can; where it cannot (a function returns now an argument and now a copy), it
     assumes the worst. Usable as a decorator.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @irad.rules.noalias
+        ... @njit
+        ... def padded(x, width):
+        ...     if width == 0:
+        ...         return x.copy()
+        ...     return np.concatenate((np.zeros(width), x))
+        >>> @njit
+        ... def energy(x):
+        ...     return (padded(x, 2) ** 2).sum()
+        >>> irad.grad(energy)(np.array([1.0, 2.0]))
+        array([2., 4.])
     """
     with catalogue.edited(target_of(f)) as rule:
         rule.noalias = True

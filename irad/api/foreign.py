@@ -41,6 +41,21 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
     Raises:
         SignatureError: ``returns`` is missing or wrong, or ``f`` takes no fixed number of arguments.
         RuleError: there is no rule.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> def smooth(a):
+        ...     return np.convolve(a, [0.25, 0.5, 0.25], mode="same")
+        >>> def smooth_rule(a):
+        ...     return smooth(a), lambda cotangent: (smooth(cotangent),)
+        >>> smoothed = irad.rules.import_rule(smooth, smooth_rule, returns="float64[:]")
+        >>> @njit
+        ... def roughness(a):
+        ...     return ((a - smoothed(a)) ** 2).sum()
+        >>> irad.grad(roughness)(np.array([0.0, 1.0, 0.0]))
+        array([-0.5 ,  0.75, -0.5 ])
     """
     library = next((each for each in _LIBRARIES if each.has_rule(f)), None)
     function, parameters = f, None

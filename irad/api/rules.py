@@ -117,6 +117,27 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
 
     Raises:
         RuleError: as for `augmented_primal`.
+
+    Example:
+        >>> import irad
+        >>> from irad.rules import AugmentedReturn, is_active
+        >>> from numba import njit
+        >>> @njit
+        ... def dot(a, b):
+        ...     return (a * b).sum()
+        >>> @irad.rules.augmented_primal(dot)
+        ... def dot_augmented(config, a, b):
+        ...     return AugmentedReturn(dot(a.value, b.value), None, None)
+        >>> @irad.rules.reverse(dot)
+        ... def dot_reverse(config, cotangent, tape, a, b):
+        ...     if is_active(a):
+        ...         a.shadow[:] += cotangent * b.value
+        ...     if is_active(b):
+        ...         b.shadow[:] += cotangent * a.value
+        ...     return None, None
+        >>> import numpy as np
+        >>> irad.grad(dot)(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        array([3., 4.])
     """
     return _registering(f, "reverse", signature, restores=restores)
 
@@ -129,6 +150,18 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
 
     Raises:
         RuleError: it takes another number of arguments.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> @irad.rules.forward(square)
+        ... def square_forward(config, x):
+        ...     return 2.0 * x.value * x.tangent
+        >>> irad.rules.has_rule(square)
+        False
     """
     register = _registering(f, "forward", None)
 
@@ -232,6 +265,19 @@ def remove(f: Any, signature: Any = None) -> None:
     Args:
         f: as for `augmented_primal`.
         signature: takes back only what was declared with this signature; None takes back all.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def twice(x):
+        ...     return x + x
+        >>> _ = irad.rules.easy_rule(twice, 20.0)
+        >>> irad.grad(twice)(1.0)
+        20.0
+        >>> irad.rules.remove(twice)
+        >>> irad.grad(twice)(1.0)
+        2.0
     """
     target, pattern = target_of(f), limited_to(f, signature)
     catalogue.remove(target, None if pattern == ANY else pattern)

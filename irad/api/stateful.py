@@ -36,6 +36,38 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
         signature: likewise.
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, StatefulRule
+        >>> from numba import njit
+        >>> @njit
+        ... def square_all(a):
+        ...     a[:] = a * a
+        >>> @irad.rules.build_rule(square_all)
+        ... def build(signature):
+        ...     def state():
+        ...         return np.empty(0)
+        ...
+        ...     def augmented_primal(config, slot, a):
+        ...         if slot.state.size < a.value.size:
+        ...             slot.state = np.empty(a.value.size)
+        ...         slot.state[: a.value.size] = a.value
+        ...         a.value[:] = a.value * a.value
+        ...         return AugmentedReturn(None, None, None)
+        ...
+        ...     def reverse(config, slot, cotangent, tape, a):
+        ...         a.shadow[:] *= 2.0 * slot.state[: a.value.size]
+        ...
+        ...     return StatefulRule(augmented_primal, reverse, state)
+        >>> @njit
+        ... def loss(x):
+        ...     a = x.copy()
+        ...     square_all(a)
+        ...     return a.sum()
+        >>> irad.grad(loss)(np.array([1.0, 3.0]))
+        array([2., 6.])
     """
     target, pattern = target_of(f), limited_to(f, signature)
 
@@ -64,13 +96,67 @@ def close(f: Any) -> None:
     Args:
         f: a derivative, or the function that is differentiated: the workspace of all derivatives of that function; or a
             function with a `build_rule`: that of its rule in all derivatives.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, StatefulRule
+        >>> from numba import njit
+        >>> @njit
+        ... def halve(x):
+        ...     return 0.5 * x
+        >>> @irad.rules.build_rule(halve)
+        ... def build(signature):
+        ...     def state():
+        ...         return np.zeros(8)
+        ...
+        ...     def augmented_primal(config, slot, x):
+        ...         return AugmentedReturn(0.5 * x.value, None, None)
+        ...
+        ...     def reverse(config, slot, cotangent, tape, x):
+        ...         return (0.5 * cotangent,)
+        ...
+        ...     return StatefulRule(augmented_primal, reverse, state)
+        >>> gradient = irad.grad(lambda x: halve(x) * halve(x))
+        >>> gradient(3.0)
+        1.5
+        >>> irad.rules.close(gradient)
+        >>> irad.rules.workspace(gradient)
+        Workspace(in_use=0, spare=0)
     """
     for pool in _pools(f):
         pool.close()
 
 
 def workspace(f: Any) -> Workspace:
-    """How many slots of workspace there are, in use and spare; ``f`` is as for `close`."""
+    """How many slots of workspace there are, in use and spare; ``f`` is as for `close`.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, StatefulRule
+        >>> from numba import njit
+        >>> @njit
+        ... def halve(x):
+        ...     return 0.5 * x
+        >>> @irad.rules.build_rule(halve)
+        ... def build(signature):
+        ...     def state():
+        ...         return np.zeros(8)
+        ...
+        ...     def augmented_primal(config, slot, x):
+        ...         return AugmentedReturn(0.5 * x.value, None, None)
+        ...
+        ...     def reverse(config, slot, cotangent, tape, x):
+        ...         return (0.5 * cotangent,)
+        ...
+        ...     return StatefulRule(augmented_primal, reverse, state)
+        >>> gradient = irad.grad(lambda x: halve(x) * halve(x))
+        >>> gradient(3.0)
+        1.5
+        >>> irad.rules.workspace(gradient)
+        Workspace(in_use=0, spare=2)
+    """
     found = [pool.workspace for pool in _pools(f)]
     return Workspace(sum(each.in_use for each in found), sum(each.spare for each in found))
 

@@ -27,6 +27,21 @@ class TapeReport:
     Attributes:
         function: qualified name.
         uses: by value, the largest first.
+
+    Example:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def logistic(x, n):
+        ...     for _ in range(n):
+        ...         x = 3.7 * x * (1.0 - x)
+        ...     return x
+        >>> report = irad.tape_report(logistic, 0.3, 100, argnums=0)
+        >>> report.total >= 8 * 100
+        True
+        >>> place, size = report.lines()[0]
+        >>> size >= 8 * 100
+        True
     """
 
     function: str

@@ -25,6 +25,18 @@ class Inspection:
     Each stage is an attribute with its text: ``python``, ``numba_ir``, ``llvm``, ``prepared``, ``types``, ``activity``,
     ``plan``, ``tape``, ``adjoint``, ``optimized``, ``asm``. Nothing is computed before it is asked for; ``str()`` is an
     overview.
+
+    Example:
+        >>> import irad
+        >>> from numba import float64, njit
+        >>> @njit
+        ... def cube(x):
+        ...     return x * x * x
+        >>> inspection = irad.inspect(cube, float64)
+        >>> "fmul" in inspection.adjoint
+        True
+        >>> inspection.explain("x").splitlines()[0]
+        'x: a variable of cube'
     """
 
     def __init__(self, collector: Collector) -> None:

@@ -83,6 +83,15 @@ def check_gradient(
 
     Raises:
         AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
+
+    Example:
+        >>> import numpy as np
+        >>> from irad.testing import check_gradient
+        >>> from numba import njit
+        >>> @njit
+        ... def energy(x, stiffness):
+        ...     return 0.5 * stiffness * np.sum((x[1:] - x[:-1]) ** 2)
+        >>> check_gradient(energy, np.array([0.0, 0.5, 2.0]), 3.0)
     """
     function = compiled(f)
     if rtol is None:

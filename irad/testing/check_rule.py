@@ -29,6 +29,17 @@ def check_rule(rule: Any, *arguments: Any, **options: Any) -> None:
 
     Raises:
         RuleError: the rule is wrong; the message says in what, and what was expected.
+
+    Example:
+        >>> import numpy as np
+        >>> from irad.rules import easy_rule
+        >>> from irad.testing import check_rule
+        >>> from numba import njit
+        >>> @njit
+        ... def norm(a):
+        ...     return np.sqrt((a * a).sum())
+        >>> _ = easy_rule(norm, lambda a, value: a / value)
+        >>> check_rule(norm, np.array([3.0, 4.0]))
     """
     if isinstance(rule, Elementwise):
         check_elementwise(rule, *arguments, **options)

@@ -86,6 +86,20 @@ def unchecked_rules() -> tuple[str, ...]:
     """The functions with rules for reverse mode, those of packages included, that have passed no check in this process.
 
     A rule that was changed after its check has passed none.
+
+    Example:
+        >>> from irad.rules import easy_rule
+        >>> from irad.testing import check_rule, unchecked_rules
+        >>> from numba import njit
+        >>> @njit
+        ... def tripled(x):
+        ...     return 3.0 * x
+        >>> _ = easy_rule(tripled, 3.0)
+        >>> "tripled" in unchecked_rules()
+        True
+        >>> check_rule(tripled, 1.0)
+        >>> "tripled" in unchecked_rules()
+        False
     """
     packs.load()
     return tuple(

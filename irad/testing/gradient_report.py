@@ -16,7 +16,17 @@ NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writ
 
 
 class Verdict(enum.Enum):
-    """What is to be thought of a gradient."""
+    """What is to be thought of a gradient.
+
+    Example:
+        >>> from irad.testing import Verdict, gradcheck
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> gradcheck(square, 3.0).verdict is Verdict.RIGHT
+        True
+    """
 
     RIGHT = "right"
     UNDECIDED = "undecided"
@@ -56,6 +66,16 @@ class ArgumentReport:
         reason: why it is wrong or undecided; empty if right.
         kinks: floats at which the function has a kink; irad's derivative lies between those of both sides, or is wrong.
         confidence: for random directions what they would have missed.
+
+    Example:
+        >>> import numpy as np
+        >>> from irad.testing import gradcheck
+        >>> from numba import njit
+        >>> @njit
+        ... def weighted(x, weight):
+        ...     return weight * np.sum(x * x)
+        >>> [(each.name, each.size, each.verdict.value) for each in gradcheck(weighted, np.ones(3), 2.0).arguments]
+        [('x', 3, 'right'), ('weight', 1, 'right')]
     """
 
     position: int
@@ -89,6 +109,16 @@ class GradcheckReport:
         not_checked: arguments that have a derivative but hold no numbers that could be varied.
         primal: what is wrong with the value or the memory that comes with the derivative; empty if nothing is.
         unsteady: why the function's values are no function of its arguments; empty if they are.
+
+    Example:
+        >>> from irad.testing import gradcheck
+        >>> from numba import njit
+        >>> @njit
+        ... def hinge(x):
+        ...     return max(x, 0.0)
+        >>> report = gradcheck(hinge, 0.0, raises=False)
+        >>> report.right, report.worst.kinks
+        (True, ('x',))
     """
 
     function: str

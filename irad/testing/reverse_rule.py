@@ -51,6 +51,16 @@ def check_reverse(
         RuleFault: a property does not hold.
         RuleError: the rule cannot be compiled.
         AssertionError: the function is not smooth there.
+
+    Example:
+        >>> import irad
+        >>> from irad.testing import test_reverse
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x, y):
+        ...     return x * y
+        >>> _ = irad.rules.easy_rule(product, lambda x, y: y, lambda x, y: x)
+        >>> test_reverse(product, 2.0, irad.Const(3.0))
     """
     if not callable(f):
         raise SignatureError(

@@ -10,7 +10,22 @@ from irad.frontend.custom import catalogue
 
 
 class Property(enum.Enum):
-    """What must hold of a rule."""
+    """What must hold of a rule.
+
+    Example:
+        >>> from irad.rules import easy_rule
+        >>> from irad.testing import RuleFault, check_rule
+        >>> from numba import njit
+        >>> @njit
+        ... def square(x):
+        ...     return x * x
+        >>> _ = easy_rule(square, lambda x: x)
+        >>> try:
+        ...     check_rule(square, 3.0)
+        ... except RuleFault as fault:
+        ...     print(fault.property)
+        Property.DERIVATIVE
+    """
 
     VALUE = "primal value"
     MUTATION = "mutation of arguments"

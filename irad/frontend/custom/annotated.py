@@ -74,6 +74,25 @@ class AugmentedReturn(NamedTuple):
             of an argument, whose shadow it then is; in the structure of the primal, with None for numbers; None if
             ``config.needs_shadow`` is false.
         tape: whatever the reverse wants back, of any type that Numba compiles; None for nothing.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn
+        >>> from numba import njit
+        >>> @njit
+        ... def exponentials(x):
+        ...     return np.exp(x)
+        >>> @irad.rules.augmented_primal(exponentials)
+        ... def exponentials_augmented(config, x):
+        ...     y = np.exp(x.value)
+        ...     return AugmentedReturn(primal=y, shadow=np.zeros_like(y), tape=y.copy())
+        >>> @irad.rules.reverse(exponentials)
+        ... def exponentials_reverse(config, cotangent, tape, x):
+        ...     x.shadow[:] += cotangent * tape
+        ...     return (None,)
+        >>> irad.grad(lambda x: exponentials(x).sum())(np.array([0.0, 0.0]))
+        array([1., 1.])
     """
 
     primal: Any
@@ -95,6 +114,25 @@ class RuleConfig:
             for data that the function itself holds (global arrays, which Numba freezes: always False).
         runtime_activity: whether what is active is known only at run time: False.
         strong_zero: whether a zero cotangent times anything has to be zero: True.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn
+        >>> from numba import njit
+        >>> @njit
+        ... def energy(x):
+        ...     return (x * x).sum()
+        >>> @irad.rules.augmented_primal(energy)
+        ... def energy_augmented(config, x):
+        ...     kept = x.value.copy() if config.overwritten[0] else x.value
+        ...     return AugmentedReturn(energy(x.value) if config.needs_primal else None, None, kept)
+        >>> @irad.rules.reverse(energy)
+        ... def energy_reverse(config, cotangent, tape, x):
+        ...     x.shadow[:] += 2.0 * cotangent * tape
+        ...     return (None,)
+        >>> irad.value_and_grad(energy)(np.array([1.0, 2.0]))
+        (5.0, array([2., 4.]))
     """
 
     needs_primal: bool
@@ -170,6 +208,24 @@ def is_active(argument: Any, *part: int | str) -> bool:
         argument: an argument of the rule; or the cotangent that the reverse is given, which is None (or None in the
             place of a part) where the function's value carries no derivative.
         part: asks only for a part of a tuple: its number, or its name; several for tuples in tuples.
+
+    Example:
+        >>> import irad
+        >>> from irad.rules import AugmentedReturn, is_active
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x, y):
+        ...     return x * y
+        >>> @irad.rules.augmented_primal(product)
+        ... def product_augmented(config, x, y):
+        ...     return AugmentedReturn(x.value * y.value, None, None)
+        >>> @irad.rules.reverse(product)
+        ... def product_reverse(config, cotangent, tape, x, y):
+        ...     by_x = cotangent * y.value if is_active(x) else None
+        ...     by_y = cotangent * x.value if is_active(y) else None
+        ...     return by_x, by_y
+        >>> irad.grad(product)(2.0, 3.0), irad.grad(product, argnums=(0, 1))(2.0, 3.0)
+        (3.0, (3.0, 2.0))
     """
     return argument is not None and not isinstance(argument, ConstArgument)
 
@@ -178,6 +234,32 @@ def is_needed(argument: Any) -> bool:
     """Whether anybody reads the memory of an argument after the call; known when the rule is compiled, as `is_active`.
 
     It is false for what was annotated with ``irad.DuplicatedNoNeed``: a rule need not compute the primal content.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, is_active, is_needed
+        >>> from numba import njit
+        >>> @njit
+        ... def double_into(out, x):
+        ...     out[:] = 2.0 * x
+        >>> @irad.rules.augmented_primal(double_into)
+        ... def double_augmented(config, out, x):
+        ...     if is_needed(out):
+        ...         double_into(out.value, x.value)
+        ...     return AugmentedReturn(None, None, None)
+        >>> @irad.rules.reverse(double_into)
+        ... def double_reverse(config, cotangent, tape, out, x):
+        ...     if is_active(x):
+        ...         x.shadow[:] += 2.0 * out.shadow
+        ...     out.shadow[:] = 0.0
+        ...     return None, None
+        >>> out, x, x_shadow = np.zeros(2), np.array([1.0, 2.0]), np.zeros(2)
+        >>> written, read = irad.DuplicatedNoNeed(out, np.ones(2)), irad.Duplicated(x, x_shadow)
+        >>> irad.autodiff(irad.Reverse, double_into, written, read, seed=None)
+        (None, None)
+        >>> out, x_shadow
+        (array([0., 0.]), array([2., 2.]))
     """
     return not isinstance(argument, DuplicatedNoNeedArgument)
 

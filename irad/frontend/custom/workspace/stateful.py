@@ -35,6 +35,29 @@ class StatefulRule:
         augmented_primal: ``(config, slot, *arguments)`` → `AugmentedReturn`.
         reverse: ``(config, slot, cotangent, tape, *arguments)`` → cotangents.
         state: ``()`` → what a new slot holds: a value of any Numba type.
+
+    Example:
+        >>> import irad
+        >>> import numpy as np
+        >>> from irad.rules import AugmentedReturn, StatefulRule
+        >>> from numba import njit
+        >>> @njit
+        ... def halve(x):
+        ...     return 0.5 * x
+        >>> @irad.rules.build_rule(halve)
+        ... def build(signature):
+        ...     def state():
+        ...         return np.zeros(8)
+        ...
+        ...     def augmented_primal(config, slot, x):
+        ...         return AugmentedReturn(0.5 * x.value, None, None)
+        ...
+        ...     def reverse(config, slot, cotangent, tape, x):
+        ...         return (0.5 * cotangent,)
+        ...
+        ...     return StatefulRule(augmented_primal, reverse, state)
+        >>> irad.grad(halve)(3.0)
+        0.5
     """
 
     augmented_primal: Callable[..., Any]
