@@ -35,7 +35,7 @@ class Options:
             arithmetic does, or ``"zero"``, as a zero cotangent gives with an infinite partial derivative.
         measure_tape: calls record the memory of their tape, line by line; see `irad.tape_report`.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

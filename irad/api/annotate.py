@@ -13,7 +13,7 @@ from irad.frontend.annotations import Role
 class Const:
     """A constant: no derivative with respect to it, and none flows through it.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -30,7 +30,7 @@ class Const:
 class Active:
     """A number, or a tuple of numbers; its derivative is returned.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -50,7 +50,7 @@ class Duplicated:
     On entry the shadow holds the cotangent of the array's final contents; on return, that of its initial contents. The
     derivative of an array that the function only reads is added to its shadow.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit
@@ -74,7 +74,7 @@ class DuplicatedNoNeed:
 
     What the array holds afterwards is unspecified. Functions with a rule need not compute it.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit
@@ -101,7 +101,7 @@ class MixedDuplicated:
     The derivatives of arrays are added to the arrays of the shadow; those of floats are returned. The result has the
     structure of the value, with the shadow's arrays and the derivatives of the floats.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit
@@ -132,7 +132,7 @@ ROLES: dict[type, Role] = {
 class Mode(enum.Enum):
     """What `irad.autodiff` computes.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit

@@ -51,7 +51,7 @@ def autodiff(
         SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
             has a different shape from the returned array.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

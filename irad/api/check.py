@@ -36,7 +36,7 @@ class CheckReport:
         positions: the arguments with respect to which it is differentiated.
         problems: every construct that irad cannot differentiate, each with its place and a remedy.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -103,7 +103,7 @@ def check(
     Raises:
         SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit

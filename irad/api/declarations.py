@@ -36,7 +36,7 @@ def inactive(f: _Function, why: str = "declared inactive", *, signature: Any = N
     Raises:
         RuleError: the function has a rule, or the signature is not one.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @irad.rules.inactive
@@ -65,7 +65,7 @@ def opt_out(f: _Function, signature: Any) -> _Function:
     Raises:
         RuleError: there is a rule, or a declaration, for just this signature, or the signature is not one.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit
@@ -92,7 +92,7 @@ def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     Raises:
         RuleError: the function has no such argument, or is a C function.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -139,7 +139,7 @@ def inactive_type(T: Any) -> Any:
     Raises:
         RuleError: it is not a type that Numba knows.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit
@@ -175,7 +175,7 @@ def noinline(f: _Function) -> _Function:
 
     For large functions that are called from many places. Usable as a decorator.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @irad.rules.noinline
@@ -200,7 +200,7 @@ def noalias(f: _Function) -> _Function:
     irad reads this off functions where it can; where it cannot (a function returns now an argument and now a copy), it
     assumes the worst. Usable as a decorator.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

@@ -42,7 +42,7 @@ def import_rule(f: Any, rule: Callable[..., Any] | None = None, *, returns: Any 
         SignatureError: ``returns`` is missing or wrong, or ``f`` takes no fixed number of arguments.
         RuleError: there is no rule.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

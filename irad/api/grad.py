@@ -76,7 +76,7 @@ def grad(
     If arrays overlap and the function writes to one of them, their gradients overlap in the same way: each element of
     memory has one derivative. If nothing is written, each argument has its own partial derivative.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -125,7 +125,7 @@ def value_and_grad(
     Returns:
         A callable that returns ``(value, gradient)``, or ``((value, aux), gradient)`` with ``has_aux``.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -151,7 +151,7 @@ def value_and_grad_into(
     Returns:
         A callable ``(out, *args) -> value``.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

@@ -36,7 +36,7 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
         signature: passed on to ``numba.njit``.
         options: passed on to ``numba.njit``.
 
-    Example:
+    Examples:
         >>> import irad
         >>> @irad.jit
         ... def inverse(x):

@@ -78,7 +78,7 @@ def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], 
         RuleError: the signature is not one; it fits calls that another rule fits, and neither is the more specific; or
             the function is declared to have no derivative.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from irad.rules import AugmentedReturn
         >>> from numba import njit
@@ -118,7 +118,7 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
     Raises:
         RuleError: as for `augmented_primal`.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from irad.rules import AugmentedReturn, is_active
         >>> from numba import njit
@@ -151,7 +151,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
     Raises:
         RuleError: it takes another number of arguments.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -200,7 +200,7 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
     Raises:
         RuleError: the number of partials, or of their arguments, is wrong; or as for `augmented_primal`.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -240,7 +240,7 @@ def has_rule(f: Any, signature: Any = None) -> bool:
     Raises:
         RuleError: the signature is not one of a call.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -266,7 +266,7 @@ def remove(f: Any, signature: Any = None) -> None:
         f: as for `augmented_primal`.
         signature: takes back only what was declared with this signature; None takes back all.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit

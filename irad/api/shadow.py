@@ -30,7 +30,7 @@ def shadow_like(array: Any) -> Any:
     Arrays that share memory and are written to need shadows that share memory alike: make one of the array that they
     are views of, and take the same views of it.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> view = np.arange(6.0)[::-2]

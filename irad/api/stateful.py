@@ -37,7 +37,7 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
         restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
             the reverse sweep, which may run several times.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, StatefulRule
@@ -97,7 +97,7 @@ def close(f: Any) -> None:
         f: a derivative, or the function that is differentiated: the workspace of all derivatives of that function; or a
             function with a `build_rule`: that of its rule in all derivatives.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, StatefulRule
@@ -131,7 +131,7 @@ def close(f: Any) -> None:
 def workspace(f: Any) -> Workspace:
     """How many slots of workspace there are, in use and spare; ``f`` is as for `close`.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, StatefulRule

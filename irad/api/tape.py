@@ -28,7 +28,7 @@ class TapeReport:
         function: qualified name.
         uses: by value, the largest first.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import njit
         >>> @njit
@@ -109,7 +109,7 @@ def tape_report(
         The report. Values that are computed once per call are in the frame, those of counted loops in slabs, those of
         other loops in records.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

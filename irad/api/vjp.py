@@ -88,7 +88,7 @@ def vjp(f: Callable[..., R], /, *args: Any, options: Options | None = None, **ke
         TapeLimitError: the tape would take more than the options allow.
         NonFiniteError: in debug mode, the value is NaN or infinite.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from numba import njit

@@ -26,7 +26,7 @@ class Inspection:
     ``plan``, ``tape``, ``adjoint``, ``optimized``, ``asm``. Nothing is computed before it is asked for; ``str()`` is an
     overview.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import float64, njit
         >>> @njit
@@ -160,7 +160,7 @@ def inspect(
         SignatureError: ``f`` is not a function that Numba compiles, or does not take such arguments.
         BackendError: Numba cannot compile it.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from numba import float64, njit
         >>> @njit

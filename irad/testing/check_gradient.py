@@ -84,7 +84,7 @@ def check_gradient(
     Raises:
         AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from irad.testing import check_gradient
         >>> from numba import njit

@@ -30,7 +30,7 @@ def check_rule(rule: Any, *arguments: Any, **options: Any) -> None:
     Raises:
         RuleError: the rule is wrong; the message says in what, and what was expected.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from irad.rules import easy_rule
         >>> from irad.testing import check_rule

@@ -87,7 +87,7 @@ def unchecked_rules() -> tuple[str, ...]:
 
     A rule that was changed after its check has passed none.
 
-    Example:
+    Examples:
         >>> from irad.rules import easy_rule
         >>> from irad.testing import check_rule, unchecked_rules
         >>> from numba import njit

@@ -104,7 +104,7 @@ def gradcheck(
             both numbers and what is allowed, and holds the report.
         SignatureError: the arguments do not fit.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from irad.testing import gradcheck
         >>> from numba import njit

@@ -18,7 +18,7 @@ NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writ
 class Verdict(enum.Enum):
     """What is to be thought of a gradient.
 
-    Example:
+    Examples:
         >>> from irad.testing import Verdict, gradcheck
         >>> from numba import njit
         >>> @njit
@@ -67,7 +67,7 @@ class ArgumentReport:
         kinks: floats at which the function has a kink; irad's derivative lies between those of both sides, or is wrong.
         confidence: for random directions what they would have missed.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from irad.testing import gradcheck
         >>> from numba import njit
@@ -110,7 +110,7 @@ class GradcheckReport:
         primal: what is wrong with the value or the memory that comes with the derivative; empty if nothing is.
         unsteady: why the function's values are no function of its arguments; empty if they are.
 
-    Example:
+    Examples:
         >>> from irad.testing import gradcheck
         >>> from numba import njit
         >>> @njit

@@ -52,7 +52,7 @@ def check_reverse(
         RuleError: the rule cannot be compiled.
         AssertionError: the function is not smooth there.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from irad.testing import test_reverse
         >>> from numba import njit

@@ -12,7 +12,7 @@ from irad.frontend.custom import catalogue
 class Property(enum.Enum):
     """What must hold of a rule.
 
-    Example:
+    Examples:
         >>> from irad.rules import easy_rule
         >>> from irad.testing import RuleFault, check_rule
         >>> from numba import njit

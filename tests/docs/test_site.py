@@ -67,3 +67,9 @@ def test_the_reference_shows_what_the_docstrings_say(site: Path):
     page = (site / "reference" / "derivatives.html").read_text(encoding="utf-8")
     assert "has_aux" in page
     assert "SignatureError" in page
+
+
+def test_the_reference_shows_examples_as_code(site: Path):
+    pages = [page.read_text(encoding="utf-8") for page in (site / "reference").glob("*.html")]
+    assert not any("<blockquote>" in page for page in pages), "mkdocstrings knows Examples:, not Example:"
+    assert sum(page.count('<span class="gp">&gt;&gt;&gt; </span>') for page in pages) > 100

@@ -75,7 +75,7 @@ class AugmentedReturn(NamedTuple):
             ``config.needs_shadow`` is false.
         tape: whatever the reverse wants back, of any type that Numba compiles; None for nothing.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn
@@ -115,7 +115,7 @@ class RuleConfig:
         runtime_activity: whether what is active is known only at run time: False.
         strong_zero: whether a zero cotangent times anything has to be zero: True.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn
@@ -209,7 +209,7 @@ def is_active(argument: Any, *part: int | str) -> bool:
             place of a part) where the function's value carries no derivative.
         part: asks only for a part of a tuple: its number, or its name; several for tuples in tuples.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from irad.rules import AugmentedReturn, is_active
         >>> from numba import njit
@@ -235,7 +235,7 @@ def is_needed(argument: Any) -> bool:
 
     It is false for what was annotated with ``irad.DuplicatedNoNeed``: a rule need not compute the primal content.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, is_active, is_needed

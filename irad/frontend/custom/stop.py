@@ -27,7 +27,7 @@ def stop_gradient(value: _Value) -> _Value:
 
     Of an array a copy is returned, and so of the arrays in a tuple. Works in Python and inside compiled code.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from irad.rules import stop_gradient
         >>> from numba import njit
@@ -46,7 +46,7 @@ def stop_gradient(value: _Value) -> _Value:
 def within_autodiff() -> bool:
     """Whether this code is being differentiated; a constant of the compilation. False in Python.
 
-    Example:
+    Examples:
         >>> import irad
         >>> from irad.rules import within_autodiff
         >>> from numba import njit

@@ -38,7 +38,7 @@ class Workspace(NamedTuple):
         in_use: slots of calls whose derivative has not ended.
         spare: slots that wait for the next.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, StatefulRule

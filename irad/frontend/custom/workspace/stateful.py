@@ -36,7 +36,7 @@ class StatefulRule:
         reverse: ``(config, slot, cotangent, tape, *arguments)`` → cotangents.
         state: ``()`` → what a new slot holds: a value of any Numba type.
 
-    Example:
+    Examples:
         >>> import irad
         >>> import numpy as np
         >>> from irad.rules import AugmentedReturn, StatefulRule
