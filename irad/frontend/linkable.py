@@ -3,26 +3,22 @@
 Input   LLVM text of a derivative.
 Output  `Linkable`: what an ``@intrinsic`` gives to ``add_linking_library``. It has no machine code of its own: the code
         that links it inlines and optimises the text together with itself, so nothing is compiled twice.
-Method  The support functions that are to be inlined travel with each derivative. The others are compiled once for the
-        process; derivatives only declare them.
+Method  The support functions that are to be inlined travel with the derivatives that call them; these only declare the
+        others, which `resident` loads.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
-from functools import cache
 from typing import Any
 
 import llvmlite.binding as llvm
 
-from irad.backend import runtime
 from irad.backend.link import check_symbols
-from irad.frontend import numba_code
+from irad.frontend import numba_code, resident
 from irad.frontend.library import build_library, parse
 
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
-_DEFINITION = re.compile(r"^define linkonce_odr (?P<head>.*?)(?P<attributes>\) [^\n]*)\{\n.*?^\}\n", re.M | re.S)
 
 # Whoever links a derivative holds addresses of this process: of the support functions, of tables and of Python objects.
 # Numba looks for globals of this name, and does not write such code to its cache on disk, with a warning.
@@ -57,10 +53,11 @@ class Linkable:
         self.symbols = {name: f"{name}.{digest}" for name in exports}
         self.name, self.environments, self.alive = f"irad.{digest}", environments, alive
         self.libraries, self.functions = libraries, functions
-        resident()
+        called = resident.named_in(text)
+        resident.load(called)
         # The support comes first: of what is linked *into* a module LLVM drops the linkonce_odr functions nobody calls,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
-        self._module = llvm.parse_assembly(_inline_text())
+        self._module = llvm.parse_assembly(resident.inline_text(called))
         self._module.link_in(self._renamed(parse(text)))
         self._module.link_in(parse(_NEVER_CACHED))
         self._module.name = self.name
@@ -119,25 +116,3 @@ def functions_of(library: Any) -> frozenset[Any]:
     """The Python functions of which a finished library has linked derivatives."""
     linked = (each for each in library._linking_libraries if isinstance(each, Linkable))
     return frozenset(function for each in linked for function in each.functions)
-
-
-@cache
-def resident() -> Any:
-    """The library of the support functions that are not inlined; loaded once, for the life of the process."""
-    runtime.install()
-    text = _DEFINITION.sub(
-        lambda m: m[0] if _is_inlined(m) else m[0].replace(" linkonce_odr", "", 1), runtime.runtime_text()
-    )
-    return build_library("irad.runtime", text, ())
-
-
-@cache
-def _inline_text() -> str:
-    """The support functions that are inlined, with declarations of the others."""
-    return _DEFINITION.sub(
-        lambda m: m[0] if _is_inlined(m) else f"declare {m['head']}) nounwind\n", runtime.runtime_text()
-    )
-
-
-def _is_inlined(definition: re.Match[str]) -> bool:
-    return "alwaysinline" in definition["attributes"]

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils, imputils
 
 from irad.errors import HERE, SignatureError
-from irad.frontend import abi, layouts, seeding
+from irad.frontend import abi, layouts, resident, seeding
 from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Returns, Role, Seed
 from irad.frontend.argument_memory import ArgumentMemory, memory_at
@@ -152,12 +152,16 @@ class Sweeps:
         return self.builder.bitcast(place, _VOID_POINTER)
 
     def declare(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
-        """A function of the derivative or of its run-time support."""
+        """A function of the derivative."""
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, parameters), symbol)
+
+    def support(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
+        """A function of the run-time support."""
+        return resident.declared(self.builder.module, symbol, result, parameters)
 
     def open_arena(self, symbol: str) -> Any:
         """The arena; a MemoryError is raised when there is none."""
-        arena = self.builder.call(self.declare(symbol, _VOID_POINTER, []), [])
+        arena = self.builder.call(self.support(symbol, _VOID_POINTER, []), [])
         with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, arena)):
             self.memory.release()
             self.raise_out_of_memory()
@@ -167,7 +171,7 @@ class Sweeps:
         """Ends the arena's use by this call."""
         if self.watched is not None:
             self.watched.leave(arena)
-        self.builder.call(self.declare(symbol, ir.VoidType(), [_VOID_POINTER]), [arena])
+        self.builder.call(self.support(symbol, ir.VoidType(), [_VOID_POINTER]), [arena])
 
     def raise_out_of_memory(self) -> None:
         """Ends the function with a MemoryError."""

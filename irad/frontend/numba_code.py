@@ -19,7 +19,9 @@ from irad.frontend.numba_untyped import cpu_target, dispatcher
 
 def new_library(name: str) -> Any:
     """An empty code library of the context in force: a raw one inside a shadow compile."""
-    library = cpu_target.target_context.codegen().create_library(name)
+    context = cpu_target.target_context
+    rtsys.initialize(context)  # done already, unless Numba has compiled nothing so far
+    library = context.codegen().create_library(name)
     library.enable_object_caching()
     return library
 

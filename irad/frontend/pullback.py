@@ -18,7 +18,7 @@ from numba.np.arrayobj import populate_array
 
 from irad.backend.runtime import FAILED
 from irad.errors import SignatureError
-from irad.frontend import abi, seeding
+from irad.frontend import abi, resident, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.custom import entry, packs
@@ -31,7 +31,6 @@ from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, paramet
 from irad.frontend.failure import Failure, field_of
 from irad.frontend.final_arrays import add_final, check_final, final_parts
 from irad.frontend.kept import raise_kept
-from irad.frontend.linkable import resident
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.lowering import Cotangents, Extras, Sweeps
 from irad.frontend.numba_boxing import with_numpy_numbers
@@ -244,7 +243,7 @@ def emit_forward(
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, "irad.arena_delete"):
         builder.store(arena, field_of(builder, block, layout.arena, _VOID_POINTER))
-        sweeps.memory.defer_transient(sweeps.declare("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
+        sweeps.memory.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
         leaves = [leaf for _, leaf in derivation.active_memory()]
         shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
         shadows += [sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()]
@@ -455,8 +454,7 @@ def _run_reverse(
 @cache
 def _delete_arena() -> Callable[[int], None]:
     """The compiled ``irad.arena_delete``."""
-    address = resident().get_pointer_to_function("irad.arena_delete")
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(resident.address_of("irad.arena_delete"))
 
 
 def close_state(state: Any) -> None:

@@ -32,7 +32,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 from irad.backend import runtime
-from irad.frontend import linkable, lowering
+from irad.frontend import lowering, resident
 
 _POINTER: Final = ir.IntType(8).as_pointer()
 
@@ -324,7 +324,7 @@ def install() -> None:
     Raises:
         RuntimeError: derivatives have been compiled before.
     """
-    if linkable.resident.cache_info().currsize:
+    if resident.is_loaded():
         raise RuntimeError("guard.install() comes too late: derivatives have been compiled")
     blocks = _blocks(before=os.environ.get("IRAD_GUARD") == "before")
     text = _guarded(runtime.runtime_text(), blocks)

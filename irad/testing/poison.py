@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.backend import runtime
-from irad.frontend import linkable, lowering
+from irad.frontend import lowering, resident
 
 _ALLOCATOR: Final = re.compile(r"^define linkonce_odr noalias ptr @irad\.arena_alloc\(.*?^}\n", re.M | re.S)
 _POISONED: Final = """\
@@ -44,7 +44,7 @@ def install() -> None:
     Raises:
         RuntimeError: derivatives have been compiled before.
     """
-    if linkable.resident.cache_info().currsize:
+    if resident.is_loaded():
         raise RuntimeError("poison.install() comes too late: derivatives have been compiled")
     importlib.import_module("numba.core.runtime._nrt_python").memsys_use_cpython_allocator()
     text = _with_poison(runtime.runtime_text())

@@ -75,7 +75,7 @@ from irad.testing import guard
 guard.install()
 import numba, numpy as np
 from irad.backend import runtime
-from irad.frontend import linkable
+from irad.frontend import resident
 from irad.frontend.library import build_library
 
 @numba.njit  # an unsigned index is not counted from the end
@@ -93,7 +93,6 @@ def beyond_grown(n, i):
         values.append(2.0)
     return values[0] + np.array(values)[np.uint64(i)]
 
-linkable.resident()
 probe = '''
 define double @probe(i64 %n, i64 %i) {
   %arena = call ptr @irad.arena_open()
@@ -116,7 +115,9 @@ define double @late(i64 %n, i64 %i) {
   ret double %value
 }
 '''
-library = build_library("probe", linkable._inline_text() + probe, ())
+called = resident.named_in(probe)
+resident.load(called)
+library = build_library("probe", resident.inline_text(called) + probe, ())
 def compiled(name):
     address = library.get_pointer_to_function(name)
     return ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64)(address)

@@ -13,7 +13,7 @@ from irad.testing import poison
 poison.install()
 import numba, numpy as np, irad
 from irad.backend import runtime
-from irad.frontend import linkable
+from irad.frontend import resident
 from irad.frontend.library import build_library
 
 @numba.njit
@@ -22,7 +22,6 @@ def unwritten(n):
 
 assert abs(unwritten(5)) > 1e60
 
-linkable.resident()
 probe = '''
 define double @probe() {
   %arena = call ptr @irad.arena_open()
@@ -33,7 +32,9 @@ define double @probe() {
   ret double %value
 }
 '''
-library = build_library("probe", linkable._inline_text() + probe, ())
+called = resident.named_in(probe)
+resident.load(called)
+library = build_library("probe", resident.inline_text(called) + probe, ())
 function = ctypes.CFUNCTYPE(ctypes.c_double)(library.get_pointer_to_function("probe"))
 assert np.isnan(function())
 

@@ -10,7 +10,7 @@ from numba.core import cgutils, typing
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model
 
-from irad.frontend.linkable import resident
+from irad.frontend import resident
 from irad.frontend.numba_untyped import types
 from irad.frontend.pullback import POINTER_SIZE, STATE_TYPE
 
@@ -114,7 +114,7 @@ def _destructor(context: Any, module: Any) -> Any:
         builder = ir.IRBuilder(function.append_basic_block())
         arena = builder.load(builder.bitcast(function.args[0], _ADDRESS.as_pointer()))
         delete = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
-        address = resident().get_pointer_to_function("irad.arena_delete")
+        address = resident.address_of("irad.arena_delete")
         pointer = context.add_dynamic_addr(builder, address, info="irad.arena_delete")
         builder.call(builder.bitcast(pointer, delete.as_pointer()), [builder.inttoptr(arena, cgutils.voidptr_t)])
         builder.ret_void()

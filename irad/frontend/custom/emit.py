@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.errors import RuleError
-from irad.frontend import abi, seeding
+from irad.frontend import abi, resident, seeding
 from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
 from irad.frontend.numba_untyped import types
@@ -91,8 +91,7 @@ def keep(context: Any, builder: Any, arena: Any, frame: Any, pointers: Sequence[
         builder.store(pointer, cgutils.gep_inbounds(builder, place, 0, 0, number))
     builder.store(value, cgutils.gep_inbounds(builder, place, 0, 1))
     context.nrt.incref(builder, held, value)
-    function_type = ir.FunctionType(ir.VoidType(), [_POINTER, _POINTER])
-    defer = cgutils.get_or_insert_function(builder.module, function_type, "irad.arena_defer")
+    defer = resident.declared(builder.module, "irad.arena_defer", ir.VoidType(), [_POINTER, _POINTER])
     for _, meminfo in context.nrt.get_meminfos(builder, held, value):
         builder.call(defer, [arena, meminfo])
 

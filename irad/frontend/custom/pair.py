@@ -43,7 +43,6 @@ from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots, built
 from irad.frontend.definition import Definition
 from irad.frontend.kept import raise_status
-from irad.frontend.linkable import resident
 from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_untyped import cpu_target, types
 from irad.passes.unit import Variant
@@ -121,7 +120,6 @@ def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> Compile
     Raises:
         RuleError: the rule cannot be compiled, or returns something else than it must.
     """
-    resident()
     rule, slots = built(rule, signature)
     variant = wanted.variant
     arguments = arguments_of(rule, signature, variant, abi.FIRST_ARGUMENT_INDEX)
@@ -132,7 +130,6 @@ def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> Compile
 
 def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     """The same for a function with the calling convention of C, of numbers and pointers."""
-    resident()
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     rule, slots = built(rule, signature)

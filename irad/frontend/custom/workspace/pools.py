@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from irad.frontend.linkable import resident
+from irad.frontend import resident
 
 
 class _Head(ctypes.Structure):
@@ -111,7 +111,7 @@ def pools_for(target: Any) -> Iterator[Pool]:
 
 @cache
 def _compiled_close() -> Callable[[int], None]:
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(resident().get_pointer_to_function("irad.pool_close"))
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(resident.address_of("irad.pool_close"))
 
 
 def _close(address: int) -> None:

@@ -24,6 +24,7 @@ from numba.extending import (
     register_model,
 )
 
+from irad.frontend import resident
 from irad.frontend.numba_untyped import types
 
 NO_MEMORY: Final = ("no memory for the workspace of a rule",)
@@ -115,8 +116,7 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
     """
 
     def take(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
-        function_type = ir.FunctionType(_POINTER, [_POINTER, _POINTER])
-        called = cgutils.get_or_insert_function(builder.module, function_type, "irad.slot_take")
+        called = resident.declared(builder.module, "irad.slot_take", _POINTER, [_POINTER, _POINTER])
         return builder.call(called, [address(context, builder), values[0]])
 
     def missing(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
@@ -127,8 +127,7 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
         slot = _allocate(context, builder, slot_type, state)
         builder.store(state, _place(context, builder, slot_type, slot))
         context.nrt.incref(builder, slot_type.state, state)
-        function_type = ir.FunctionType(ir.VoidType(), [_POINTER] * 4)
-        add = cgutils.get_or_insert_function(builder.module, function_type, "irad.slot_add")
+        add = resident.declared(builder.module, "irad.slot_add", ir.VoidType(), [_POINTER] * 4)
         release = builder.bitcast(_release(context, builder.module, slot_type), _POINTER)
         builder.call(add, [address(context, builder), arena, slot, release])
         return slot
