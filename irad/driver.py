@@ -20,7 +20,7 @@ from irad.ir.verifier import verify
 from irad.message import source_line
 from irad.options import errors_show_llvm
 from irad.passes.agreement.check import check_agreement
-from irad.passes.derivative import Generated, GeneratedPair, generate
+from irad.passes.derivative import Generated, GeneratedPair, generate, launches_of
 from irad.passes.instrument.marks import MarkKind
 from irad.passes.instrument.places import Place, TapePlace, TapePlaces, TapeSlot, places_of
 from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
@@ -242,23 +242,27 @@ def _referenced_by_globals(module: Module) -> frozenset[str]:
 
 def locate(error: IradError, module: Module) -> None:
     """Gives an error, and those it lists, the place in the user's source; and LLVM's text, if it was asked for."""
+    user = UserPlaces(module, launches_of(module))
     for item in (error, *(error.errors if isinstance(error, UnsupportedProgram) else ())):
         if not isinstance(item.instruction, Instruction):
             continue
         if item.location is None:
-            item.location, item.callers = _user_places(module, item.instruction)
+            item.location, item.callers = _user_places(user, item.instruction)
             item.detail = item.detail or _source_line(item.location)
             item.focus = item.focus or _focus(item.instruction, item.detail)
         if errors_show_llvm():
             item.llvm = format_instruction(item.instruction)
 
 
-def _user_places(module: Module, inst: Instruction) -> tuple[SourceLocation | None, tuple[SourceLocation, ...]]:
+def _user_places(user: UserPlaces, inst: Instruction) -> tuple[SourceLocation | None, tuple[SourceLocation, ...]]:
     """The place in the user's code, and where that was called from, if it was inlined.
 
     Of library code that was inlined into the user's, it is the place where it is called.
     """
-    places = user_places(inline_chain(module, inst))
+    places = user.chain(inst)
+    if not places:
+        known = user.locate(inst)
+        places = [known] if known is not None else user_places(inline_chain(user.module, inst))
     return (places[0], tuple(places[1:])) if places else (None, ())
 
 

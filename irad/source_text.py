@@ -57,6 +57,13 @@ def holds_line(file: str, function: str, line: int) -> bool:
     return spans is None or any(line in span for span in spans)
 
 
+def function_at(file: str, line: int) -> str:
+    """The name of the innermost ``def`` that a line is in; empty where there is none, or the file cannot be read."""
+    functions = _outline("".join(linecache.getlines(file))).functions
+    around = [(len(span), name) for name, spans in functions.items() for span in spans if line in span]
+    return min(around)[1] if around else ""
+
+
 @lru_cache(maxsize=64)
 def _outline(text: str) -> _Outline:
     try:

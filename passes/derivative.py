@@ -107,7 +107,7 @@ def generate(
     """
     _summarise_ruled(module, request, registry)
     loops = flatten_parallel_loops(module, registry, dict(request.kernels))
-    launches = _launches(module) if loops else {}
+    launches = launches_of(module) if loops else {}
     program = Program(module, registry, request, loops, match_signatures(module, request.signatures))
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     entry = module.functions[request.entry]
@@ -157,7 +157,7 @@ def generate(
     )
 
 
-def _launches(module: Module) -> dict[Function, CallSite]:
+def launches_of(module: Module) -> dict[Function, CallSite]:
     """The first call of each function of a parallel loop."""
     found: dict[Function, CallSite] = {}
     for function in module.defined_functions():

@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from numba.core.errors import NumbaError
-
 from irad.errors import InternalError, IradError, SourceLocation
+from irad.frontend.numba_messages import REFUSALS
 from irad.options import errors_show_llvm
 
 _P = ParamSpec("_P")
@@ -45,5 +44,5 @@ def leaving(error: IradError) -> IradError:
         error.location = SourceLocation.here()
     if isinstance(error, InternalError) or errors_show_llvm():
         return error
-    error.__cause__ = None if isinstance(error.__cause__, NumbaError) else error.__cause__  # and the context is hidden
+    error.__cause__ = None if isinstance(error.__cause__, REFUSALS) else error.__cause__  # and the context is hidden
     return error.with_traceback(None)

@@ -7,6 +7,7 @@ A program has `wrong()`, which raises, and `mended()`, the same after the remedi
 from __future__ import annotations
 
 import importlib.util
+import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -44,7 +45,7 @@ class Program:
         spec = importlib.util.spec_from_file_location(self.name, self.path)
         assert spec is not None
         assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
+        module = sys.modules[self.name] = importlib.util.module_from_spec(spec)  # Numba looks for it in recursions
         spec.loader.exec_module(module)
         return module
 

@@ -8,7 +8,6 @@ Method  the kinds that users meet are known by class and text; of the others cla
 
 from __future__ import annotations
 
-import linecache
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +21,7 @@ from numba.core.errors import InternalError, NumbaError
 
 from irad import errors
 from irad.frontend.diagnosis import spelling
-from irad.frontend.numba_messages import Explanation
+from irad.frontend.numba_messages import Explanation, full_name
 from irad.frontend.numba_untyped import types
 
 _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
@@ -117,7 +116,7 @@ def _places(trace: Iterable[tuple[FrameType, int]]) -> Iterator[tuple[str, int]]
     seen: set[tuple[str, int]] = set()
     for frame, line in trace:
         for place in _statements(frame, line):
-            if place not in seen and _is_users(*place):
+            if place not in seen and not place[0].startswith(_OTHERS):
                 seen.add(place)
                 yield place
 
@@ -125,17 +124,13 @@ def _places(trace: Iterable[tuple[FrameType, int]]) -> Iterator[tuple[str, int]]
 def _statements(frame: FrameType, running: int) -> Iterator[tuple[str, int]]:
     """What a frame of the compiler is working on; of any other code the line that runs."""
     if _package_of(frame) not in _COMPILERS:
-        yield os.path.abspath(frame.f_code.co_filename), running
+        yield full_name(frame.f_code.co_filename), running
         return
     owners = (frame.f_locals.get("self"), frame.f_locals.get("inst"))
     for location in (frame.f_locals.get("loc"), *(getattr(owner, "loc", None) for owner in owners)):
         file, line = getattr(location, "filename", None), getattr(location, "line", None)
         if isinstance(file, str) and isinstance(line, int):
-            yield os.path.abspath(file), line
-
-
-def _is_users(file: str, line: int) -> bool:
-    return bool(linecache.getline(file, line)) and not file.startswith(_OTHERS)
+            yield full_name(file), line
 
 
 def _package_of(frame: FrameType) -> str:
