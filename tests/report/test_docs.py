@@ -55,7 +55,7 @@ def energy() -> Any:
 @same_numba
 def test_the_stages_in_the_architecture_are_real():
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    part = text.partition("## One function all the way")[2].partition("**6 Optimised.**")[0]
+    part = text.partition("## One function from source to machine code")[2].partition("**6 Optimised.**")[0]
     found = irad.inspect(energy(), numba.float64[::1])
     names = ("prepared", "types", "activity", "adjoint", "plan")
     stages = "\n".join(found.stage(name, noise=name == "activity") for name in names)
