@@ -146,11 +146,11 @@ class _Session:
 
     def _run_once(self) -> None:
         from irad.cli.target import raised
-        from irad.testing.leaves import copy_arguments
+        from irad.data.copies import copied
 
         try:
             with working("compiling"):
-                self._primal(*copy_arguments(self._values))
+                self._primal(*copied(self._values))
         except IradError:
             raise
         except Exception as error:  # of the user's function: it is shown in a line

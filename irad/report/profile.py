@@ -26,6 +26,7 @@ from typing import Any
 
 from irad.backend.line_marks import OUTSIDE, with_marks
 from irad.backend.sampler import Sampler
+from irad.data.copies import copied
 from irad.errors import SignatureError
 from irad.frontend.numba_replaced import kinds_of, replaced_code
 from irad.frontend.numba_untyped import types
@@ -34,7 +35,6 @@ from irad.report.model import Report, Times
 from irad.report.run import Run, derivative_of
 from irad.report.source import UserSource
 from irad.report.subject import Subject
-from irad.testing.leaves import copy_arguments
 
 _SECONDS = 1.0
 _TIMING, _FEWEST, _MOST = 0.3, 3, 1000
@@ -108,7 +108,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
     run = derivative_of(subject, args)
     taken, plain = _best(run, args), _best(lambda given: subject.primal(*given), args)
     with ExitStack() as stack:
-        for dispatcher, values in run(copy_arguments(args)):
+        for dispatcher, values in run(copied(args)):
             stack.enter_context(replaced_code(dispatcher, kinds_of(dispatcher, values), marked))
         calls = _run(run, args, sampler, seconds)
     times = {mark: time for mark, time in sampler.times().items() if mark != OUTSIDE}
@@ -133,10 +133,10 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
 
 def _best(call: Callable[[tuple[Any, ...]], object], args: tuple[Any, ...]) -> float:
     """Seconds of the fastest of several calls, the first of which is not counted; what Python hands over included."""
-    call(copy_arguments(args))
+    call(copied(args))
     best, end, calls = math.inf, time.monotonic() + _TIMING, 0
     while calls < _FEWEST or (time.monotonic() < end and calls < _MOST):
-        given = copy_arguments(args)
+        given = copied(args)
         started = time.perf_counter()
         call(given)
         best = min(best, time.perf_counter() - started)
@@ -145,11 +145,11 @@ def _best(call: Callable[[tuple[Any, ...]], object], args: tuple[Any, ...]) -> f
 
 
 def _run(run: Run, args: tuple[Any, ...], sampler: Sampler, seconds: float) -> int:
-    run(copy_arguments(args))
+    run(copied(args))
     calls, end = 0, time.monotonic() + seconds
     last = end + _TIMES_LONGER * seconds
     with sampler.running():
         while calls == 0 or (now := time.monotonic()) < end or (sampler.looks() < _ENOUGH and now < last):
-            run(copy_arguments(args))
+            run(copied(args))
             calls += 1
     return calls

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from irad.api.vjp import vjp
+from irad.data.copies import copied
+from irad.data.floats import floats_only
 from irad.frontend.annotations import Role, Seed
 from irad.frontend.pullback import ForwardDispatcher
 from irad.report.subject import Subject
-from irad.testing.leaves import copy_arguments, has_leaves
 
 Run: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]
 """Runs both sweeps once for arguments; gives the dispatchers that it has called, and with what."""
@@ -29,7 +30,7 @@ def derivative_of(subject: Subject, args: tuple[Any, ...]) -> Run:
     if dispatcher.kind == "value_and_grad_into" and not subject.task.single:
         leading = [tuple(leading)]
     if subject.task.seed is Seed.GIVEN:
-        leading.append(_cotangent(subject.primal(*copy_arguments(args))))
+        leading.append(floats_only(copied(subject.primal(*copied(args)))))
 
     def run(given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
         dispatcher(*leading, *given)
@@ -40,21 +41,11 @@ def derivative_of(subject: Subject, args: tuple[Any, ...]) -> Run:
 
 def _sweeps(subject: Subject, forward: Any, given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
     value, pullback = vjp(subject.primal, *given, options=subject.task.options)
-    seed = _cotangent(value)
+    seed = floats_only(copied(value))
     pullback(seed)
     return [(forward, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
 
 
 def _shadow(value: Any, role: Role) -> Any:
     """Memory for a derivative; that of a number goes to an array of one."""
-    return np.array([value]) if role is Role.INTO and np.isscalar(value) else _cotangent(value)
-
-
-def _cotangent(like: Any) -> Any:
-    """The value itself in new memory, None in place of what holds no floats."""
-    if not has_leaves(like):
-        return None
-    if isinstance(like, tuple):
-        entries = map(_cotangent, like)
-        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
-    return copy_arguments((like,))[0]
+    return np.array([value]) if role is Role.INTO and np.isscalar(value) else floats_only(copied(value))

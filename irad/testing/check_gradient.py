@@ -9,13 +9,14 @@ from functools import partial
 from typing import Any, Final
 
 import numpy as np
-from numba.typed import Dict as TypedDict
-from numba.typed import List as TypedList
 
 import irad
+from irad.data.copies import copied, same_bits
+from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_floats
+from irad.data.precision import holds_single, in_types_of
+from irad.data.structure import is_structure, members
 from irad.options import Options, PlanName
 from irad.testing.finite_difference import gradient
-from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, same_bits, with_leaves
 from irad.testing.optimisation import optimisation_limited
 
 _RTOL: Final = 1e-6
@@ -135,11 +136,11 @@ def reference(
     Raises:
         AssertionError: the differences do not converge: ``f`` has a kink or a jump at ``args``.
     """
-    after = copy_arguments(args)
+    after = copied(args)
     value = f(*after)
-    wanted = tuple(i for i, a in enumerate(args) if has_leaves(a)) if argnums is None else tuple(argnums)
+    wanted = tuple(i for i, a in enumerate(args) if has_floats(a)) if argnums is None else tuple(argnums)
     seed = None if isinstance(value, (float, np.floating)) else random_like(value)
-    weights = np.ones(1) if seed is None else read_leaves(seed)
+    weights = np.ones(1) if seed is None else read_floats(seed)
     derivatives = tuple(_differences(f, args, i, weights, rtol, single) for i in wanted)
     return Reference(value, after, wanted, seed, derivatives)
 
@@ -148,13 +149,13 @@ def _differences(
     f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float, single: bool
 ) -> Vector:
     def contracted(leaves: Vector) -> float:
-        promoted = [with_leaves(a, read_leaves(a)) for a in args]
-        promoted[position] = with_leaves(args[position], leaves)
+        promoted = [with_floats(a, read_floats(a)) for a in args]
+        promoted[position] = with_floats(args[position], leaves)
         if single:
             promoted = [in_types_of(b, a) for b, a in zip(promoted, args, strict=True)]
-        return float(weights @ read_leaves(f(*promoted)))
+        return float(weights @ read_floats(f(*promoted)))
 
-    values, errors = gradient(contracted, read_leaves(args[position]), single=single)
+    values, errors = gradient(contracted, read_floats(args[position]), single=single)
     limit = rtol * max(1.0, float(np.max(np.abs(values), initial=0.0)))
     assert np.all(errors <= limit), f"finite differences by argument {position} do not converge: errors {errors}"
     return values
@@ -162,30 +163,9 @@ def _differences(
 
 def random_like(value: Any, draw: int = 0) -> Any:
     """A cotangent for ``value``: in its structure and precision, None in place of what holds no floats."""
-    count = read_leaves(value).size
+    count = read_floats(value).size
     leaves = np.random.default_rng((count, draw) if draw else count).uniform(0.5, 1.5, count)
-    return _as_cotangent(with_leaves(value, leaves), value)
-
-
-def _as_cotangent(value: Any, like: Any) -> Any:
-    if not has_leaves(like):
-        return None
-    if isinstance(like, tuple):
-        entries = [_as_cotangent(v, k) for v, k in zip(value, like, strict=True)]
-        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
-    return in_types_of(value, like)
-
-
-def in_types_of(value: Any, like: Any) -> Any:
-    """``value`` with the precision of ``like``, whose structure it has."""
-    if isinstance(like, tuple):
-        entries = [in_types_of(v, k) for v, k in zip(value, like, strict=True)]
-        return type(like)(*entries) if hasattr(like, "_fields") else tuple(entries)
-    if isinstance(like, np.ndarray):
-        return value.astype(like.dtype)
-    if isinstance(like, np.void):
-        return np.asarray(value).astype(like.dtype)[()]
-    return like.dtype.type(value) if isinstance(like, np.generic) else value
+    return floats_only(in_types_of(with_floats(value, leaves), value))
 
 
 class _Check:
@@ -241,26 +221,26 @@ class _Check:
         """Assert that two plans gave the same gradients, up to the order of sums."""
         rtol = _PLANS_RTOL_SINGLE if self._single else _PLANS_RTOL
         for position, a, b in zip(self._expected.argnums, gradients, others, strict=True):
-            x, y = read_leaves(a), read_leaves(b)
+            x, y = read_floats(a), read_floats(b)
             scale = max(float(np.max(np.abs(y), initial=0.0)), 1e-300)
             message = f"plans {plan} and {other} differ by argument {position}"
             np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * scale, err_msg=message)
 
     def _check_scalar(self, options: Options) -> tuple[Any, ...]:
         argnums = self._expected.argnums
-        arguments = copy_arguments(self._args)
+        arguments = copied(self._args)
         value, gradients = irad.value_and_grad(self._f, argnums, options=options)(*arguments)
         self._compare(options.plan, value, arguments, gradients)
         return tuple(gradients)
 
     def _alone(self, options: Options) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The gradients without the value, and the arguments after the call."""
-        arguments = copy_arguments(self._args)
+        arguments = copied(self._args)
         gradients = irad.grad(self._f, self._expected.argnums, options=options)(*arguments)
         return tuple(gradients), arguments
 
     def _check_pullback(self, options: Options) -> tuple[Any, ...]:
-        arguments = copy_arguments(self._args)
+        arguments = copied(self._args)
         value, pullback = irad.vjp(self._f, *arguments, options=options)
         first, second = pullback(self._expected.seed), pullback(self._expected.seed)
         gradients = tuple(first[i] for i in self._expected.argnums)
@@ -278,7 +258,7 @@ class _Check:
             place = f"argument {position} (plan {plan})"
             assert_same_structure(found, self._args[position], place)
             message = f"gradient with respect to {place}"
-            leaves = read_leaves(found)
+            leaves = read_floats(found)
             np.testing.assert_allclose(leaves, wanted, rtol=self._rtol, atol=self._atol, err_msg=message)
 
     def _compare_memory(self, plan: str, arguments: tuple[Any, ...]) -> None:
@@ -289,20 +269,16 @@ class _Check:
 
 def assert_same_structure(found: Any, like: Any, place: str) -> None:
     """Assert that a gradient has the type of its argument, entry by entry; entries without floats may be None."""
+    if is_structure(like):
+        assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
+        assert [way for way, _ in members(found)] == [way for way, _ in members(like)], place
+        for (way, a), (_, b) in zip(members(found), members(like), strict=True):
+            assert_same_structure(a, b, f"{way} of {place}")
+        return
     match like:
-        case tuple() | list() | TypedList():
-            assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
-            assert len(found) == len(like), place
-            for i, (a, b) in enumerate(zip(found, like, strict=True)):
-                assert_same_structure(a, b, f"entry {i} of {place}")
-        case TypedDict():
-            assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
-            assert list(found) == list(like), place
-            for key in like:
-                assert_same_structure(found[key], like[key], f"value of {key!r} in {place}")
         case np.inexact() if like.dtype in (np.float32, np.complex64):
             assert type(found) is type(like), f"{place}: {type(found).__name__} for {type(like).__name__}"
-        case np.ndarray() | np.generic() if has_leaves(like):
+        case np.ndarray() | np.generic() if has_floats(like):
             array = np.asarray(found)
             assert array.dtype == like.dtype, f"{place}: dtype {array.dtype} for {like.dtype}"
             assert array.shape == like.shape, f"{place}: shape {array.shape} for {like.shape}"
@@ -312,20 +288,5 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
 
 def _same_to_rounding(a: Any, b: Any, single: bool) -> bool:
     rtol = _PLANS_RTOL_SINGLE if single or holds_single(b) else _PLANS_RTOL
-    x, y = read_leaves(a), read_leaves(b)
+    x, y = read_floats(a), read_floats(b)
     return x.shape == y.shape and np.allclose(x, y, rtol, rtol * float(np.max(np.abs(y), initial=0.0)), equal_nan=True)
-
-
-def holds_single(value: Any) -> bool:
-    """Whether there are floats of single precision in a value."""
-    if isinstance(value, (tuple, list, TypedList)):
-        return any(map(holds_single, value))
-    if isinstance(value, TypedDict):
-        return any(map(holds_single, value.values()))
-    return isinstance(value, (np.ndarray, np.generic)) and _dtype_is_single(value.dtype)
-
-
-def _dtype_is_single(dtype: np.dtype[Any]) -> bool:
-    if dtype.fields is not None:
-        return any(_dtype_is_single(entry[0]) for entry in dtype.fields.values())
-    return dtype.base in (np.float32, np.complex64)

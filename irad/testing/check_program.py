@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 import irad
+from irad.data.copies import same_bits
 from irad.options import Options, PlanName
 from irad.testing.complex_step import differentiate, floats_of
-from irad.testing.leaves import same_bits
 from irad.testing.optimisation import optimisation_limited
 from irad.testing.random_programs import Program, view_of
 

@@ -11,6 +11,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import numba
@@ -18,7 +19,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from irad.api.functions import remembered
-from irad.testing.leaves import Vector, has_leaves, read_leaves
+from irad.data.floats import Vector, has_floats, read_floats
+from irad.data.structure import flattened, mapped
 from irad.testing.objective import Objective
 
 _STEPS: Final = (1e-30, 0.7e-30)
@@ -40,8 +42,8 @@ class ComplexSteps:
 
     @staticmethod
     def apply_to(objective: Objective) -> bool:
-        """Whether the arguments are such that complex steps make sense: numbers, arrays and tuples of real floats."""
-        return all(map(_can_be_complex, objective.values))
+        """Whether the arguments are such that complex steps make sense: numbers and arrays of real floats."""
+        return all(map(_can_be_complex, flattened(objective.values)))
 
     def slope(self, directions: Mapping[int, Vector]) -> tuple[float, float] | None:
         """The derivative along a line and how far off it may be; None where the function is not made for it."""
@@ -60,7 +62,7 @@ class ComplexSteps:
 
     def _along(self, directions: Mapping[int, Vector], step: float) -> float:
         arguments = [
-            _complex(value, step * directions[i] if i in directions else np.zeros(read_leaves(value).size))
+            _complex(value, step * directions[i] if i in directions else np.zeros(read_floats(value).size))
             for i, value in enumerate(self._objective.values)
         ]
         value = self._program(*arguments)
@@ -79,40 +81,31 @@ def _again(dispatcher: Any) -> Callable[..., Any]:
 
 
 def _can_be_complex(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_can_be_complex, value))
     if isinstance(value, np.ndarray):
         return value.dtype.names is None and value.dtype.kind != "c"
-    return isinstance(value, float | np.floating) or not has_leaves(value)
+    return isinstance(value, float | np.floating) or not has_floats(value)
 
 
 def _complex(value: Any, imaginary: Vector) -> Any:
     """A value with floats made complex."""
-    if isinstance(value, tuple):
-        sizes = np.cumsum([read_leaves(entry).size for entry in value])[:-1]
-        entries = [_complex(v, part) for v, part in zip(value, np.split(imaginary, sizes), strict=True)]
-        return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
-    if not has_leaves(value):
-        return value.copy() if isinstance(value, np.ndarray) else value
-    if isinstance(value, np.ndarray):
-        made = value.astype(np.complex128)
-        made.imag[...] = imaginary.reshape(value.shape)
-        made.flags.writeable = value.flags.writeable
-        return made
-    return complex(value, imaginary[0])
+    rest = iter(imaginary.tolist())
+
+    def made_complex(each: Any) -> Any:
+        if not has_floats(each):
+            return each.copy() if isinstance(each, np.ndarray) else each
+        if isinstance(each, np.ndarray):
+            made = each.astype(np.complex128)
+            made.imag[...] = np.fromiter(islice(rest, each.size), np.float64, each.size).reshape(each.shape)
+            made.flags.writeable = each.flags.writeable
+            return made
+        return complex(each, next(rest))
+
+    return mapped(made_complex, value)
 
 
 def _weighted(weights: Vector, value: Any) -> float:
-    parts = list(_imaginary(value))
-    leaves = np.concatenate([np.zeros(0), *parts])
-    if leaves.size != weights.size:
+    found = [np.ravel(np.imag(each)) for each in flattened(value) if has_floats(each)]
+    parts = np.concatenate([np.zeros(0), *found])
+    if parts.size != weights.size:
         raise TypeError("the value has another structure for complex arguments")
-    return float(weights @ leaves)
-
-
-def _imaginary(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        for entry in value:
-            yield from _imaginary(entry)
-    elif isinstance(value, np.ndarray | np.generic | float | complex) and has_leaves(value):
-        yield np.ravel(np.imag(value))
+    return float(weights @ parts)

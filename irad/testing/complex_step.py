@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.testing.leaves import Vector
+from irad.data.floats import Vector
 from irad.testing.random_programs import Program
 
 _STEP: Final = 1e-30

@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from numba import typeof
 
+from irad.data.floats import has_floats
+from irad.data.precision import in_precision
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.catalogue import Key
 from irad.frontend.custom.pair import remembering
-from irad.testing.leaves import has_leaves
 from irad.testing.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rule_fault import Property, RuleFault
 from irad.testing.rule_programs import call_once
-from irad.testing.rule_trial import Trial, in_precision
+from irad.testing.rule_trial import Trial
 
 _passed: Final[dict[Key, int]] = {}
 
@@ -55,7 +56,7 @@ def check_custom_rule(
             "there is nothing to check",
             catalogue.place_of(f),
         )
-    if not any(map(has_leaves, arguments)):
+    if not any(map(has_floats, arguments)):
         raise SignatureError(
             f"{catalogue.name_of(f)} is not given any float",
             "check it where an argument holds floats",
@@ -67,15 +68,15 @@ def check_custom_rule(
     with remembering():
         for active in _combinations(values):
             trial = Trial(program, values, active, False, rtol, atol)
-            if all(active[i] for i, value in enumerate(values) if has_leaves(value)):
+            if all(active[i] for i, value in enumerate(values) if has_floats(value)):
                 _check_all_active(f, function, trial, aliasing)
             else:
                 _check_some_constant(f, trial)
-            if has_leaves(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
+            if has_floats(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
                 _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
         if single:
             narrow = tuple(in_precision(value, single=True) for value in arguments)
-            everything = tuple(map(has_leaves, narrow))
+            everything = tuple(map(has_floats, narrow))
             Checker(f, Trial(program, narrow, everything, False, rtol, atol), Property.PRECISION).basics()
     for each in catalogue.entries_of(f):
         if each.pattern == rule.pattern and each.is_for_reverse:
@@ -109,7 +110,7 @@ def unchecked_rules() -> tuple[str, ...]:
 
 def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:
     """What may take part: all at first, then so many subsets that each two arguments are seen in all ways there are."""
-    positions = [i for i, value in enumerate(values) if has_leaves(value)]
+    positions = [i for i, value in enumerate(values) if has_floats(value)]
     subsets = [each for count in range(len(positions), 0, -1) for each in combinations(positions, count)]
     for each in _covering(positions, subsets) if len(positions) > 1 else subsets:
         yield tuple(i in each for i in range(len(values)))

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from irad.testing.leaves import Vector
+from irad.data.floats import Vector
 
 _FIRST_STEPS: Final = (0.05, 0.0007)
 _KINK_STEP: Final = 1e-5

@@ -11,15 +11,15 @@ import numpy as np
 
 from irad.api.check import types_of
 from irad.api.functions import check_positions, primal_of
+from irad.data.floats import has_floats, read_floats, with_floats
+from irad.data.precision import in_types_of
 from irad.errors import SignatureError
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.problems import default_positions
 from irad.options import Options
-from irad.testing.check_gradient import in_types_of
 from irad.testing.gradcheck_input import bounds_of, check_modes, check_settings, refuse_shared_memory
 from irad.testing.gradient_comparison import Comparison, Tolerances
 from irad.testing.gradient_report import ArgumentReport, GradcheckError, GradcheckReport, merged
-from irad.testing.leaves import has_leaves, read_leaves, with_leaves
 from irad.testing.modes import MODES, Answer, gradients_match
 from irad.testing.reference import Bounds, reference_for, sizes_of
 from irad.testing.rule_trial import Trial
@@ -142,7 +142,7 @@ class Subject:
         types = types_of(self.primal, args)
         wanted = default_positions(self.primal, types) if argnums is None else check_positions(self.primal, argnums)
         self.names = tuple(self._name(i) for i in range(len(args)))
-        self.active = tuple(i in wanted and has_leaves(value) for i, value in enumerate(args))
+        self.active = tuple(i in wanted and has_floats(value) for i, value in enumerate(args))
         self.not_checked = tuple(
             f"{self.names[i]}, a {type(args[i]).__name__}: gradcheck cannot vary the numbers in it"
             for i in wanted
@@ -171,7 +171,7 @@ class Subject:
                 self.location,
             )
         what = f"argument {position}, {self.names[position]},"
-        return bounds_of(limits, read_leaves(self.values[position]), what, self.location)
+        return bounds_of(limits, read_floats(self.values[position]), what, self.location)
 
     def refuse_shared_memory(self, modified: Sequence[bool]) -> None:
         """Refuses arguments of which no float can be varied alone."""
@@ -216,18 +216,18 @@ class _Run:
     def _moved(self, position: int, value: Any, generator: np.random.Generator) -> Any:
         if not self._subject.active[position]:
             return value
-        leaves = read_leaves(value)
+        leaves = read_floats(value)
         moved = leaves + _SPREAD * sizes_of(leaves) * generator.uniform(-1.0, 1.0, leaves.size)
         if position in self._subject.bounds:
             moved = np.clip(moved, *self._subject.bounds[position])
-        return in_types_of(with_leaves(value, moved), value)
+        return in_types_of(with_floats(value, moved), value)
 
     def _point(self, number: int, values: tuple[Any, ...]) -> None:
         settings, subject = self._settings, self._subject
         trial = Trial(subject.primal, values, subject.active, options=settings.options, unit=True, nudges=False)
         if number:
             try:
-                unfit = "" if np.all(np.isfinite(read_leaves(trial.plain[0]))) else "its value is infinite or NaN"
+                unfit = "" if np.all(np.isfinite(read_floats(trial.plain[0]))) else "its value is infinite or NaN"
             except (ArithmeticError, ValueError) as error:
                 unfit = f"{type(error).__name__}: {error}"
             if unfit:
@@ -235,7 +235,7 @@ class _Run:
                 return
         subject.refuse_shared_memory(trial.modified)
         self._points += 1
-        several = read_leaves(trial.plain[0]).size > 1 or any(trial.modified)
+        several = read_floats(trial.plain[0]).size > 1 or any(trial.modified)
         draws = settings.cotangents if several else 1
         self._plan(number, draws)
         for mode in settings.modes:
@@ -245,7 +245,7 @@ class _Run:
     def _plan(self, number: int, draws: int) -> None:
         """How many comparisons there will be, as the first point tells."""
         if number == 0:
-            sizes = [read_leaves(v).size for v, a in zip(self._subject.values, self._subject.active, strict=True) if a]
+            sizes = [read_floats(v).size for v, a in zip(self._subject.values, self._subject.active, strict=True) if a]
             each = sum(n if n <= self._settings.max_partials else self._settings.directions for n in sizes)
             self._total = each * draws * len(self._settings.modes) * self._settings.points
 
@@ -286,7 +286,7 @@ class _Run:
 
     def _wrong_primal(self, trial: Trial, answer: Answer) -> str:
         value, after = trial.plain
-        if not np.all(np.isfinite(read_leaves(value))):
+        if not np.all(np.isfinite(read_floats(value))):
             return ""  # then there is no derivative to check, and every comparison says so
         if not trial.same(answer.run.value, value):
             return f"the value returned with the derivative is {answer.run.value!r}, but a plain call returns {value!r}"
@@ -297,5 +297,5 @@ class _Run:
 
 
 def _alike(a: Any, b: Any) -> bool:
-    x, y = read_leaves(a), read_leaves(b)
+    x, y = read_floats(a), read_floats(b)
     return x.shape == y.shape and bool(np.allclose(x, y, rtol=_REPEATED, atol=0.0, equal_nan=True))

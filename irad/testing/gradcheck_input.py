@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from irad.data.floats import Vector
 from irad.errors import HERE, SignatureError, SourceLocation
-from irad.testing.leaves import Vector
 from irad.testing.modes import MODES
 from irad.testing.reference import Bounds
 

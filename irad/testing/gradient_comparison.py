@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from irad.data.floats import Vector, name_of_float, read_floats
 from irad.testing.gradient_report import ArgumentReport, Verdict
-from irad.testing.leaf_names import leaf_name
-from irad.testing.leaves import Vector, read_leaves
 from irad.testing.reference import Reference, sizes_of
 from irad.testing.slope import Shape, Slope
 
@@ -93,7 +92,7 @@ class Comparison:
     def __init__(self, reference: Reference, position: int, name: str, got: Vector, tolerances: Tolerances) -> None:
         self._reference, self._position, self._name, self._got = reference, position, name, got
         self._value = reference.objective.values[position]
-        self._sizes = sizes_of(read_leaves(self._value))
+        self._sizes = sizes_of(read_floats(self._value))
         self._tolerances, self._single = tolerances, reference.single
 
     def partials(self, tick: Callable[[], None]) -> ArgumentReport:
@@ -121,7 +120,7 @@ class Comparison:
     def _by_leaf(self, leaf: int, tick: Callable[[], None]) -> Probe:
         size = float(self._sizes[leaf])
         tick()
-        label = leaf_name(self._value, leaf, self._name)
+        label = name_of_float(self._value, leaf, self._name)
         slope = self._reference.by_leaf(self._position, leaf)
         return Probe(label, size, float(self._got[leaf]) * size, slope, self._allowed(slope, size))
 

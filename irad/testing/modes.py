@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 import irad
-from irad.testing.leaves import Vector, copy_arguments, read_leaves
+from irad.data.copies import copied
+from irad.data.floats import Vector, read_floats
 from irad.testing.objective import Objective
 from irad.testing.rule_trial import Run, Trial
 
@@ -39,13 +40,13 @@ def by_autodiff(trial: Trial) -> Answer:
 
 def by_vjp(trial: Trial) -> Answer:
     """`irad.vjp`: the sweeps apart; what is left in written arrays has no cotangent."""
-    arguments = copy_arguments(trial.values)
+    arguments = copied(trial.values)
     value, pullback = irad.vjp(trial.program, *arguments, options=trial.options)
     cotangents = pullback(trial.seed)
     found = tuple(
-        read_leaves(cotangent) if active else None for cotangent, active in zip(cotangents, trial.active, strict=True)
+        read_floats(cotangent) if active else None for cotangent, active in zip(cotangents, trial.active, strict=True)
     )
-    weights = np.zeros(0) if trial.seed is None else read_leaves(trial.seed)
+    weights = np.zeros(0) if trial.seed is None else read_floats(trial.seed)
     return Answer(Run(value, arguments, found), Objective(trial.program, trial.values, weights, {}))
 
 
@@ -55,7 +56,7 @@ MODES: Final[dict[str, Callable[[Trial], Answer]]] = {"autodiff": by_autodiff, "
 def gradients_match(cotangents: tuple[Vector | None, ...], values: tuple[Any, ...]) -> str | None:
     """What is wrong with the number of floats in cotangents; None if nothing is."""
     for position, (cotangent, value) in enumerate(zip(cotangents, values, strict=True)):
-        count = read_leaves(value).size
+        count = read_floats(value).size
         if cotangent is not None and cotangent.size != count:
             return (
                 f"the gradient with respect to argument {position} holds {cotangent.size} floats, the argument {count}"

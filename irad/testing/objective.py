@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from irad.testing.check_gradient import in_types_of
-from irad.testing.leaves import Vector, read_leaves, with_leaves
+from irad.data.floats import Vector, read_floats, with_floats
+from irad.data.precision import in_types_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class Objective:
         return self.of(self.program(*arguments), arguments)
 
     def _arguments(self, changed: Mapping[int, Vector]) -> list[Any]:
-        arguments = [with_leaves(a, changed[i] if i in changed else read_leaves(a)) for i, a in enumerate(self.values)]
+        arguments = [with_floats(a, changed[i] if i in changed else read_floats(a)) for i, a in enumerate(self.values)]
         if self.native:
             arguments = [in_types_of(a, like) for a, like in zip(arguments, self.values, strict=True)]
         return arguments
 
     def of(self, value: Any, arguments: Sequence[Any]) -> float:
         """The number made of a value, and of arguments as they are after the call."""
-        total = self.weights @ read_leaves(value) if self.weights.size else 0.0
-        return float(total + sum(each @ read_leaves(arguments[i]) for i, each in self.outside.items()))
+        total = self.weights @ read_floats(value) if self.weights.size else 0.0
+        return float(total + sum(each @ read_floats(arguments[i]) for i, each in self.outside.items()))
 
     def along(self, directions: Mapping[int, Vector]) -> Callable[[float], float]:
         """The number on a line through the arguments; NaN where the function raises as it does outside its domain."""
-        start = {position: read_leaves(self.values[position]) for position in directions}
+        start = {position: read_floats(self.values[position]) for position in directions}
 
         def value_at(t: float) -> float:
             arguments = self._arguments({position: start[position] + t * d for position, d in directions.items()})

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 from numba.core.errors import NumbaError
 
-from irad.testing.check_gradient import holds_single
+from irad.data.floats import Vector, read_floats
+from irad.data.precision import holds_single
 from irad.testing.complex_slope import ComplexSteps
-from irad.testing.leaves import Vector, read_leaves
 from irad.testing.objective import Objective
 from irad.testing.slope import FIRST_STEPS, Shape, Slope, noise_of, slope
 
@@ -61,7 +61,7 @@ class Reference:
 
     def by_leaf(self, position: int, leaf: int) -> Slope:
         """The partial derivative with respect to one float, times its size."""
-        leaves = read_leaves(self.objective.values[position])
+        leaves = read_floats(self.objective.values[position])
         sizes = sizes_of(leaves)
         direction = np.zeros(leaves.size)
         direction[leaf] = sizes[leaf]
@@ -74,7 +74,7 @@ class Reference:
         if position not in self.bounds:
             return -inf, inf
         low, high = self.bounds[position]
-        leaves = read_leaves(self.objective.values[position])
+        leaves = read_floats(self.objective.values[position])
         moving = direction != 0.0
         leaves, low, high, step = leaves[moving], low[moving], high[moving], direction[moving]
         ends = np.stack([(low - leaves) / step, (high - leaves) / step]) if leaves.size else np.array([[-inf], [inf]])
@@ -86,7 +86,7 @@ class Reference:
         if position not in self.bounds:
             return direction
         low, high = self.bounds[position]
-        leaves, sizes = read_leaves(self.objective.values[position]), np.abs(direction)
+        leaves, sizes = read_floats(self.objective.values[position]), np.abs(direction)
         turned = np.where(leaves - low <= _ROOM_LEFT * sizes, sizes, direction)
         return np.where(high - leaves <= _ROOM_LEFT * sizes, -sizes, turned)
 
@@ -110,7 +110,7 @@ def reference_for(
     generator = np.random.default_rng(seed)
     directions = {}
     for position, takes_part in enumerate(active):
-        leaves = read_leaves(objective.values[position])
+        leaves = read_floats(objective.values[position])
         if takes_part and leaves.size:
             directions[position] = sizes_of(leaves) * generator.uniform(0.5, 1.5, leaves.size)
     native = replace(objective, native=True)

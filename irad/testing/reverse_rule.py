@@ -10,13 +10,15 @@ from typing import Any, Final
 import numpy as np
 
 import irad
+from irad.data.copies import copied
+from irad.data.floats import Vector, has_floats, read_floats, with_floats
+from irad.data.precision import in_types_of
 from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
-from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, with_leaves
 from irad.testing.rule_fault import Property, RuleFault
 from irad.testing.rule_programs import LIVE_CALLS, call_in_loop, call_once, call_with_one_twice, call_without_result
-from irad.testing.rule_trial import Run, Trial, in_precision, is_single, only_memory, spoil
+from irad.testing.rule_trial import Run, Trial, only_memory, spoil
 
 _ROUNDS: Final = 3
 _TELLING: Final = 1e-3  # what was left in a shadow is told from what was added to it by this much
@@ -71,7 +73,7 @@ def check_reverse(
     trial = Trial(call_once(function, len(values)), values, active, constant_return, rtol, atol)
     checker = Checker(f, trial)
     checker.basics()
-    if all(active[i] for i, value in enumerate(values) if has_leaves(value)) and not constant_return:
+    if all(active[i] for i, value in enumerate(values) if has_floats(value)) and not constant_return:
         checker.life()
         checker.live_calls(function)
         if aliasing:
@@ -92,7 +94,7 @@ def _unwrap(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ..
     annotations = (irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed, irad.MixedDuplicated)
     values = tuple(each.value if isinstance(each, annotations) else each for each in arguments)
     active = [
-        not isinstance(each, irad.Const) and has_leaves(value) for each, value in zip(arguments, values, strict=True)
+        not isinstance(each, irad.Const) and has_floats(value) for each, value in zip(arguments, values, strict=True)
     ]
     if not any(active):
         raise SignatureError(
@@ -135,7 +137,7 @@ class Checker:
         trial = self._trial
         if trial.seed is None:
             return False
-        arguments = copy_arguments(trial.values)
+        arguments = copied(trial.values)
         irad.vjp(trial.program, *arguments)
         return trial.same(arguments[position], wanted)
 
@@ -177,7 +179,7 @@ class Checker:
         if trial.seed is None:
             return
         expected = trial.expected(trial.shadows((False,) * len(trial.values)))
-        arguments = copy_arguments(trial.values)
+        arguments = copied(trial.values)
         value, pullback = irad.vjp(trial.program, *arguments)
         self._primal(value, arguments, " (pullback)")
         first = pullback(trial.seed)
@@ -186,7 +188,7 @@ class Checker:
         self._pulled(
             Property.REUSE, pullback(trial.seed), expected, "the second cotangent of argument {} by a pullback"
         )
-        arguments = copy_arguments(trial.values)
+        arguments = copied(trial.values)
         _, pullback = irad.vjp(trial.program, *arguments)
         for argument in arguments:
             spoil(argument)
@@ -199,22 +201,22 @@ class Checker:
         points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
         alone = []
         for point in points:
-            _, pullback = irad.vjp(trial.program, *copy_arguments(point))
-            alone.append(tuple(map(read_leaves, pullback(trial.seed))))
-        pullbacks = [irad.vjp(trial.program, *copy_arguments(point))[1] for point in points]
+            _, pullback = irad.vjp(trial.program, *copied(point))
+            alone.append(tuple(map(read_floats, pullback(trial.seed))))
+        pullbacks = [irad.vjp(trial.program, *copied(point))[1] for point in points]
         for number, (pullback, wanted) in enumerate(zip(pullbacks, alone, strict=True)):
             what = f"the cotangent of argument {{}} of call {number} of {LIVE_CALLS}"
             self._pulled(Property.LIVE_CALLS, pullback(trial.seed), wanted, what)
 
     def _pulled(self, fault: Property, found: Sequence[Any], expected: Sequence[Vector | None], what: str) -> None:
         for position, (got, wanted) in enumerate(zip(found, expected, strict=True)):
-            if self._trial.active[position] and not self._trial.agree(read_leaves(got), wanted):
-                self._fail(fault, what.format(position), wanted, read_leaves(got))
+            if self._trial.active[position] and not self._trial.agree(read_floats(got), wanted):
+                self._fail(fault, what.format(position), wanted, read_floats(got))
 
     def live_calls(self, function: Callable[..., Any]) -> None:
         """Three calls in a loop, then their reverses."""
         trial = self._trial
-        packed = [has_leaves(value) for value in trial.values]
+        packed = [has_floats(value) for value in trial.values]
         points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
         packs = tuple(tuple(x for x, p in zip(point, packed, strict=True) if p) for point in points)
         rest = tuple(x for x, p in zip(trial.values, packed, strict=True) if not p)
@@ -257,7 +259,7 @@ class Checker:
         trial = self._trial
         if trial.seed is None or any(trial.modified):  # then a constant value is tried with shadows of what is written
             return
-        program = call_without_result(function, [has_leaves(value) for value in trial.values])
+        program = call_without_result(function, [has_floats(value) for value in trial.values])
         apart = Trial(program, trial.values, trial.active, False, trial.rtol, trial.atol, unit=True)
         try:
             Checker(self._f, apart, Property.ACTIVITY).basics()
@@ -285,13 +287,11 @@ class Checker:
 def shrunk(values: tuple[Any, ...], number: int) -> tuple[Any, ...]:
     """Other arguments of the same types, for one of several calls."""
     factor = 1.0 - _SHRINK * number
-    return tuple(
-        in_precision(with_leaves(x, factor * read_leaves(x)), is_single(x)) if has_leaves(x) else x for x in values
-    )
+    return tuple(in_types_of(with_floats(x, factor * read_floats(x)), x) if has_floats(x) else x for x in values)
 
 
 def _twins(values: tuple[Any, ...]) -> list[tuple[int, int]]:
     """Pairs of arguments that one array can stand for."""
-    arrays = [i for i, x in enumerate(values) if isinstance(x, np.ndarray) and has_leaves(x)]
+    arrays = [i for i, x in enumerate(values) if isinstance(x, np.ndarray) and has_floats(x)]
     kinds = {i: (values[i].dtype, values[i].shape, values[i].strides, values[i].flags.writeable) for i in arrays}
     return [(i, j) for i, j in combinations(arrays, 2) if kinds[i] == kinds[j]]

@@ -13,14 +13,15 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numba.typed import Dict as TypedDict
-from numba.typed import List as TypedList
 
 import irad
+from irad.data.copies import copied, same_bits
+from irad.data.floats import Vector, has_floats, read_floats, with_floats
+from irad.data.precision import holds_single, in_types_of
+from irad.data.structure import flattened, is_structure, members
 from irad.options import Options
-from irad.testing.check_gradient import in_types_of, random_like
+from irad.testing.check_gradient import random_like
 from irad.testing.finite_difference import gradient
-from irad.testing.leaves import Vector, copy_arguments, has_leaves, read_leaves, same_bits, with_leaves
 from irad.testing.objective import Objective
 
 RTOL: Final = 1e-6
@@ -75,7 +76,7 @@ class Trial:
     @cached_property
     def plain(self) -> tuple[Any, tuple[Any, ...]]:
         """The value of the plain program, and its arguments afterwards."""
-        after = copy_arguments(self.values)
+        after = copied(self.values)
         return self.program(*after), after
 
     @cached_property
@@ -85,10 +86,10 @@ class Trial:
         What it writes may happen to be there already, zeros where zeros were; so it is tried close by, too.
         """
         nudged = tuple(map(nudge, self.values)) if self.nudges else self.values
-        after = copy_arguments(nudged)
+        after = copied(nudged)
         self.program(*after)
         return tuple(
-            has_leaves(before) and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
+            has_floats(before) and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
             for i, before in enumerate(self.values)
         )
 
@@ -98,12 +99,12 @@ class Trial:
         value = self.plain[0]
         if self.unit and not self.constant_return and isinstance(value, float):
             return 1.0
-        return None if self.constant_return or not has_leaves(value) else random_like(value, self.draw)
+        return None if self.constant_return or not has_floats(value) else random_like(value, self.draw)
 
     @property
     def is_single(self) -> bool:
         """Whether single precision takes part."""
-        return any(map(is_single, (*self.values, self.plain[0])))
+        return holds_single((*self.values, self.plain[0]))
 
     @property
     def description(self) -> str:
@@ -114,7 +115,7 @@ class Trial:
 
     def shadows(self, filled: Sequence[bool]) -> tuple[Any, ...]:
         """Shadows for the arguments: zero, or random where told so."""
-        made = copy_arguments(self.values)
+        made = copied(self.values)
         generator = np.random.default_rng(7 + self.draw)
         for each, random in zip(made, filled, strict=True):
             fill(each, generator if random else None)
@@ -140,7 +141,7 @@ class Trial:
 
     def objective(self, shadows: tuple[Any, ...]) -> Objective:
         """What the cotangents are the derivative of: shadows of written memory count as cotangents."""
-        weights = np.zeros(0) if self.seed is None else read_leaves(self.seed)
+        weights = np.zeros(0) if self.seed is None else read_floats(self.seed)
         written = [i for i, modified in enumerate(self.modified) if modified and self.active[i] and self._has_shadow(i)]
         outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
         return Objective(self.program, self.values, weights, outside)
@@ -150,7 +151,7 @@ class Trial:
         return holds(self.values[position])[1]
 
     def _differences(self, position: int, objective: Objective) -> Vector:
-        at = read_leaves(self.values[position])
+        at = read_floats(self.values[position])
         if objective.is_constant:
             return np.zeros(at.size)
         values, errors = gradient(lambda leaves: objective({position: leaves}), at)
@@ -163,7 +164,7 @@ class Trial:
 
     def run(self, shadows: tuple[Any, ...]) -> Run:
         """Runs both sweeps, adding to shadows."""
-        arguments = copy_arguments(self.values)
+        arguments = copied(self.values)
         annotated = [
             annotate(*each) if active else irad.Const(each[0])
             for *each, active in zip(arguments, shadows, self.active, strict=True)
@@ -172,7 +173,7 @@ class Trial:
             irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed, options=self.options
         )
         cotangents = tuple(
-            None if not active else read_leaves(shadow if gradient is None else gradient)
+            None if not active else read_floats(shadow if gradient is None else gradient)
             for gradient, shadow, active in zip(found, shadows, self.active, strict=True)
         )
         return Run(value, arguments, cotangents)
@@ -184,15 +185,16 @@ class Trial:
 
     def same(self, got: Any, wanted: Any) -> bool:
         """Whether two values are equal up to rounding; what holds no floats, to the bit."""
-        if isinstance(wanted, tuple | list | TypedList):
-            return len(got) == len(wanted) and all(map(self.same, got, wanted))
-        if isinstance(wanted, TypedDict):
-            return list(got) == list(wanted) and all(self.same(got[key], wanted[key]) for key in wanted)
-        if not has_leaves(wanted):
+        if is_structure(wanted):
+            mine, others = list(members(got)), list(members(wanted))
+            return [way for way, _ in mine] == [way for way, _ in others] and all(
+                self.same(a, b) for (_, a), (_, b) in zip(mine, others, strict=True)
+            )
+        if not has_floats(wanted):
             return same_bits(got, wanted)
         if np.shape(got) != np.shape(wanted):
             return False
-        return _close(read_leaves(got), read_leaves(wanted), 1e-5 if self.is_single else 1e-12, None)
+        return _close(read_floats(got), read_floats(wanted), 1e-5 if self.is_single else 1e-12, None)
 
 
 def _close(got: Vector, wanted: Vector, rtol: float, atol: float | None) -> bool:
@@ -219,32 +221,26 @@ def describe(value: Any, active: bool) -> str:
 
 def holds(value: Any) -> tuple[bool, bool]:
     """Whether there are numbers with a derivative in a value, and whether there are arrays with one."""
-    if isinstance(value, tuple):
-        inner = [holds(entry) for entry in value]
-        return any(n for n, _ in inner), any(m for _, m in inner)
-    is_array = isinstance(value, _MEMORY)
-    return has_leaves(value) and not is_array, has_leaves(value) and is_array
+    parts = [each for each in flattened(value, tuple) if has_floats(each)]
+    return any(not isinstance(each, _MEMORY) for each in parts), any(isinstance(each, _MEMORY) for each in parts)
 
 
 def only_memory(value: Any, shadow: Any) -> Vector:
     """The content of a shadow, with zeros for the numbers of a mixed argument, as one vector."""
-    if isinstance(value, tuple):
-        return np.concatenate([np.zeros(0), *(only_memory(v, s) for v, s in zip(value, shadow, strict=True))])
-    return read_leaves(shadow) * isinstance(value, _MEMORY)
+    pairs = zip(flattened(value, tuple), flattened(shadow, tuple), strict=True)
+    return np.concatenate([np.zeros(0), *(read_floats(s) * isinstance(v, _MEMORY) for v, s in pairs)])
 
 
 def fill(value: Any, generator: np.random.Generator | None) -> None:
     """Makes the floats of all arrays in a value random, or zero."""
-    if isinstance(value, tuple):
-        for entry in value:
-            fill(entry, generator)
-    elif isinstance(value, np.void) or (isinstance(value, np.ndarray) and value.dtype.names is not None):
-        _fill_fields(value, generator)
-    elif isinstance(value, np.ndarray) and has_leaves(value):
-        value.flags.writeable = True
-        value[...] = 0.0 if generator is None else generator.uniform(0.5, 1.5, value.shape)
-        if generator is not None and value.dtype.kind == "c":
-            value.imag[...] = generator.uniform(0.5, 1.5, value.shape)
+    for each in flattened(value, tuple):
+        if isinstance(each, _MEMORY) and each.dtype.names is not None:
+            _fill_fields(each, generator)
+        elif isinstance(each, np.ndarray) and has_floats(each):
+            each.flags.writeable = True
+            each[...] = 0.0 if generator is None else generator.uniform(0.5, 1.5, each.shape)
+            if generator is not None and each.dtype.kind == "c":
+                each.imag[...] = generator.uniform(0.5, 1.5, each.shape)
 
 
 def _fill_fields(value: Any, generator: np.random.Generator | None) -> None:
@@ -254,51 +250,21 @@ def _fill_fields(value: Any, generator: np.random.Generator | None) -> None:
         part = value[name]
         if isinstance(part, _MEMORY):
             fill(part, generator)
-        elif has_leaves(part):
+        elif has_floats(part):
             value[name] = 0.0 if generator is None else generator.uniform(0.5, 1.5)
 
 
 def nudge(value: Any) -> Any:
     """A value close by, in its precision: no float of it is the same."""
-    if not has_leaves(value):
+    if not has_floats(value):
         return value
-    leaves = read_leaves(value)
+    leaves = read_floats(value)
     step = _NUDGE * (1.0 + abs(leaves)) * np.random.default_rng(leaves.size).uniform(0.5, 1.5, leaves.size)
-    return in_types_of(with_leaves(value, leaves - np.copysign(step, leaves)), value)
+    return in_types_of(with_floats(value, leaves - np.copysign(step, leaves)), value)
 
 
 def spoil(value: Any) -> None:
     """Overwrites all arrays in a value that may be written to."""
-    if isinstance(value, tuple):
-        for entry in value:
-            spoil(entry)
-    elif isinstance(value, np.ndarray) and has_leaves(value) and value.flags.writeable:
-        value[...] = -3.25
-
-
-def in_precision(value: Any, single: bool) -> Any:
-    """A value in single or double precision, arrays laid out as they were."""
-    if isinstance(value, tuple):
-        entries = [in_precision(entry, single) for entry in value]
-        return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
-    if not has_leaves(value):
-        return value
-    if not single:
-        return with_leaves(value, read_leaves(value))
-    if not isinstance(value, np.ndarray):
-        return np.complex64(value) if isinstance(value, complex | np.complexfloating) else np.float32(value)
-    dtype = np.dtype(np.complex64 if value.dtype.kind == "c" else np.float32)
-    if value.flags.c_contiguous or value.flags.f_contiguous:
-        made = value.astype(dtype, order="C" if value.flags.c_contiguous else "F")
-    else:
-        made = np.zeros((*value.shape[:-1], 2 * value.shape[-1]), dtype)[..., ::2]
-        made[...] = value
-    made.flags.writeable = value.flags.writeable
-    return made
-
-
-def is_single(value: Any) -> bool:
-    """Whether a value holds floats of single precision."""
-    if isinstance(value, tuple):
-        return any(map(is_single, value))
-    return isinstance(value, np.ndarray | np.generic) and value.dtype in (np.float32, np.complex64)
+    for each in flattened(value, tuple):
+        if isinstance(each, np.ndarray) and has_floats(each) and each.flags.writeable:
+            each[...] = -3.25

@@ -8,9 +8,9 @@ import numpy as np
 from numba.np.numpy_support import as_dtype
 from numba.typed import List as TypedList
 
+from irad.data.floats import read_floats, with_floats
 from irad.errors import HERE, SignatureError
 from irad.frontend.numba_untyped import types
-from irad.testing.leaves import read_leaves, with_leaves
 
 _LOW: Final = 0.5  # floats are drawn from here to _HIGH: in the domain of most functions, and nothing special
 _HIGH: Final = 2.0
@@ -87,7 +87,7 @@ def _filled(array: Any, generator: np.random.Generator) -> Any:
     if array.dtype.kind in "iu":
         array[...] = np.arange(array.size).reshape(array.shape) % _LENGTH
         return array
-    count = read_leaves(array).size
+    count = read_floats(array).size
     if count:
-        array[...] = with_leaves(array, generator.uniform(_LOW, _HIGH, count)).astype(array.dtype)
+        array[...] = with_floats(array, generator.uniform(_LOW, _HIGH, count)).astype(array.dtype)
     return array

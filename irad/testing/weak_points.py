@@ -16,9 +16,9 @@ from typing import Any, Final
 import numba
 import numpy as np
 
-from irad.testing.check_gradient import holds_single, in_types_of
-from irad.testing.leaf_names import leaf_name
-from irad.testing.leaves import Vector, copy_arguments, read_leaves, with_leaves
+from irad.data.copies import copied
+from irad.data.floats import Vector, name_of_float, read_floats, with_floats
+from irad.data.precision import holds_single, in_types_of
 from irad.testing.modes import by_autodiff
 from irad.testing.rule_trial import Trial
 
@@ -72,7 +72,7 @@ def weak_points(
         tick: called with the name of the argument, and how much is done of how much.
     """
     found: list[WeakPoint] = []
-    positions = [i for i, active in enumerate(trial.active) if active and read_leaves(trial.values[i]).size]
+    positions = [i for i, active in enumerate(trial.active) if active and read_floats(trial.values[i]).size]
     for number, position in enumerate(positions):
         calls = count()
 
@@ -92,7 +92,7 @@ class _Line:
 
     def __init__(self, trial: Trial, position: int, name: str, tick: Callable[[], None]) -> None:
         self._trial, self._position, self._name = trial, position, name
-        self._leaves = read_leaves(trial.values[position])
+        self._leaves = read_floats(trial.values[position])
         primal: Any = trial.program
         self._checked = numba.njit(boundscheck=True)(primal.py_func)  # a large number may be used as an index
         last = 37 if any(map(holds_single, trial.values)) else 300
@@ -170,7 +170,7 @@ class _Line:
         assert high.gradient is not None
         change = np.abs(high.gradient - low.gradient)
         leaf = int(np.argmax(change))
-        name = leaf_name(self._trial.values[self._position], leaf, self._name)
+        name = name_of_float(self._trial.values[self._position], leaf, self._name)
         before, after = low.gradient[leaf], high.gradient[leaf]
         return self._weak(
             high, where, f"a kink: the derivative with respect to {name} jumps from {before:.6g} to {after:.6g}"
@@ -192,11 +192,11 @@ class _Line:
         trial = self._trial
         with np.errstate(all="ignore"):
             moved = in_types_of(
-                with_leaves(trial.values[self._position], self._leaves * factor), trial.values[self._position]
+                with_floats(trial.values[self._position], self._leaves * factor), trial.values[self._position]
             )
         values = (*trial.values[: self._position], moved, *trial.values[self._position + 1 :])
         try:
-            self._checked(*copy_arguments(values))
+            self._checked(*copied(values))
             answer = by_autodiff(replace(trial, values=values))
         except Exception as error:  # whatever a function raises out of its domain is the finding
             return _Seen(factor, fault=f"{type(error).__name__} is raised: {_first_line(error)}")
@@ -214,7 +214,7 @@ class _Line:
         if gradient is None:
             return f"{self._name} is missing"
         leaf = int(np.flatnonzero(~np.isfinite(gradient))[0])
-        return f"{leaf_name(self._trial.values[self._position], leaf, self._name)} is {gradient[leaf]}"
+        return f"{name_of_float(self._trial.values[self._position], leaf, self._name)} is {gradient[leaf]}"
 
 
 def _between(a: float, b: float) -> float:

@@ -19,10 +19,11 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 import irad
+from irad.data.copies import copied, same_bits
+from irad.data.floats import read_floats
 from irad.errors import ActivityError, IradError, SignatureError, UnsupportedError
 from irad.options import Options
 from irad.testing.check_gradient import check_gradient, compiled, random_like
-from irad.testing.leaves import copy_arguments, read_leaves, same_bits
 from tests.corpus.sample import Package, Sample
 
 _RTOL: Final = 1e-10
@@ -52,7 +53,7 @@ def check(sample: Sample, exact: bool = True) -> tuple[Outcome, str]:
     """What became of a sample, and the details; ``exact`` as in ``check_gradient``."""
     try:
         function, args = sample.program(), sample.arguments()
-        value = compiled(function)(*copy_arguments(args))
+        value = compiled(function)(*copied(args))
     except NumbaError as error:
         return Outcome.NOT_COMPILED, str(error)
     except Exception:
@@ -99,9 +100,9 @@ def _compare_plans(function: Any, args: tuple[Any, ...], value: Any, exact: bool
     seed = random_like(value)
     found = []
     for plan in ("default", "save_all"):
-        result, pullback = irad.vjp(function, *copy_arguments(args), options=Options(plan=plan))
+        result, pullback = irad.vjp(function, *copied(args), options=Options(plan=plan))
         assert not exact or same_bits(result, value), f"value {result!r}, plain {value!r} (plan {plan})"
-        found.append(np.concatenate([read_leaves(gradient) for gradient in pullback(seed)]))
+        found.append(np.concatenate([read_floats(gradient) for gradient in pullback(seed)]))
     scale = float(np.max(np.abs(found[1]), initial=1e-300))
     rtol = _RTOL_SINGLE if _is_single(args) else _RTOL
     np.testing.assert_allclose(found[0], found[1], rtol, rtol * scale, err_msg="the plans differ")

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from irad.testing.leaves import has_leaves
+from irad.data.floats import has_floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _overloaded_without_nan(value):  # without annotations: Numba compares its s
 def _loaded(value: Any) -> Any:
     if isinstance(value, Named):
         return value.load()
-    if isinstance(value, tuple) and not has_leaves(value):
+    if isinstance(value, tuple) and not has_floats(value):
         return tuple(map(_loaded, value))
     return value
 

@@ -9,11 +9,12 @@ import pytest
 from numba import float64, njit, prange
 
 import irad
+from irad.data.copies import copied
+from irad.data.floats import read_floats
 from irad.frontend.annotations import Role, Task
 from irad.frontend.derivation import derivation_of
 from irad.testing.catalogue import Case, Catalogue
 from irad.testing.check_gradient import random_like
-from irad.testing.leaves import copy_arguments, read_leaves
 from tests.programs import test_arrays, test_complex, test_containers, test_control_flow, test_guards, test_recursion
 
 FILES = (test_arrays, test_complex, test_containers, test_control_flow, test_guards, test_recursion)
@@ -63,9 +64,9 @@ def sample() -> list[Case]:
 
 def derivative(case: Case, options: irad.Options):
     """Value and gradients as vectors."""
-    value, pullback = irad.vjp(case.function, *copy_arguments(case.args), options=options)
+    value, pullback = irad.vjp(case.function, *copied(case.args), options=options)
     seed = 1.0 if isinstance(value, float) else random_like(value)
-    return [read_leaves(value), *(read_leaves(each) for each in pullback(seed) if each is not None)]
+    return [read_floats(value), *(read_floats(each) for each in pullback(seed) if each is not None)]
 
 
 @pytest.mark.parametrize("case", sample(), ids=str)

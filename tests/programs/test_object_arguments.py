@@ -14,10 +14,11 @@ from numba.experimental import jitclass, structref
 from numba.typed import Dict, List
 
 import irad
+from irad.data.copies import same_bits
+from irad.data.floats import read_floats
 from irad.options import Options
 from irad.testing.catalogue import Case, Catalogue
 from irad.testing.check_gradient import reference
-from irad.testing.leaves import read_leaves, same_bits
 from irad.testing.optimisation import optimisation_limited
 
 PROGRAMS = Catalogue()
@@ -486,7 +487,7 @@ def test_instances(f, make, values):
         assert same_bits(value, expected.value)
         assert same_bits(fields(given[0]), fields(plain[0])), "memory afterwards"
         for result in results:
-            np.testing.assert_allclose(read_leaves(result), wanted, rtol=1e-6, atol=1e-6 * np.max(np.abs(wanted)))
+            np.testing.assert_allclose(read_floats(result), wanted, rtol=1e-6, atol=1e-6 * np.max(np.abs(wanted)))
 
     if expected.seed is None:
         given = make(*fresh(values))

@@ -18,9 +18,9 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
+from irad.data.floats import read_floats
 from irad.options import Options
 from irad.testing.check_gradient import reference
-from irad.testing.leaves import read_leaves
 
 COUNT = int(os.environ.get("IRAD_RANDOM_OBJECTS", "3"))
 
@@ -127,5 +127,5 @@ def test_random_objects(seed: int):
     _, pullback = irad.vjp(program, *make(*fresh()))
     found += [pullback(1.0), pullback(1.0)]
     for gradient in found:
-        leaves, atol = read_leaves(gradient), 1e-6 * np.max(np.abs(wanted))
+        leaves, atol = read_floats(gradient), 1e-6 * np.max(np.abs(wanted))
         np.testing.assert_allclose(leaves, wanted, rtol=1e-6, atol=atol, err_msg=source)

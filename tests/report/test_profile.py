@@ -11,13 +11,13 @@ import pytest
 from numba import float64, njit, prange
 
 import irad
+from irad.data.copies import same_bits
 from irad.errors import SignatureError
 from irad.frontend.numba_replaced import replaced_code
 from irad.report.collect import Collector
 from irad.report.model import Stage
 from irad.report.profile import Profile, profile
 from irad.report.subject import subject_of
-from irad.testing.leaves import same_bits
 
 
 def profile_of(f: Any, *args: Any, seconds: float = 0.3) -> tuple[Profile, Collector]:

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import irad
+from irad.data.copies import copied
 from irad.frontend import derivation
 from irad.report.tape.totals import tape_total
-from irad.testing.leaves import copy_arguments
 
 PROGRAMS = {
     "test_control_flow": [
@@ -104,20 +104,20 @@ def argnums_of(function: Any, args: tuple[Any, ...]) -> tuple[int, ...]:
 @pytest.mark.parametrize("case", list(cases()))
 def test_the_same_bytes_everywhere(case: Any, monkeypatch: pytest.MonkeyPatch):
     function = fresh(case.function)
-    inspection = irad.inspect(function, *copy_arguments(case.args))
+    inspection = irad.inspect(function, *copied(case.args))
     report = inspection.report
     assert report.note == ""
     kind = inspection._collector.subject.compiled()[0][0]
-    argnums = argnums_of(function, copy_arguments(case.args))
+    argnums = argnums_of(function, copied(case.args))
     by_vjp = kind == "vjp"
-    told = irad.tape_report(fresh(case.function), *copy_arguments(case.args), argnums=None if by_vjp else argnums)
+    told = irad.tape_report(fresh(case.function), *copied(case.args), argnums=None if by_vjp else argnums)
     assert tape_total(report) == told.total
     with asked_of_the_arena(monkeypatch) as counted:
         other = fresh(case.function)
         if by_vjp:
-            irad.vjp(other, *copy_arguments(case.args))
+            irad.vjp(other, *copied(case.args))
         else:
-            irad.grad(other, argnums)(*copy_arguments(case.args))
+            irad.grad(other, argnums)(*copied(case.args))
     assert told.total == counted.value
     # line by line
     by_line: dict[int, int] = {}

@@ -23,11 +23,12 @@ from numba.extending import overload
 from numba.typed import Dict, List
 
 import irad
+from irad.data.copies import copied
+from irad.data.floats import has_floats, read_floats, with_floats
 from irad.errors import ActivityError, IradError, SignatureError, UnsupportedError
 from irad.options import Options, PlanName
 from irad.testing.catalogue import floats
 from irad.testing.finite_difference import gradient
-from irad.testing.leaves import copy_arguments, has_leaves, read_leaves, with_leaves
 from tests.support.entries import Entry, Outcome
 from tests.support.language import DAY, Shade
 
@@ -117,7 +118,7 @@ def use_of(entry: Entry) -> Use:
     """The function and the arguments of an entry."""
     if not isinstance(entry.use, str):
         arguments = entry.arguments
-        return Use(entry.use, entry.use, lambda: copy_arguments(arguments))
+        return Use(entry.use, entry.use, lambda: copied(arguments))
     names = _free_names(entry.use)
     if entry.outcome is Outcome.CONSTANT and "u" not in names:
         names = (*names, "u")
@@ -185,23 +186,23 @@ def _check_derivative(entry: Entry, use: Use, plans: Sequence[PlanName]) -> None
             wanted = derivatives[position]
             atol = entry.rtol * max(1e-3, float(np.max(np.abs(wanted), initial=0.0)))
             message = f"gradient by argument {position} (plan {plan})"
-            np.testing.assert_allclose(read_leaves(gradient_found), wanted, entry.rtol, atol, err_msg=message)
+            np.testing.assert_allclose(read_floats(gradient_found), wanted, entry.rtol, atol, err_msg=message)
 
 
 def _check_draw(use: Use, plans: Sequence[PlanName]) -> None:
-    argnums = tuple(i for i, a in enumerate(use.make()) if has_leaves(a))
+    argnums = tuple(i for i, a in enumerate(use.make()) if has_floats(a))
     for plan in plans:
         found, gradients = irad.value_and_grad(use.function, argnums, options=Options(plan=plan))(*use.make())
         assert found == use.function(*use.make())
         for found_gradient in gradients:
-            leaves = read_leaves(found_gradient)
+            leaves = read_floats(found_gradient)
             assert np.all(np.isfinite(leaves))
             assert np.all(leaves != 0.0)
 
 
 def _check_refused(entry: Entry, use: Use) -> None:
     arguments = use.make()
-    argnums = tuple(i for i, a in enumerate(arguments) if has_leaves(a)) or (0,)
+    argnums = tuple(i for i, a in enumerate(arguments) if has_floats(a)) or (0,)
     with pytest.raises(IradError) as caught:
         irad.value_and_grad(use.function, argnums)(*arguments)
     message = str(caught.value)
@@ -215,8 +216,8 @@ def _reference(function: Callable[..., Any], make: Callable[[], tuple[Any, ...]]
         value = function(*make())
         derivatives = {}
         for position, argument in enumerate(make()):
-            if has_leaves(argument):
-                found, errors = gradient(_along(function, make, position), read_leaves(argument))
+            if has_floats(argument):
+                found, errors = gradient(_along(function, make, position), read_floats(argument))
                 limit = 1e-5 * max(1.0, float(np.max(np.abs(found), initial=0.0)))
                 assert np.all(errors <= limit), f"differences by argument {position} do not converge: {errors}"
                 derivatives[position] = found
@@ -226,7 +227,7 @@ def _reference(function: Callable[..., Any], make: Callable[[], tuple[Any, ...]]
 def _along(function: Callable[..., Any], make: Callable[[], tuple[Any, ...]], position: int) -> Callable[[Any], float]:
     def at(leaves: Any) -> float:
         arguments = list(make())
-        arguments[position] = with_leaves(arguments[position], leaves)
+        arguments[position] = with_floats(arguments[position], leaves)
         return float(function(*arguments))
 
     return at

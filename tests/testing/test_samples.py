@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numba import from_dtype, typeof, types
 
+from irad.data.floats import read_floats
 from irad.errors import SignatureError
-from irad.testing.leaves import read_leaves
 from irad.testing.samples import samples
 
 Pair = namedtuple("Pair", "x y")
@@ -45,7 +45,7 @@ RECORD = from_dtype(np.dtype([("a", np.float64), ("n", np.int32)]))
 def test_samples_have_their_type(kind: Any):
     [value] = samples((kind,), seed=0)
     assert typeof(value) == kind
-    leaves = read_leaves(value)
+    leaves = read_floats(value)
     assert np.all((leaves >= 0.5) & (leaves <= 2.0))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from irad.frontend.debug.inside import DEEPEST, members
+from irad.data.structure import pieces
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Found:
 
 def nonfinite(value: Any) -> Found | None:
     """The number in an object that is NaN or infinite; of several the NaN that was made first."""
-    return min(_look(value, "", DEEPEST), key=lambda found: found.rank, default=None)
+    found = (bad for path, each in pieces(value) for bad in _look(each, path))
+    return min(found, key=lambda bad: bad.rank, default=None)
 
 
 def _marks(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -53,15 +54,13 @@ def _marks(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.where(np.isnan(numbers), numbers.view(np.uint64) >> 29 & (1 << 22) - 1, 0)
 
 
-def _look(value: Any, path: str, depth: int) -> Iterator[Found]:
+def _look(value: Any, path: str) -> Iterator[Found]:
     match value:
         case np.ndarray():
             yield from _look_at_array(value, path)
         case np.void():
             for name in value.dtype.names or ():
-                yield from _look(value[name], f"{path}[{name!r}]", depth - 1)
-        case bool() | int() | str() | bytes() | None:
-            pass
+                yield from _look(value[name], f"{path}[{name!r}]")
         case complex() | np.complexfloating():
             for part in (float(value.real), float(value.imag)):
                 if not math.isfinite(part):
@@ -69,9 +68,6 @@ def _look(value: Any, path: str, depth: int) -> Iterator[Found]:
         case float() | np.floating():
             if not math.isfinite(value):
                 yield Found(path, float(value))
-        case _ if depth > 0:
-            for way, item in members(value):
-                yield from _look(item, path + way, depth - 1)
 
 
 def _look_at_array(array: np.ndarray[Any, Any], path: str) -> Iterator[Found]:

@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from irad.data.copies import copied, same_bits
+from irad.data.structure import pieces
 from irad.errors import ChangedBufferError, ChangedBufferWarning, SourceLocation
-from irad.frontend.debug.inside import DEEPEST, members
 
 _NUMBERS: Final = int | float | complex | str | bytes | np.generic | None
 _NAMED: Final = 3  # changes that are named
@@ -94,7 +95,7 @@ class Seal:
         """What the pullback gives, with the old content and with that of now."""
         places = [(view, each) for each in changed if (view := _writable(each.array)) is not None]
         now = [view.copy() for view, _ in places]  # all, before the first is put back: they may overlap
-        given = _copied(cotangent)  # it may lie in what is put back
+        given = copied(cotangent)  # it may lie in what is put back
         for view, each in places:
             view[...] = each.content
         try:
@@ -103,7 +104,7 @@ class Seal:
             for (view, _), content in zip(places, now, strict=True):
                 view[...] = content
         found = pullback(cotangent)
-        if not _are_same(expected, found):
+        if not same_bits(expected, found):
             raise ChangedBufferError(
                 f"{_listed([each.name for each in changed])} changed between irad.vjp and the pullback, and that "
                 f"changes the derivative: a rule that {self._function} uses keeps the memory instead of a copy",
@@ -123,30 +124,22 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed} {'was' if len(known) == 1 else 'were'}"
 
 
-def _arrays(value: Any, path: str, depth: int = DEEPEST) -> Iterator[tuple[str, Array]]:
+def _arrays(value: Any, name: str) -> Iterator[tuple[str, Array]]:
     """The arrays in an object, with the way to them; a record is one of no dimension, in the same memory."""
-    match value:
-        case np.ndarray():
-            yield path, value
-        case np.void() if value.dtype.names is not None:
-            yield path, np.asarray(value)
-        case _ if depth > 0 and not isinstance(value, _NUMBERS):
-            for way, item in members(value):
-                yield from _arrays(item, path + way, depth - 1)
+    for way, each in pieces(value, name):
+        if isinstance(each, np.ndarray):
+            yield way, each
+        elif isinstance(each, np.void) and each.dtype.names is not None:
+            yield way, np.asarray(each)
 
 
-def _holdings(value: Any, path: str, depth: int = DEEPEST) -> Iterator[tuple[str, object]]:
+def _holdings(value: Any, name: str) -> Iterator[tuple[str, object]]:
     """What an object holds besides the content of arrays: its numbers, and where its arrays lie."""
-    match value:
-        case np.ndarray():
-            yield path, (value.ctypes.data, value.shape, value.strides)
-        case np.void():
-            pass
-        case _ if isinstance(value, _NUMBERS):
-            yield path, repr(value)
-        case _ if depth > 0:
-            for way, item in members(value):
-                yield from _holdings(item, path + way, depth - 1)
+    for way, each in pieces(value, name):
+        if isinstance(each, np.ndarray):
+            yield way, (each.ctypes.data, each.shape, each.strides)
+        elif isinstance(each, _NUMBERS) and not isinstance(each, np.void):
+            yield way, repr(each)
 
 
 def _writable(array: Array) -> Array | None:
@@ -157,28 +150,3 @@ def _writable(array: Array) -> Array | None:
     except ValueError:
         return None
     return view
-
-
-def _copied(cotangent: Any) -> Any:
-    """The same cotangent in other memory."""
-    match cotangent:
-        case np.ndarray():
-            return cotangent.copy(order="K")
-        case tuple():
-            entries = [_copied(entry) for entry in cotangent]
-            return type(cotangent)(*entries) if hasattr(cotangent, "_fields") else tuple(entries)
-    return cotangent
-
-
-def _are_same(one: Any, other: Any) -> bool:
-    """Whether two gradients are equal to the bit."""
-    if isinstance(one, np.ndarray | np.generic | int | float | complex):
-        left, right = np.asarray(one), np.asarray(other)
-        return left.shape == right.shape and left.tobytes() == right.tobytes()
-    mine, others = list(members(one)), list(members(other))
-    if not mine and not others:
-        return type(one) is type(other)
-    return len(mine) == len(others) and all(
-        way == other_way and _are_same(item, other_item)
-        for (way, item), (other_way, other_item) in zip(mine, others, strict=True)
-    )

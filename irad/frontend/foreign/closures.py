@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from irad.data.structure import mapped
 from irad.errors import RuleError
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.kept import keep
@@ -94,7 +95,7 @@ class Foreign:
     def begin(self, wanted: Any, *arguments: Any) -> int:
         """Runs the rule; a number with which `finish` gives the value and a handle, 0 if it raised."""
         try:
-            answer = self.rule(*map(_own, arguments))
+            answer = self.rule(*mapped(_own, arguments))
             if not (isinstance(answer, tuple) and len(answer) == 2 and callable(answer[1])):
                 raise self._misfit("value", "a pair (value, pullback)", _describe(answer))
             value, pullback = answer
@@ -106,7 +107,7 @@ class Foreign:
     def call(self, wanted: Any, *arguments: Any) -> int:
         """The same for a function instead of a rule."""
         try:
-            return _wait(self.conform(self.rule(*map(_own, arguments)), wanted, "value"))
+            return _wait(self.conform(self.rule(*mapped(_own, arguments)), wanted, "value"))
         except BaseException as error:
             keep(error)
             return 0
@@ -117,16 +118,16 @@ class Foreign:
             return *self._pulled(number, wanted, cotangent), False
         except BaseException as error:
             keep(error)
-            return *(_zero(like) for like in wanted if like is not None), True
+            return *(mapped(_zero, like) for like in wanted if like is not None), True
 
     def _pulled(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
-        found = _alive[number].pullback(_own(cotangent))
+        found = _alive[number].pullback(mapped(_own, cotangent))
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
             expected = f"a tuple of {len(wanted)} cotangents, one for each argument"
             raise self._misfit("pullback", expected, _describe(found))
         pairs = enumerate(zip(found, wanted, strict=True))
         return tuple(
-            self.conform(_zero(like) if each is None else each, like, f"cotangent of argument {i}")
+            self.conform(mapped(_zero, like) if each is None else each, like, f"cotangent of argument {i}")
             for i, (each, like) in pairs
             if like is not None
         )
@@ -216,13 +217,11 @@ def _converts(found: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
 
 
 def _zero(wanted: Any) -> Any:
-    return tuple(map(_zero, wanted)) if isinstance(wanted, tuple) else wanted.zero()
+    return wanted.zero()
 
 
 def _own(value: Any) -> Any:
-    """A value that closures may keep: arrays of compiled code are copied, for they change and go."""
-    if isinstance(value, tuple):
-        return tuple(map(_own, value))
+    """What closures may keep: arrays of compiled code are copied, for they change and go."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.data.structure import mapped
 from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
@@ -25,7 +26,7 @@ def function_of(f: Any) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         with _in_double_precision():
-            return _to_numpy(f(*arguments))
+            return mapped(np.asarray, f(*arguments))
 
     call.__name__ = call.__qualname__ = getattr(f, "__name__", "jax_function")
     return call
@@ -59,7 +60,7 @@ def rule_of(f: Any) -> Callable[..., Any]:
                 found = dict(zip(active, map(np.conj, map(np.asarray, pull(given))), strict=True))
             return tuple(found.get(i) for i in range(len(arguments)))
 
-        return _to_numpy(value), pullback
+        return mapped(np.asarray, value), pullback
 
     return rule
 
@@ -73,9 +74,3 @@ def _in_double_precision() -> Any:
 
 def _is_inexact(value: Any) -> bool:
     return np.asarray(value).dtype.kind in "fc"
-
-
-def _to_numpy(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return tuple(map(_to_numpy, value))
-    return np.asarray(value)

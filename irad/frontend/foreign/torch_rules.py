@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from irad.data.structure import mapped
 from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
@@ -28,7 +29,7 @@ def function_of(f: Any) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         torch = import_module("torch")
         with torch.no_grad():
-            return _to_numpy(f.apply(*(_tensor(torch, x)[0] for x in arguments)))
+            return mapped(_to_numpy, f.apply(*(_tensor(torch, x)[0] for x in arguments)))
 
     call.__name__ = call.__qualname__ = f.__name__
     return call
@@ -58,7 +59,7 @@ def rule_of(f: Any) -> Callable[..., Any]:
             found = iter(_gradients(torch, active, inputs))
             return tuple(next(found) if is_active else None for _, is_active in pairs)
 
-        return _to_numpy(value), pullback
+        return mapped(_to_numpy, value), pullback
 
     return rule
 
@@ -85,6 +86,4 @@ def _is_torchs(base: type) -> bool:
 
 
 def _to_numpy(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return tuple(map(_to_numpy, value))
     return value.detach().resolve_conj().numpy() if hasattr(value, "detach") else np.asarray(value)

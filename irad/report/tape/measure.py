@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from irad.data.copies import copied
 from irad.frontend.debug.hooks import measured
 from irad.frontend.debug.tape import Measurement
 from irad.frontend.numba_untyped import types
 from irad.report.run import derivative_of
 from irad.report.subject import Subject
-from irad.testing.leaves import copy_arguments
 
 
 def is_call(args: tuple[Any, ...]) -> bool:
@@ -30,7 +30,7 @@ def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
     """
     metered = subject.again(replace(subject.task.options, measure_tape=True))
     measured()  # of an earlier call that nobody asked for
-    derivative_of(metered, args)(copy_arguments(args))
+    derivative_of(metered, args)(copied(args))
     found = measured()
     assert found is not None
     return found

@@ -1,0 +1,177 @@
+"""The floats inside a value: read as one vector, put back from one.
+
+A value is a number, an array, a record or array of records, None, a string, a function, or a structure of these. Its
+floats are in reading order: elements of arrays in C order, fields of records by name, structures left to right. A
+complex number is two floats, its real and its imaginary part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irad.data.structure import flattened, is_structure, mapped, members
+
+Vector: TypeAlias = NDArray[np.float64]
+
+
+def has_floats(value: object) -> bool:
+    """Whether there is a float in ``value``, were it not empty."""
+    return any(map(_is_float, flattened(value)))
+
+
+def floats_only(value: Any) -> Any:
+    """``value`` with None in place of what holds no floats, as a cotangent of it is written."""
+    return mapped(lambda each: each if _is_float(each) else None, value) if has_floats(value) else None
+
+
+def _is_float(value: object) -> bool:
+    if isinstance(value, np.ndarray | np.void):
+        return _dtype_has_floats(value.dtype)
+    return isinstance(value, float | complex | np.inexact)
+
+
+def _dtype_has_floats(dtype: np.dtype[Any]) -> bool:
+    if dtype.fields is not None:
+        return any(_dtype_has_floats(field[0]) for field in dtype.fields.values())
+    return dtype.base.kind in "fc"
+
+
+def read_floats(value: object) -> Vector:
+    """The floats of ``value`` as doubles."""
+    return np.concatenate([np.zeros(0), *(part for each in flattened(value) for part in _vectors(each))])
+
+
+def _vectors(value: Any) -> Iterator[Vector]:
+    match value:
+        case float() | np.floating():
+            yield np.array([float(value)])
+        case complex() | np.complexfloating():
+            yield np.array([value.real, value.imag], np.float64)
+        case np.ndarray() | np.void() if value.dtype.names is not None:
+            for name in value.dtype.names:
+                yield from _vectors(np.asarray(value[name]))
+        case np.ndarray() if value.dtype.kind == "f":
+            yield value.astype(np.float64).ravel()
+        case np.ndarray() if value.dtype.kind == "c":
+            yield value.astype(np.complex128).ravel().view(np.float64)
+
+
+# --- other floats -----------------------------------------------------------------------------------------------------
+
+
+def with_floats(value: Any, floats: Vector) -> Any:
+    """``value`` in double precision, in new memory, with other floats; arrays keep their layout as Numba types it.
+
+    Elements that shared memory get memory of their own.
+    """
+    rest = iter(floats.tolist())
+    result = mapped(lambda each: _refilled(each, rest), value)
+    assert next(rest, None) is None, "more floats than the structure has"
+    return result
+
+
+def _refilled(value: Any, rest: Iterator[float]) -> Any:
+    match value:
+        case float() | np.floating():
+            return next(rest)
+        case complex() | np.complexfloating():
+            return complex(next(rest), next(rest))
+        case np.ndarray():
+            result = _new_array(value)
+            _fill(result, value, rest)
+            result.flags.writeable = value.flags.writeable
+            return result
+        case np.void():
+            array = np.zeros((), _promoted(value.dtype))
+            _fill(array, np.asarray(value), rest)
+            return array[()]
+    return value
+
+
+def _fill(target: NDArray[Any], source: NDArray[Any], rest: Iterator[float]) -> None:
+    if source.dtype.names is not None:
+        for name in source.dtype.names:
+            _fill(target[name], source[name], rest)
+    elif source.dtype.kind == "f":
+        target[...] = np.fromiter(islice(rest, source.size), np.float64, source.size).reshape(source.shape)
+    elif source.dtype.kind == "c":
+        parts = np.fromiter(islice(rest, 2 * source.size), np.float64, 2 * source.size)
+        target[...] = parts.view(np.complex128).reshape(source.shape)
+    else:
+        target[...] = source
+
+
+def _new_array(like: NDArray[Any]) -> NDArray[Any]:
+    return laid_out_like(like, _promoted(like.dtype))
+
+
+def laid_out_like(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Zeros in the shape of an array and in a layout that Numba gives the same type."""
+    if array.flags.c_contiguous:
+        return np.zeros(array.shape, dtype)
+    if array.flags.f_contiguous:
+        return np.zeros(array.shape, dtype, order="F")
+    return np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype)[..., ::2]
+
+
+def _promoted(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype.names is not None:
+        fields = [(name, _promoted(dtype[name])) for name in dtype.names]
+        return np.dtype(fields, align=dtype.isalignedstruct)
+    if dtype.subdtype is not None:
+        return np.dtype((_promoted(dtype.subdtype[0]), dtype.subdtype[1]))
+    return np.dtype({"f": np.float64, "c": np.complex128}.get(dtype.kind, dtype))
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def name_of_float(value: Any, number: int, name: str) -> str:
+    """What one of the floats is called in Python: ``x[3]``, ``model[1].rate``, ``z[0].imag``.
+
+    Args:
+        value: holds it.
+        number: in reading order.
+        name: of the value.
+    """
+    if is_structure(value):
+        for way, part in members(value):
+            count = read_floats(part).size
+            if number < count:
+                return name_of_float(part, number, name + way)
+            number -= count
+        raise IndexError(number)
+    if isinstance(value, np.ndarray | np.void):
+        index, inner = _place(np.asarray(value), number)
+        return name + _brackets(index) + inner
+    return name + _part(number) if isinstance(value, complex | np.complexfloating) else name
+
+
+def _place(array: NDArray[Any], number: int) -> tuple[tuple[int, ...], str]:
+    """The index of the element with a float, and where in the element it is: ``.field[0].imag``."""
+    if array.dtype.names is None:
+        is_complex = array.dtype.kind == "c"
+        index = np.unravel_index(number // 2 if is_complex else number, array.shape)
+        return tuple(map(int, index)), _part(number) if is_complex else ""
+    for field in array.dtype.names:
+        part = np.asarray(array[field])
+        count = read_floats(part).size
+        if number < count:
+            index_in_part, inner = _place(part, number)
+            own, rest = index_in_part[: array.ndim], index_in_part[array.ndim :]
+            return own, f".{field}{_brackets(rest)}{inner}"
+        number -= count
+    raise IndexError(number)
+
+
+def _part(number: int) -> str:
+    return ".imag" if number % 2 else ".real"
+
+
+def _brackets(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
