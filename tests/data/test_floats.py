@@ -42,12 +42,12 @@ def test_leaves_are_in_reading_order():
 
 
 @pytest.mark.parametrize("value", [1.5, np.float32(1), np.zeros(0), np.zeros(2, np.float32), (1, (2.0,)), record(1)])
-def test_has_leaves(value: object):
+def test_has_floats(value: object):
     assert has_floats(value)
 
 
 @pytest.mark.parametrize("value", [1, True, None, "x", np.arange(2), (1, np.ones(2, np.bool_)), print])
-def test_has_no_leaves(value: object):
+def test_has_no_floats(value: object):
     assert not has_floats(value)
 
 
