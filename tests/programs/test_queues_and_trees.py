@@ -1,4 +1,4 @@
-"""Algorithms whose state are numbers beside integers: search, sorting, shortest trees, events, nearest neighbours."""
+"""Algorithms whose state holds floats next to integers: search, sorting, shortest trees, events, nearest neighbours."""
 
 from __future__ import annotations
 
@@ -100,6 +100,14 @@ def prim(x):
     return s
 
 
+@njit
+def visited(q, x, u, a, d):
+    for c in (2 * u + 1, 2 * u + 2):
+        if c < x.size:
+            q.append((c, a * x[c] + x[u], d + 1))
+    return a * a * d
+
+
 @PROGRAMS.at(X)
 @njit
 def bfs_queue(x):
@@ -109,10 +117,7 @@ def bfs_queue(x):
     while head < len(q):
         u, a, d = q[head]
         head += 1
-        s += a * a * d
-        for c in (2 * u + 1, 2 * u + 2):
-            if c < x.size:
-                q.append((c, a * x[c] + x[u], d + 1))
+        s += visited(q, x, u, a, d)
     return s
 
 
@@ -123,10 +128,7 @@ def pop_front_queue(x):
     s = 0.0
     while len(q) > 0:
         u, a, d = q.pop(0)
-        s += a * a * d
-        for c in (2 * u + 1, 2 * u + 2):
-            if c < x.size:
-                q.append((c, a * x[c] + x[u], d + 1))
+        s += visited(q, x, u, a, d)
     return s
 
 
@@ -386,16 +388,20 @@ def quicksort(L, lo, hi):
     return quicksort(L, lo, m) + quicksort(L, m + 1, hi) + 1
 
 
-@PROGRAMS.at(X)
 @njit
-def recursive_quicksort(x):
-    L = [(x[i], i) for i in range(x.size)]
+def sorted_sum(L):
     n = quicksort(L, 0, len(L))
     s = 0.0
     for j in range(len(L)):
         a, k = L[j]
         s += a * a * k * j
     return s * n
+
+
+@PROGRAMS.at(X)
+@njit
+def recursive_quicksort(x):
+    return sorted_sum([(x[i], i) for i in range(x.size)])
 
 
 @njit
@@ -417,35 +423,13 @@ def recursive_stack(x):
     return dfs(st, x, 0)
 
 
-@njit
-def quicksort_t(L, lo, hi):
-    if hi - lo < 2:
-        return 0
-    pv, pk = L[hi - 1]
-    m = lo
-    for i in range(lo, hi - 1):
-        a, k = L[i]
-        if a < pv:
-            L[i] = L[m]
-            L[m] = (a, k + 1)
-            m += 1
-    L[hi - 1] = L[m]
-    L[m] = (pv, pk)
-    return quicksort_t(L, lo, m) + quicksort_t(L, m + 1, hi) + 1
-
-
 @PROGRAMS.at(X)
 @njit
 def recursive_quicksort_typed(x):
     L = List()
     for i in range(x.size):
         L.append((x[i], i))
-    n = quicksort_t(L, 0, len(L))
-    s = 0.0
-    for j in range(len(L)):
-        a, k = L[j]
-        s += a * a * k * j
-    return s * n
+    return sorted_sum(L)
 
 
 @njit

@@ -1,11 +1,11 @@
-"""Compiles a function of a rule for one configuration: what is known of its arguments is put in before typing.
+"""Compiles a function of a rule for one configuration: what is known about its arguments is filled in before typing.
 
 Input   Numba's untyped code of the function, and the types of its arguments.
 Output  the same code with constants for `is_active(x)`, `config.needs_primal`, `config.overwritten[i]` and the like;
         the branches that they decide are gone.
-Method  expressions are evaluated over the definitions of variables; Numba's own pass then prunes. A dead branch may so
-        contain what would not compile: the shadow of a constant argument. Compiled functions that are handed annotated
-        arguments, the configuration or None are compiled in the same way.
+Method  expressions are evaluated over the definitions of variables; Numba's own pass then prunes. So a dead branch may
+        contain code that would not compile: the shadow of a constant argument. Compiled functions that the rule calls
+        with annotated arguments, the configuration or None are compiled in the same way.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wr
 
 @dataclass(frozen=True)
 class _Typed:
-    """A value of which the type is known."""
+    """A value whose type is known."""
 
     type: Any
 
 
 class _Unknown(Exception):
-    """Not a constant of the compilation."""
+    """Not a compile-time constant."""
 
 
 def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
@@ -109,60 +109,63 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@register_pass(mutates_CFG=False, analysis_only=False)
-class _PutConstants(FunctionPass):
-    """Replaces what is known."""
-
-    _name = "irad_put_constants"
+class _Rewrite(FunctionPass):
+    """A pass that looks at each assignment of an expression, and changes some."""
 
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        func_ir, changed = state.func_ir, False
-        for block in func_ir.blocks.values():
-            for statement in block.find_insts(ir.Assign):
-                if not isinstance(statement.value, ir.Expr):
-                    continue
-                try:
-                    found = _evaluate(func_ir, state.args, statement.value)
-                except _Unknown:
-                    continue
-                if isinstance(found, bool | int | tuple):
-                    constant = ir.Const(found, statement.loc)
-                    definitions = func_ir._definitions[statement.target.name]
-                    definitions[definitions.index(statement.value)] = constant
-                    statement.value = constant
+        changed = False
+        for block in state.func_ir.blocks.values():
+            for statement in list(block.find_insts(ir.Assign)):
+                if isinstance(statement.value, ir.Expr) and self.rewrite(state, block, statement):
                     changed = True
         return changed
 
+    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+        """Changes a statement, or not; returns whether it did."""
+        raise NotImplementedError
+
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class _SpecialiseHelpers(FunctionPass):
-    """Has functions that are handed what decides branches compiled as the rule itself is."""
+class _PutConstants(_Rewrite):
+    """Replaces what is known by constants."""
+
+    _name = "irad_put_constants"
+
+    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+        try:
+            found = _evaluate(state.func_ir, state.args, statement.value)
+        except _Unknown:
+            return False
+        if not isinstance(found, bool | int | tuple):
+            return False
+        constant = ir.Const(found, statement.loc)
+        definitions = state.func_ir._definitions[statement.target.name]
+        definitions[definitions.index(statement.value)] = constant
+        statement.value = constant
+        return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _SpecialiseHelpers(_Rewrite):
+    """Compiles functions to which the rule passes what decides branches in the same way as the rule itself."""
 
     _name = "irad_specialise_helpers"
 
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        func_ir, changed = state.func_ir, False
-        for block in func_ir.blocks.values():
-            for statement in list(block.find_insts(ir.Assign)):
-                call = statement.value
-                helper = _helper_called(func_ir, state.args, call)
-                if helper is None:
-                    continue
-                taken = ir.Global("irad_helper", helper, statement.loc)
-                call.func = _insert(func_ir, block, statement, "$irad.helper", taken)
-                changed = True
-        return changed
+    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+        helper = _helper_called(state.func_ir, state.args, statement.value)
+        if helper is None:
+            return False
+        taken = ir.Global("irad_helper", helper, statement.loc)
+        statement.value.func = _insert(state.func_ir, block, statement, "$irad.helper", taken)
+        return True
 
 
 def _helper_called(func_ir: Any, arguments: tuple[Any, ...], call: Any) -> CPUDispatcher | None:
-    """The specialising form of what is called, where it is a compiled function that is handed what decides branches."""
-    if not (isinstance(call, ir.Expr) and call.op == "call"):
+    """The specialising form of a compiled function that is called with an argument that decides branches, or None."""
+    if call.op != "call":
         return None
     try:
         called = _evaluate(func_ir, arguments, func_ir.get_definition(call.func))
@@ -199,25 +202,18 @@ _HELPERS: Final[weakref.WeakKeyDictionary[CPUDispatcher, CPUDispatcher]] = weakr
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
-class _SpellEllipsis(FunctionPass):
-    """``a[...]`` becomes ``a[(...,)]``: alone Numba types the index, but has no code for it."""
+class _SpellEllipsis(_Rewrite):
+    """``a[...]`` becomes ``a[(...,)]``: Numba types the bare index, but has no code for it."""
 
     _name = "irad_spell_ellipsis"
 
-    def __init__(self) -> None:
-        FunctionPass.__init__(self)
-
-    def run_pass(self, state: Any) -> bool:
-        func_ir, changed = state.func_ir, False
-        for block in func_ir.blocks.values():
-            for statement in list(block.find_insts(ir.Assign)):
-                read = statement.value
-                if not (isinstance(read, ir.Expr) and read.op == "getitem" and _is_ellipsis(func_ir, read.index)):
-                    continue
-                spelled = ir.Expr.build_tuple([read.index], statement.loc)
-                read.index = _insert(func_ir, block, statement, "$irad.index", spelled)
-                changed = True
-        return changed
+    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+        read = statement.value
+        if read.op != "getitem" or not _is_ellipsis(state.func_ir, read.index):
+            return False
+        spelled = ir.Expr.build_tuple([read.index], statement.loc)
+        read.index = _insert(state.func_ir, block, statement, "$irad.index", spelled)
+        return True
 
 
 def _is_ellipsis(func_ir: Any, variable: Any) -> bool:
