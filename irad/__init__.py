@@ -5,6 +5,7 @@ The public names load on first use, so that ``import irad.ir`` does not start Nu
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -116,7 +117,7 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"irad.{name}")
     if name not in __all__:
-        raise AttributeError(f"module 'irad' has no attribute {name!r}")
+        raise AttributeError(f"module 'irad' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     if name in _PACKAGES:
         return import_module(f"irad.{name}")
     home = _home(name)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, ParamSpec, TypeVar
 
 from irad.message import definition_line, excerpt, labelled, remedies, source_line
 
@@ -22,6 +22,8 @@ _MAX_CALLERS: Final = 3
 HERE: Final = "here"
 """For errors that compiled code raises: the place is the line of Python code that runs at that time."""
 _OWN: Final = ("irad", "numba")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,12 @@ class SourceLocation:
 
 def _package_of(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def without_source(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
+    """The same function; tracebacks show ``File "<irad>", in name`` where they would show a line of irad's source."""
+    function.__code__ = function.__code__.replace(co_filename="<irad>", co_name=name)
+    return function
 
 
 class IradError(Exception):

@@ -26,6 +26,11 @@ _DEFINITION: Final = re.compile(r"(?:async )?def ")
 _ALTERNATIVE: Final = re.compile(r"[,;]? or (?=\([b-z]\) )")
 
 
+def with_article(name: str) -> str:
+    """A noun in a sentence: "an array", "a list"."""
+    return f"{'an' if name[:1] in tuple('aeiouAEIO') else 'a'} {name}"
+
+
 def source_line(file: str, line: int) -> str:
     """The text of a line, without the space around it; empty where the file cannot be read."""
     return linecache.getline(file, line).strip()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Literal, TypeAlias, get_args
 
-from irad.errors import IradError, SourceLocation
+from irad.errors import IradError, SourceLocation, without_source
 
 PlanName: TypeAlias = Literal["default", "save_all"]
 ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
@@ -15,6 +16,7 @@ ZeroTimesInfinity: TypeAlias = Literal["nan", "zero"]
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _NO_LIMIT = 1 << 62
+_FLAGS = ("strict", "verify", "debug", "measure_tape", "boundscheck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,14 @@ class Options:
     zero_times_infinity: ZeroTimesInfinity = "nan"
 
     def __post_init__(self) -> None:
+        for name in _FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise IradError(
+                    f"{name}={getattr(self, name)!r} is neither True nor False",
+                    f"(a) {name}=True or (b) {name}=False",
+                    "it is on or off",
+                    SourceLocation.here(),
+                )
         if self.plan not in get_args(PlanName):
             raise IradError(
                 f"unknown plan {self.plan!r}",
@@ -126,6 +136,22 @@ class Options:
             max_tape_bytes=_read_bytes(variables, "IRAD_MAX_TAPE_BYTES"),
             zero_times_infinity="zero" if zero_times_infinity == "zero" else "nan",
         )
+
+
+def _without_frames(initialise: Callable[..., None]) -> Callable[..., None]:
+    """Lets tracebacks end at the line that creates the options."""
+
+    @wraps(initialise)
+    def checked(self: Options, *args: object, **fields: object) -> None:
+        try:
+            initialise(self, *args, **fields)
+        except IradError as error:
+            raise error.with_traceback(None)  # noqa: B904
+
+    return without_source(checked, "Options")
+
+
+Options.__init__ = _without_frames(Options.__init__)  # type: ignore[method-assign]
 
 
 def errors_show_llvm(environment: Mapping[str, str] | None = None) -> bool:

@@ -6,11 +6,11 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from irad.frontend.annotations import Role
+from irad.frontend.annotations import AutodiffAnnotation, Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Const:
+class Const(AutodiffAnnotation):
     """A constant: no derivative with respect to it, and none flows through it.
 
     Examples:
@@ -27,7 +27,7 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Active:
+class Active(AutodiffAnnotation):
     """A number, or a tuple of numbers; its derivative is returned.
 
     Examples:
@@ -44,7 +44,7 @@ class Active:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Duplicated:
+class Duplicated(AutodiffAnnotation):
     """An array or record, or a tuple of these, with its shadow.
 
     On entry the shadow holds the cotangent of the array's final contents; on return, that of its initial contents. The
@@ -69,7 +69,7 @@ class Duplicated:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DuplicatedNoNeed:
+class DuplicatedNoNeed(AutodiffAnnotation):
     """Like `Duplicated`, for an array whose contents the caller does not need afterwards.
 
     What the array holds afterwards is unspecified. Functions with a rule need not compute it.
@@ -95,7 +95,7 @@ class DuplicatedNoNeed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixedDuplicated:
+class MixedDuplicated(AutodiffAnnotation):
     """A tuple of floats and arrays, with a shadow of the same structure.
 
     The derivatives of arrays are added to the arrays of the shadow; those of floats are returned. The result has the

@@ -115,7 +115,7 @@ def check_positions(primal: Any, argnums: int | Sequence[int]) -> tuple[int, ...
 def _position(primal: Any, number: Any) -> int:
     name = primal.py_func.__qualname__
     try:
-        position = index(number)
+        position = index(_not_bool(number))
     except TypeError:
         raise SignatureError(
             f"argnums={number!r} is neither an int nor a tuple of ints",
@@ -127,7 +127,7 @@ def _position(primal: Any, number: Any) -> int:
     has_star = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     count = len(parameters)
     in_range = (has_star and position >= 0) or -count <= position < count
-    if isinstance(number, bool) or not in_range or (has_star and position < 0):
+    if not in_range or (has_star and position < 0):
         raise SignatureError(
             f"argnums names argument {number}, but {name} has {count} parameter{'s' * (count != 1)}",
             _positions_of(primal),
@@ -140,6 +140,12 @@ def _position(primal: Any, number: Any) -> int:
             location_of(primal.py_func),
         )
     return position % count if position < 0 else position
+
+
+def _not_bool(number: Any) -> Any:
+    if isinstance(number, bool):
+        raise TypeError
+    return number
 
 
 def _positions_of(primal: Any) -> str:

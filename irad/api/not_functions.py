@@ -11,7 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from irad.errors import SignatureError
+from irad.frontend.diagnosis.spelling import spelled
+from irad.message import with_article
 
+_MADE_BY_NUMBA: Final = {
+    "DUFunc": "a ufunc made by numba.vectorize",
+    "GUFunc": "a ufunc made by numba.guvectorize",
+    "CFunc": "a numba.cfunc function",
+}
 _COMPILED: Final = "irad differentiates compiled code, and compiles plain Python functions itself"
 
 
@@ -81,10 +88,11 @@ def _class(f: Any) -> tuple[str, str, str]:
 
 
 def _library(f: Any) -> tuple[str, str, str]:
-    name = _full_name(f)
+    name = spelled(f)
     arguments = ", ".join("xyzw"[: getattr(f, "nin", 1)])
+    kind = type(f).__name__
     return (
-        f"{name} is a library function (type {type(f).__name__})",
+        f"{name} is {_MADE_BY_NUMBA.get(kind, f'a library function (type {kind})')}",
         f"pass a function that calls it: lambda {arguments}: {name}({arguments})",
         _COMPILED,
     )
@@ -99,14 +107,6 @@ _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any], tuple[str, str,
 )
 
 
-def _full_name(f: Any) -> str:
-    name = str(getattr(f, "__name__", "f"))
-    if getattr(np, name, None) is f:
-        return f"np.{name}"
-    module = getattr(f, "__module__", None)
-    return name if module in (None, "builtins", "__main__") or "." in str(module) else f"{module}.{name}"
-
-
 def _arguments(method: Any) -> str:
     names = list(inspect.signature(method.__func__).parameters)[1:]
     return "".join(f", {name}" for name in names)
@@ -114,4 +114,4 @@ def _arguments(method: Any) -> str:
 
 def _shown(f: Any) -> str:
     text = " ".join(repr(f).split())
-    return text if len(text) <= 40 else f"a {type(f).__name__}"
+    return text if len(text) <= 40 else with_article(type(f).__name__)

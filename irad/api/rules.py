@@ -176,7 +176,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
                 "let it take (config, annotated arguments…)",
                 "it is called with the configuration and all arguments of the function",
                 catalogue.place_of(function),
-            ) from error
+            ) from None
         return register(function)
 
     return register_forward
@@ -215,8 +215,9 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
     """
     arity = _arity(f)
     if len(partials) != arity:
+        given = f"{len(partials)} partial derivative{'s' * (len(partials) != 1)}"
         raise RuleError(
-            f"{catalogue.name_of(f)} takes {arity} arguments and is given {len(partials)} partial derivatives",
+            f"{catalogue.name_of(f)} takes {arity} argument{'s' * (arity != 1)} and is given {given}",
             "pass one for each argument, None where there is no derivative",
             "an argument without a partial derivative would silently be treated as constant",
             catalogue.place_of(f),
@@ -291,12 +292,12 @@ def _arity(f: Any) -> int:
         return arity
     try:
         return len(inspect.signature(getattr(f, "py_func", f)).parameters)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError):
         raise RuleError(
             f"the number of arguments of {f!r} is not known",
             "write its rule with irad.rules.augmented_primal and irad.rules.reverse",
             "an easy rule has a partial derivative for each argument",
-        ) from error
+        ) from None
 
 
 def _compiled(f: Any) -> Any:

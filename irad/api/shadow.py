@@ -8,6 +8,7 @@ import numpy as np
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.raising import public
+from irad.message import with_article
 
 
 @public
@@ -39,8 +40,8 @@ def shadow_like(array: Any) -> Any:
     """
     if not isinstance(array, np.ndarray):
         raise SignatureError(
-            f"a shadow is asked for of {array!r}, which is not an array",
-            "give a NumPy array; numbers have their derivative returned: irad.Active(x)",
+            f"irad.shadow_like takes a NumPy array, not {with_article(type(array).__name__)}",
+            "pass a NumPy array; the derivative with respect to a number is returned: irad.Active(x)",
             "a shadow is memory that holds the derivative with respect to other memory",
             HERE,
         )

@@ -11,10 +11,11 @@ from typing import Any
 from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.typed import R
+from irad.errors import IradError, without_source
 from irad.frontend.debug.seal import Seal
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.pullback import ForwardDispatcher, close_state
-from irad.frontend.raising import public
+from irad.frontend.raising import leaving, public
 from irad.options import Options
 
 
@@ -49,11 +50,15 @@ class Pullback:
             NonFiniteError: in debug mode, a cotangent is NaN or infinite.
             ChangedBufferError: in debug mode, a rule reads memory that was changed since.
         """
-        with self._lock:
-            if self._seal is None:
-                found = self._reverse(self._state, self._shadows, cotangent)
-            else:
-                found = self._seal.call(lambda given: self._reverse(self._state, self._shadows, given), cotangent)
+        try:
+            with self._lock:
+                if self._seal is None:
+                    found = self._reverse(self._state, self._shadows, cotangent)
+                else:
+                    found = self._seal.call(lambda given: self._reverse(self._state, self._shadows, given), cotangent)
+        except IradError as error:
+            __tracebackhide__ = True  # says IPython and pytest
+            raise leaving(error)  # noqa: B904
         return found[self._skipped :] if self._skipped else found
 
     def without_first(self) -> Pullback:
@@ -63,6 +68,9 @@ class Pullback:
 
     def __repr__(self) -> str:
         return f"<pullback of {self._name}>"
+
+
+without_source(Pullback.__call__, "pullback")
 
 
 @public

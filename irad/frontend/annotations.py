@@ -11,6 +11,12 @@ from dataclasses import dataclass, field
 from irad.options import Options
 
 
+class AutodiffAnnotation:
+    """What `irad.autodiff` is told about an argument; no argument itself."""
+
+    __slots__ = ()
+
+
 class Role(enum.Enum):
     """How the derivative with respect to one argument leaves the call."""
 

@@ -16,12 +16,13 @@ from numba.core import sigutils
 from numba.core.registry import CPUDispatcher
 
 from irad.compiling import step
-from irad.errors import BackendError, IradError, SignatureError
+from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend import seeding
 from irad.frontend.annotations import Task
 from irad.frontend.custom import catalogue
 from irad.frontend.definition import Definition
 from irad.frontend.derivation import derivation_of, pools_in
+from irad.frontend.diagnosis import numba_traceback
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.lowering import Extras, emit_call
 from irad.frontend.numba_boxing import compiler_boxing
@@ -30,7 +31,7 @@ from irad.frontend.numba_cpu import location_of, second_derivative
 from irad.frontend.numba_messages import REFUSALS, described, explanation
 from irad.frontend.numba_private import shadow
 from irad.frontend.numba_untyped import types
-from irad.frontend.raising import leaving, without_source
+from irad.frontend.raising import leaving
 from irad.frontend.result_types import derivative_type
 from irad.frontend.signature import check_destination
 from irad.frontend.untypable import untypable
@@ -172,6 +173,7 @@ class DerivativeDispatcher(CPUDispatcher):
 
 
 without_source(DerivativeDispatcher.__call__, "derivative")
+numba_traceback.shorten()
 
 
 def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> BackendError:

@@ -19,7 +19,7 @@ from numba.core import errors as numba_errors
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
 from irad.frontend.numba_untyped import types
-from irad.message import source_line
+from irad.message import source_line, with_article
 from irad.source_text import function_at
 
 REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
@@ -126,7 +126,7 @@ def described(numba_type: Any) -> str:
     if isinstance(numba_type, types.Generator):
         return f"a generator of {readable(str(numba_type.yield_type))}"
     name = readable(str(numba_type))
-    return "None" if name == "None" else f"{'an' if name[0] in 'aeiouAEIO' else 'a'} {name}"
+    return "None" if name == "None" else with_article(name)
 
 
 def _places(error: Exception, text: str) -> Iterator[tuple[str, int]]:

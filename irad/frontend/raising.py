@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from irad.errors import InternalError, IradError, SourceLocation
+from irad.errors import InternalError, IradError, SourceLocation, without_source
 from irad.frontend.numba_messages import REFUSALS
 from irad.options import errors_show_llvm
 
@@ -26,12 +26,6 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise leaving(error)  # noqa: B904
 
     return without_source(call, function.__name__)
-
-
-def without_source(function: Callable[_P, _R], name: str) -> Callable[_P, _R]:
-    """The same function; tracebacks show ``File "<irad>", in name`` where they would show a line of irad's source."""
-    function.__code__ = function.__code__.replace(co_filename="<irad>", co_name=name)
-    return function
 
 
 def leaving(error: IradError) -> IradError:

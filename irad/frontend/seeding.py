@@ -76,7 +76,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
         if seed_type == types.none:
             return
         if not isinstance(seed_type, types.BaseTuple) or len(seed_type.types) != len(return_type.types):
-            raise _misfit(name, return_type, seed_type, at, f"a tuple of {len(return_type.types)}")
+            raise _misfit(name, return_type, seed_type, at, f"a tuple with {len(return_type.types)} entries")
         for i, (item, seed) in enumerate(zip(return_type.types, seed_type.types, strict=True)):
             _check(name, item, seed, f"{at}[{i}]")
         return
@@ -107,8 +107,9 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
 
 
 def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -> SignatureError:
+    what = f"value{at}" if at else "the value"
     return SignatureError(
-        f"the cotangent of the value{at} of {name} is {described(seed_type)}, the value is {described(return_type)}",
+        f"the cotangent of {what} of {name} is {described(seed_type)}, but {what} is {described(return_type)}",
         f"pass {wanted}",
         "the cotangent, or seed, holds a weight for each number in the value, so it has the structure of the value",
     )

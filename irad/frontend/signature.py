@@ -159,7 +159,7 @@ def _by_value(argument: Argument, kinds: set[LeafKind]) -> str:
     return f"irad.Active({argument.name})"
 
 
-_LEAVE_OUT = "do not differentiate with respect to it: leave it out of argnums, or mark it irad.Const"
+_LEAVE_OUT = "do not differentiate with respect to it: leave it out of argnums, or mark it irad.Const in irad.autodiff"
 
 
 def may_have_derivative(argument: Argument) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import decimal
 import inspect
+import numbers
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numba
@@ -13,7 +15,10 @@ from numba import typeof
 from numba.core.errors import NumbaError
 
 from irad.errors import BackendError, IradError, SignatureError
+from irad.frontend.annotations import AutodiffAnnotation
+from irad.frontend.diagnosis.spelling import spelled
 from irad.frontend.numba_cpu import location_of
+from irad.message import with_article
 
 _OBJECT = (
     "(a) pass the parts that the function needs as numbers, arrays or a named tuple or (b) make its class a "
@@ -41,6 +46,8 @@ def untypable(function: Callable[..., Any], values: Mapping[str, Any]) -> IradEr
                 location_of(function),
                 focus=name,
             )
+        if isinstance(value, AutodiffAnnotation):
+            return _annotated(f"{place} is wrapped in irad.{type(value).__name__}", function, name)
         if isinstance(value, numba.types.Type) or _is_typable(value):
             continue
         return BackendError(
@@ -51,6 +58,17 @@ def untypable(function: Callable[..., Any], values: Mapping[str, Any]) -> IradEr
             focus=name,
         )
     return None
+
+
+def _annotated(what: str, function: Callable[..., Any], name: str) -> SignatureError:
+    return SignatureError(
+        what,
+        f"(a) pass {name} itself; argnums says which arguments are differentiated or (b) irad.autodiff(irad.Reverse, "
+        f"{function.__name__}, …), with an annotation around each argument",
+        "an annotation belongs to irad.autodiff, which takes one around each argument",
+        location_of(function),
+        focus=name,
+    )
 
 
 def _kinds(value: Any) -> list[str]:
@@ -69,11 +87,14 @@ def _is_typable(value: Any) -> bool:
 
 
 def _described(value: Any) -> str:
+    if isinstance(value, np.ma.MaskedArray):
+        return "a masked array"
     if isinstance(value, np.ndarray):
-        return f"an array of {value.dtype}"
+        order = "" if value.dtype.isnative else ", whose bytes are not in the order of this machine"
+        return f"an array of {value.dtype}{order}"
     if isinstance(value, list | set) and not value:
         return f"an empty {type(value).__name__}"
-    return f"a {type(value).__qualname__}"
+    return with_article(type(value).__qualname__.rpartition(".")[2])
 
 
 def _remedy(name: str, value: Any) -> str:
@@ -87,8 +108,18 @@ def _remedy(name: str, value: Any) -> str:
             return (
                 "(a) numba.typed.List.empty_list(numba.float64), which has an item type, or (b) an array: np.empty(0)"
             )
+        case np.ma.MaskedArray():
+            return (
+                f"pass an array without a mask: {name}.filled(0.0), or {name}.compressed() to leave out what is masked"
+            )
         case np.ndarray():
             return f"pass an array of numbers: {name}.astype(float)"
+        case numbers.Number() | decimal.Decimal():
+            return f"pass a float: float({name})"
+        case types.GeneratorType() | range() | Iterator():
+            return f"pass its values as an array: np.array(list({name}))"
+        case types.BuiltinFunctionType() | np.ufunc():
+            return f"pass a compiled function that calls it: numba.njit(lambda x: {spelled(value)}(x))"
         case types.FunctionType():
             return f"pass a compiled function: numba.njit({value.__name__})"
         case _ if hasattr(value, "to_numpy"):

@@ -237,3 +237,52 @@ def test_no_place_in_the_command_line():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert "IRAD_PLAN=fast is not a plan" in done.stdout
     assert "click" not in done.stdout
+
+
+@njit
+def far(x):
+    return x > 1.0
+
+
+@njit
+def asks_for_it(x):
+    return irad.grad(far)(x)
+
+
+@njit
+def by_number(x, number):
+    return irad.grad(energy, argnums=number)(x)
+
+
+@pytest.mark.parametrize(("compiled", "args"), [(asks_for_it, (1.0,)), (by_number, (np.ones(2), 0))])
+def test_a_derivative_that_is_refused_inside_compiled_code(compiled, args):
+    error = raised(compiled, *args)
+    assert [file for file in frames(error) if file != __file__] == ["<irad>"]
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+
+
+def test_pullbacks_and_options_show_one_frame_of_irad():
+    _, pullback = irad.vjp(energy, np.ones(2))
+    for call, args in ((pullback, ("one",)), (lambda: irad.Options(plan="fast"), ())):
+        assert [file for file in frames(raised(call, *args)) if file != __file__] == ["<irad>"]
+
+
+@njit
+def imports(x):
+    from math import exp
+
+    return exp(x)
+
+
+def test_byte_code_that_numba_does_not_know_is_no_cause():
+    error = raised(irad.grad(imports), 1.0)
+    assert len(traceback.format_exception(error)) <= 5
+    assert error.__cause__ is None
+
+
+def test_code_without_a_file_has_its_line():
+    scope = {"njit": njit}
+    exec("@njit\ndef f(x):\n    import math\n    return x\n", scope)
+    error = raised(irad.grad(scope["f"]), 1.0)
+    assert error.location == SourceLocation("<string>", 3, "f")

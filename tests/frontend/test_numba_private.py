@@ -28,6 +28,7 @@ from irad.frontend.numba_untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [
     (dispatcher._DispatcherBase, "get_call_template"),
+    (dispatcher.Dispatcher, "_compile_for_args"),
     (dispatcher.Dispatcher, "compile"),
     (dispatcher.Dispatcher, "add_overload"),
     (dispatcher.Dispatcher, "get_compile_result"),

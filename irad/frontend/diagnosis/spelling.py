@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import sys
-from typing import Final
+from types import BuiltinFunctionType
+from typing import Any, Final
 
 _SHORT: Final = {"numpy": "np"}
 
@@ -13,6 +14,16 @@ def called(module: str) -> str:
     """What users call a module: ``np`` for numpy."""
     top, dot, rest = module.partition(".")
     return f"{_SHORT.get(top, top)}{dot}{rest}"
+
+
+def spelled(function: Any) -> str:
+    """What users write for a function: ``np.sin``, ``math.sin``, ``f``."""
+    name = str(getattr(function, "__name__", "f"))
+    if getattr(sys.modules.get("numpy"), name, None) is function:
+        return f"np.{name}"
+    module = str(getattr(function, "__module__", None) or "")
+    is_library = isinstance(function, BuiltinFunctionType) and module != "builtins" and "." not in module
+    return f"{module}.{name}" if is_library and module else name
 
 
 def correction(module: str, name: str) -> str:

@@ -1,0 +1,29 @@
+"""Tracebacks of errors that irad raises while Numba compiles a function of the user that asks for a derivative.
+
+Numba ends the traceback of its own errors at the call of the function. Others keep the frames of its compiler and of
+irad, some fifty; here they end there, too.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from irad.errors import IradError, without_source
+from irad.frontend.numba_untyped import dispatcher
+from irad.frontend.raising import leaving
+
+
+def shorten() -> None:
+    """Puts the end in the method by which a call of any compiled function starts the compiler."""
+    original = dispatcher.Dispatcher._compile_for_args
+
+    @functools.wraps(original)
+    def compile_for_args(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, *args, **kwargs)
+        except IradError as error:
+            __tracebackhide__ = True  # says IPython and pytest
+            raise leaving(error)  # noqa: B904
+
+    dispatcher.Dispatcher._compile_for_args = without_source(compile_for_args, "compile")
