@@ -1,4 +1,4 @@
-"""The run-time functions that generated code calls, by name and type. `irad.backend.runtime` defines them."""
+"""The run-time functions that generated code calls, by name and type. ``irad/backend/runtime/*.ll`` define them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from irad.ir import types
 from irad.ir.module import Function, Module
 from irad.ir.types import PTR, VOID, FunctionType, function_type
+from irad.runtime_layouts import PAIR
 
 ARENA_ALLOC = "irad.arena_alloc"
 ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
@@ -17,9 +18,9 @@ ARENA_REASON = "irad.arena_reason"
 POINTER_PAIR = "irad.pointer_pair"
 
 # Byte offsets in what POINTER_PAIR returns: the two functions of a pair and the size of their frame.
-PAIR_AUGMENTED = 16
-PAIR_REVERSE = 24
-PAIR_FRAME_SIZE = 32
+PAIR_AUGMENTED = PAIR.offset("augmented")
+PAIR_REVERSE = PAIR.offset("reverse")
+PAIR_FRAME_SIZE = PAIR.offset("frame_size")
 
 LANES_OPEN = "irad.lanes_open"
 LANES_FAILED = "irad.lanes_failed"

@@ -1,6 +1,6 @@
 """Numba's typed dictionaries (numba/cext/dictobject.c), beside which a shadow dictionary lives in the arena.
 
-The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime_containers.py): a table of cells, one for
+The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime/dictionaries.ll): a table of cells, one for
 each entry. A lookup hands on what is in a cell, an insertion writes it; so adjoints are those of loads and stores, and
 only the cell's address must be known in the reverse sweep. No cell is read after its entry was deleted.
 """
@@ -18,9 +18,11 @@ from irad.rules.memory import fill, move, move_cotangents
 from irad.rules.typed_list import call_helper
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, Place, ReverseContext, Rule
 from irad.ruleset.memory_type import MemoryType
+from irad.runtime_layouts import DICT
 
 # In the shadow struct: bytes of a key, where the value is in a cell, bytes of a value; bytes of the struct.
-_KEY_BYTES, _VALUE_AT, _VALUE_BYTES, _STRUCT_BYTES = 24, 32, 40, 48
+_KEY_BYTES, _VALUE_AT, _VALUE_BYTES = (DICT.offset(field) for field in ("key_size", "value_at", "value_size"))
+_STRUCT_BYTES = DICT.size
 _KEYS, _VALUES = 0, 8  # the parts of a dictionary
 _NULL: Final = ConstantNull(PTR)
 _ZERO: Final = const_int(I64, 0)

@@ -1,6 +1,6 @@
 """Numba's typed lists (numba/cext/listobject.c), beside which a shadow list lives in the arena.
 
-The shadow of the list's struct is `%irad.list` (irad/backend/runtime_containers.py): the shadows of the items, which
+The shadow of the list's struct is `%irad.list` (irad/backend/runtime/lists.ll): the shadows of the items, which
 lie as the items do. What the C functions do to items is done to the shadows, in the forward sweep to the pointers in
 them, in the reverse sweep, backwards, to the cotangents.
 """
@@ -18,8 +18,9 @@ from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, Inactive, Origin, ReverseContext, Rule
 from irad.ruleset.memory_type import MemoryType
+from irad.runtime_layouts import LIST
 
-_SIZE, _STRUCT_BYTES = 16, 24  # in the shadow struct: the bytes of an item; its own
+_SIZE, _STRUCT_BYTES = LIST.offset("item_size"), LIST.size  # in the shadow struct: the bytes of an item; its own
 _ITEMS: Final = 0  # where the shadow struct points to the items; names that part of a list
 _LENGTH: Final = 8  # names the part of a list where its size is
 _NULL: Final = ConstantNull(PTR)

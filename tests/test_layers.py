@@ -14,7 +14,18 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("irad", "passes", "rules")
 
 LAYERS = (
-    ("irad.compiling", "irad.errors", "irad.message", "irad.source_text", "irad.options", "irad.data", "irad.versions"),
+    (
+        *(
+            "irad.compiling",
+            "irad.errors",
+            "irad.message",
+            "irad.source_text",
+            "irad.options",
+            "irad.data",
+            "irad.versions",
+        ),
+        "irad.runtime_layouts",
+    ),
     ("irad.ir",),
     ("irad.ruleset",),
     ("irad.passes", "irad.rules"),

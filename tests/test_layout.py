@@ -19,7 +19,7 @@ LINKED = ("passes", "rules")
 def files_of(folder: str) -> set[str]:
     """Files of a top-level folder under their installed names, Python modules and package data alike."""
     prefix = Path() if folder == "irad" else Path("irad")
-    kinds = (".py", ".html", ".css", ".js")
+    kinds = (".py", ".html", ".css", ".js", ".ll")
     found = (path for path in (ROOT / folder).rglob("*") if path.suffix in kinds or path.name == "py.typed")
     return {str(prefix / path.relative_to(ROOT)) for path in found}
 

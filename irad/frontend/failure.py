@@ -9,9 +9,9 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.callconv import RETCODE_EXC
 
-from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED, TAPE_FULL
 from irad.frontend.kept import raise_python_exception
 from irad.frontend.shadows import NO_MEMORY
+from irad.runtime_layouts import ARENA, RULE_RAISED, TAPE_FULL
 
 if TYPE_CHECKING:
     from irad.frontend.debug.calls import WatchedCall
@@ -23,6 +23,11 @@ _RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
 def field_of(builder: Any, block: Any, offset: int, llvm_type: Any) -> Any:
     """A pointer to what lies at a byte offset."""
     return builder.bitcast(builder.gep(block, [cgutils.intp_t(offset)]), llvm_type.as_pointer())
+
+
+def arena_field(builder: Any, arena: Any, field: str, llvm_type: Any) -> Any:
+    """A pointer to a field of an arena."""
+    return field_of(builder, arena, ARENA.offset(field), llvm_type)
 
 
 @dataclass(frozen=True)
@@ -43,14 +48,14 @@ class Failure:
     def of(cls, context: Any, builder: Any, arena: Any) -> Failure:
         """Reads it; what is pending is taken out."""
         exception = context.call_conv._get_excinfo_argument(builder.function).type.pointee
-        place = field_of(builder, arena, PENDING, exception)
+        place = arena_field(builder, arena, "pending", exception)
         pending = builder.load(place)
         builder.store(cgutils.get_null_value(exception), place)
-        flag = field_of(builder, arena, FAILED, _STATUS)
+        flag = arena_field(builder, arena, "failed", _STATUS)
         reason = builder.load(flag)
         was_raised = builder.icmp_signed("==", reason, _STATUS(RULE_RAISED))
         builder.store(builder.select(was_raised, _STATUS(0), reason), flag)  # a pullback may run again
-        place = field_of(builder, arena, PENDING_CODE, _STATUS)
+        place = arena_field(builder, arena, "pending_code", _STATUS)
         code = builder.load(place)
         builder.store(cgutils.get_null_value(_STATUS), place)
         return cls(reason, pending, code)

@@ -2,7 +2,7 @@
 
 A *reflected* list `[…]` is a pointer to the header of an allocation, in which lies the pointer to the payload: sizes, a
 flag, the items. A *typed* list is a pointer to a struct of Numba's C code, whose shadow is `%irad.list`
-(irad/backend/runtime_containers.py).
+(``irad/backend/runtime/lists.ll``).
 
 The shadow of a list is one block: how many items there are, a header or struct as the engine expects it, the items. The
 engine moves the shadow's items elsewhere when the list grows, and back on its way through the reverse sweep, so in the
@@ -24,6 +24,7 @@ from numba.typed.listobject import new_list
 from irad.frontend.abi import Leaf
 from irad.frontend.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.numba_untyped import types
+from irad.runtime_layouts import LIST
 
 _INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
@@ -33,7 +34,8 @@ BLOCK_TYPE = types.Array(types.uint8, 1, "C")
 
 _COUNT = 0  # offsets in a block; a header's first bytes are not used otherwise
 _PAYLOAD, _PAYLOAD_SIZE = 64, 32  # of a reflected list; the latter is where Numba has it in the header
-_STRUCT, _TYPED_ITEMS = 8, 32  # of a typed list; in the struct: items, room, bytes of an item
+_STRUCT = 8  # of a typed list
+_TYPED_ITEMS = _STRUCT + LIST.size
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,9 @@ def open_block(context: Any, builder: Any, leaf: Leaf, flat: Any, block: Any, si
     _store(builder, block, _COUNT, count)
     if isinstance(leaf.type, types.ListType):
         items = builder.gep(block, [_INTP(_TYPED_ITEMS)])
-        for i, word in enumerate((items, count, _INTP(size_of_element(leaf.type.dtype)))):
-            _store(builder, block, _STRUCT + 8 * i, word)
+        fields = {"items": items, "room": count, "item_size": _INTP(size_of_element(leaf.type.dtype))}
+        for field, word in fields.items():
+            _store(builder, block, _STRUCT + LIST.offset(field), word)
         return builder.gep(block, [_INTP(_STRUCT)])
     _store(builder, block, HEADER_DATA, builder.gep(block, [_INTP(_PAYLOAD)]))
     _store(builder, block, _PAYLOAD_SIZE, builder.sub(size, _INTP(_PAYLOAD)))

@@ -1,7 +1,7 @@
 """Pairs for calls through pointers, made when a pointer is met for the first time.
 
 Input   what a derivative needs of the functions it calls through pointers (`PointerVariant`); addresses, at run time.
-Output  tables (`irad.backend.runtime_pointers`) that the derivative's code reads.
+Output  tables (``irad/backend/runtime/pointers.ll``) that the derivative's code reads.
 Method  an address that is not in the table is looked for among the functions that Numba has compiled in this process:
         njit functions, by either of their entries, and cfuncs. Its program is loaded and differentiated like that of
         any callee, the pair compiled and added to the table.
@@ -36,24 +36,19 @@ from irad.frontend.numba_private import compiler_lock
 from irad.frontend.numba_raw import function_at
 from irad.ruleset.python_names import python_name
 from irad.ruleset.registry import Registry
+from irad.runtime_layouts import PAIR, PAIRS
 
 
 class _Entry(ctypes.Structure):
     """An entry of a table, as generated code reads it."""
 
-    _fields_ = (
-        ("next", ctypes.c_void_p),
-        ("address", ctypes.c_void_p),
-        ("augmented", ctypes.c_void_p),
-        ("reverse", ctypes.c_void_p),
-        ("frame_size", ctypes.c_int64),
-    )
+    _fields_ = PAIR.in_c
 
 
 class _Head(ctypes.Structure):
     """The start of a table."""
 
-    _fields_ = (("first", ctypes.c_void_p), ("resolver", ctypes.c_void_p))
+    _fields_ = PAIRS.in_c
 
 
 @dataclass(eq=False)

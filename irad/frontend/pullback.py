@@ -16,7 +16,6 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.backend.runtime import FAILED
 from irad.errors import SignatureError
 from irad.frontend import abi, resident, seeding
 from irad.frontend.abi import Leaf, LeafKind
@@ -28,7 +27,7 @@ from irad.frontend.debug.outputs import output_names
 from irad.frontend.definition import Definition
 from irad.frontend.derivation import Derivation, derivation_of
 from irad.frontend.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
-from irad.frontend.failure import Failure, field_of
+from irad.frontend.failure import Failure, arena_field, field_of
 from irad.frontend.final_arrays import add_final, check_final, final_parts
 from irad.frontend.kept import raise_kept
 from irad.frontend.list_memory import BLOCK_TYPE, clear_block, list_of_block
@@ -432,7 +431,7 @@ def _run_reverse(
     The sweep reports in the arena when the stack was too short for it; an earlier report is taken back.
     """
     arena = builder.load(field_of(builder, block, layout.arena, _VOID_POINTER))
-    failed = field_of(builder, arena, FAILED, ir.IntType(32))
+    failed = arena_field(builder, arena, "failed", ir.IntType(32))
     builder.store(ir.IntType(32)(0), failed)
     values_held = list(held)
     if watched is not None:

@@ -21,7 +21,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import re
 from string import Template
 from typing import Any, Final
 
@@ -31,7 +30,8 @@ from llvmlite import ir
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
-from irad.backend import runtime
+from irad.backend.runtime import support
+from irad.backend.runtime.support import Support
 from irad.frontend import lowering, resident
 
 _POINTER: Final = ir.IntType(8).as_pointer()
@@ -327,8 +327,8 @@ def install() -> None:
     if resident.is_loaded():
         raise RuntimeError("guard.install() comes too late: derivatives have been compiled")
     blocks = _blocks(before=os.environ.get("IRAD_GUARD") == "before")
-    text = _guarded(runtime.runtime_text(), blocks)
-    setattr(runtime, "runtime_text", lambda: text)  # noqa: B010  (mypy forbids the assignment)
+    guarded = _guarded(support.support(), blocks)
+    setattr(support, "support", lambda: guarded)  # noqa: B010  (mypy forbids the assignment)
     address = _compile(blocks)
     for symbol, name in _REPLACED.items():
         llvm.add_symbol(symbol, address(f"guarded.{name}"))
@@ -358,31 +358,19 @@ def _compile(blocks: str) -> Any:
 _ALIVE: Final[list[Any]] = []
 
 
-def _guarded(text: str, blocks: str) -> str:
+def _guarded(found: Support, blocks: str) -> Support:
     """The run-time support with guarded blocks. Marks and nodes of lists stay in the arena: its closing reads them."""
-    text = _replaced(text, "irad.arena_alloc", _ARENA, keep="irad.arena_alloc_clean")
-    text = _replaced(text, "irad.partial_allocate", "")
-    text = _replaced(text, "irad.partial_free", _PARTIAL)
+    clean = found.functions["irad.arena_alloc"].definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
+    changed = [blocks, _ARENA, _PARTIAL, clean]
     for name in ("irad.arena_push", "irad.arena_defer"):
-        definition = _definition(text, name)
-        text = text.replace(definition, definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean("))
-    definition = _definition(text, "irad.run_deferred")
-    text = text.replace(definition, definition.replace("@NRT_decref", "@irad.guard_decref"))
-    closes = re.compile(r"^  call void @irad\.lanes_close\(ptr %arena, ptr (%\w+)\)$", re.M)
-    text = closes.sub(r"\g<0>\n  call void @irad.guard_release(ptr \g<1>)", text)
-    declared = set(re.findall(r"^declare .*", text, re.M))
-    return text + "\n".join(line for line in blocks.split("\n") if line not in declared)
-
-
-def _replaced(text: str, name: str, by: str, keep: str = "") -> str:
-    definition = _definition(text, name)
-    return text.replace(definition, (definition.replace(name, keep, 1) if keep else "") + by)
-
-
-def _definition(text: str, name: str) -> str:
-    found = re.search(rf"^define linkonce_odr [^@]*@{re.escape(name)}\(.*?^}}\n", text, re.M | re.S)
-    assert found is not None, name
-    return found[0]
+        changed.append(found.functions[name].definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean("))
+    changed.append(found.functions["irad.run_deferred"].definition.replace("@NRT_decref", "@irad.guard_decref"))
+    for name, mark in (("irad.arena_close", "%mark"), ("irad.arena_delete", "%root")):
+        close = f"  call void @irad.lanes_close(ptr %arena, ptr {mark})\n"
+        assert close in found.functions[name].definition
+        release = f"  call void @irad.guard_release(ptr {mark})\n"
+        changed.append(found.functions[name].definition.replace(close, close + release))
+    return found.with_functions("\n".join(changed))
 
 
 class _NumpyHandler(ctypes.Structure):

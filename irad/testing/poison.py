@@ -13,16 +13,15 @@ a block or behind it have changed. The plugin must be loaded before anything is 
 from __future__ import annotations
 
 import importlib
-import re
 from typing import Any, Final
 
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.backend import runtime
+from irad.backend.runtime import support
+from irad.backend.runtime.support import Support
 from irad.frontend import lowering, resident
 
-_ALLOCATOR: Final = re.compile(r"^define linkonce_odr noalias ptr @irad\.arena_alloc\(.*?^}\n", re.M | re.S)
 _POISONED: Final = """\
 define linkonce_odr noalias ptr @irad.arena_alloc(ptr %arena, i64 %size) nounwind alwaysinline {
 entry:
@@ -47,8 +46,8 @@ def install() -> None:
     if resident.is_loaded():
         raise RuntimeError("poison.install() comes too late: derivatives have been compiled")
     importlib.import_module("numba.core.runtime._nrt_python").memsys_use_cpython_allocator()
-    text = _with_poison(runtime.runtime_text())
-    setattr(runtime, "runtime_text", lambda: text)  # noqa: B010  (mypy forbids the assignment)
+    poisoned = _with_poison(support.support())
+    setattr(support, "support", lambda: poisoned)  # noqa: B010  (mypy forbids the assignment)
     frame_on_stack = lowering.Sweeps.frame_on_stack
 
     def poisoned_frame(sweeps: lowering.Sweeps) -> Any:
@@ -60,12 +59,10 @@ def install() -> None:
     setattr(lowering.Sweeps, "frame_on_stack", poisoned_frame)  # noqa: B010
 
 
-def _with_poison(text: str) -> str:
+def _with_poison(found: Support) -> Support:
     """The run-time support with an allocator that fills what it gives."""
-    found = _ALLOCATOR.search(text)
-    assert found is not None
-    clean = found[0].replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
-    return text.replace(found[0], clean + "\n" + _POISONED)
+    clean = found.functions["irad.arena_alloc"].definition.replace("@irad.arena_alloc(", "@irad.arena_alloc_clean(", 1)
+    return found.with_functions(f"{clean}\n{_POISONED}")
 
 
 def pytest_configure(config: object) -> None:

@@ -50,8 +50,9 @@ from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, CHECKS, TIE, runtime_function
 from irad.ruleset.interface import CallRule, Elementwise
 from irad.ruleset.python_names import python_name
+from irad.runtime_layouts import ARENA
 
-ACTIVATION: Final = 224  # byte offset in an arena
+ACTIVATION: Final = ARENA.offset("activation")
 _PARENT, _ITERATIONS, _TABLE, _SITE, _SCHEDULE, _STEP = range(0, 48, 8)  # in an activation
 _NOT_WATCHED: Final = frozenset({"fast", "nnan", "ninf"})
 _WORDS: Final = {

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irad.ir.values import Parameter
+from irad.runtime_layouts import WINDOW
 
 
 class Mode(enum.Enum):
@@ -18,7 +19,7 @@ class Mode(enum.Enum):
     PRIVATE = "private"  # lanes add to partial shadows only
 
 
-WINDOW_SIZE = 56  # bytes that a window takes in the frame of a lane
+WINDOW_SIZE = WINDOW.size  # bytes that a window takes in the frame of a lane
 SHARED = (Mode.WINDOW, Mode.WRITTEN_WINDOW, Mode.PRIVATE)
 
 

@@ -1,7 +1,7 @@
 """The table of a parallel loop's partial shadows, filled when its reverse is launched.
 
-For each array that lanes add to, and each that they only take from, an entry of `irad.backend.runtime_partials`: where
-the array's shadow lies, from the strides and extents that the loop function got, and how lanes use it.
+For each array that lanes add to, and each that they only take from, an entry as ``irad/backend/runtime/partials.ll``
+reads it: where the array's shadow lies, from the strides and extents that the loop function got, and how lanes use it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import WINDOW_SIZE, Mode
 from irad.passes.program import Pair
 from irad.passes.unit import Unit
+from irad.runtime_layouts import PARTIAL
 
 _KINDS: Mapping[Mode, int] = {Mode.WINDOW: 0, Mode.PRIVATE: 1, Mode.DIRECT: 2, Mode.WRITTEN_WINDOW: 3}
-_ENTRY_SIZE = 72
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Table:
             values: of the augmented function's parameters, shadows behind the others.
         """
         head = Builder.at_start(build.function.entry)
-        table = head.alloca(types.I64, const_int(types.I64, max(1, len(self.entries)) * _ENTRY_SIZE // 8), align=8)
+        table = head.alloca(types.I64, const_int(types.I64, max(1, len(self.entries)) * PARTIAL.size // 8), align=8)
         for number, entry in enumerate(self.entries):
-            for position, value in enumerate(self.words(build, entry, values)):
-                build.store(value, build.byte_offset(table, _ENTRY_SIZE * number + 8 * position), align=8)
+            for field, value in self.fields(build, entry, values).items():
+                build.store(value, build.byte_offset(table, PARTIAL.size * number + PARTIAL.offset(field)), align=8)
         return table
 
-    def words(self, build: Builder, entry: Entry, values: Sequence[Value]) -> list[Value]:
-        """The words of an entry, in order."""
+    def fields(self, build: Builder, entry: Entry, values: Sequence[Value]) -> dict[str, Value]:
+        """The fields of an entry."""
         array = self.loop.array_of(entry.parameter)
         assert array is not None
         zero = const_int(types.I64, 0)
@@ -88,5 +88,7 @@ class Table:
             low, high = build.select(empty, zero, low), build.select(empty, zero, high)
         single = int(array.memory is not None and array.memory.lone_float() == "float")
         kind, window = const_int(types.I64, _KINDS[entry.mode]), const_int(types.I64, entry.window)
-        range_ = [build.add(origin, low), build.add(origin, high)]
-        return [*range_, kind, step, origin, zero, const_int(types.I64, single), window, zero]
+        range_ = {"low": build.add(origin, low), "high": build.add(origin, high)}
+        axis_ = {"step": step, "origin": origin}
+        memory = {"base": zero, "single": const_int(types.I64, single), "slot": window, "owned": zero}
+        return {**range_, "kind": kind, **axis_, **memory}

@@ -1,7 +1,7 @@
 """Access to shadows that the lanes of a parallel loop share, in the reverse sweep of a lane.
 
-The lane's frame begins with a window for each array that it shares (`irad.backend.runtime_partials`). What the window
-says is loaded once, at the start of the sweep.
+The lane's frame begins with a window for each array that it shares (``irad/backend/runtime/partials.ll``). What the
+window says is loaded once, at the start of the sweep.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from irad.passes.parallel.modes import WINDOW_SIZE
 from irad.passes.parallel.moves import move_of
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import access_function, move_function
-
-_LOW, _EXTENT = 5, 6  # words of a window
+from irad.runtime_layouts import WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Window:
         build, shadow, points_to = self.sweep.build, self.sweep.shadow(pointer), self.sweep.forward.unit.points_to
         if not points_to.mask(pointer) & ~points_to.mask(self.array):
             return build.byte_offset(shadow, self.delta)
-        low, extent = (build.load(types.I64, build.byte_offset(self.place, 8 * i), align=8) for i in (_LOW, _EXTENT))
+        low, extent = (_field(build, self.place, field) for field in ("low", "extent"))
         inside = build.icmp("ult", build.sub(build.ptrtoint(shadow, types.I64), low), extent)
         return build.byte_offset(shadow, build.select(inside, self.delta, const_int(types.I64, 0)))
 
@@ -120,5 +119,9 @@ def _load(sweep: Sweep, index: int) -> tuple[Value, Value, Value, Value]:
     ended = bool(block.instructions) and bool(block.instructions[-1].targets)
     build = Builder.before(block.instructions[-1]) if ended else Builder(block)
     place = build.byte_offset(sweep.frame_pointer, WINDOW_SIZE * index)
-    start, size, delta = (build.load(types.I64, build.byte_offset(place, 8 * i), align=8) for i in range(3))
+    start, size, delta = (_field(build, place, field) for field in ("start", "size", "delta"))
     return place, start, size, delta
+
+
+def _field(build: Builder, window: Value, field: str) -> Value:
+    return build.load(types.I64, build.byte_offset(window, WINDOW.offset(field)), align=8)

@@ -17,7 +17,8 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend import runtime
+from irad.backend.runtime import process, support
+from irad.runtime_layouts import ARENA
 
 LIBC = ctypes.CDLL(None)
 LIBC.malloc.argtypes, LIBC.malloc.restype = (c_int64,), c_void_p
@@ -87,8 +88,8 @@ class Library:
     """The text compiled at one level of optimisation, on top of ``HEAP``."""
 
     def __init__(self, level: int) -> None:
-        runtime.install()
-        text = runtime.runtime_text()
+        process.install()
+        text = support.runtime_text()
         for name, callback in zip(("malloc", "free", "NRT_decref"), HEAP.callbacks, strict=True):
             symbol = f"irad.test{level}.{name}"
             assert f"@{name}(" in text
@@ -178,14 +179,14 @@ def test_blocks_are_aligned_disjoint_and_keep_their_content(lib: Library):
 
 def test_offsets_name_the_fields(lib: Library):
     arena = lib.arena_new()
-    top, end = (c_int64.from_address(arena + offset) for offset in (runtime.TOP, runtime.END))
+    top, end = (c_int64.from_address(arena + offset) for offset in (ARENA.offset("top"), ARENA.offset("end")))
     assert arena < top.value < end.value <= arena + 4096
     assert end.value % 64 == 0
     before = top.value
     address = lib.arena_alloc(arena, 48)
     assert before <= address
     assert top.value == address + 48
-    failed = c_int32.from_address(arena + runtime.FAILED)
+    failed = c_int32.from_address(arena + ARENA.offset("failed"))
     assert failed.value == 0
     assert not lib.arena_alloc(arena, -1)
     assert failed.value == 1
@@ -293,15 +294,15 @@ def test_calls_of_different_shape_settle(lib: Library):
 THREADS_BALANCE = """
 import ctypes, os, threading, time
 import llvmlite.binding as ll
-from irad.backend import runtime
+from irad.backend.runtime import process, support
 
 class Info(ctypes.Structure):
     _fields_ = [(n, ctypes.c_size_t) for n in "arena ordblks smblks hblks hblkhd usm fsm uord ford keep".split()]
 libc = ctypes.CDLL(None)
 libc.mallinfo2.restype = Info
 
-runtime.install()
-text = runtime.runtime_text().replace("linkonce_odr ", "").replace("declare void @NRT_decref(ptr)",
+process.install()
+text = support.runtime_text().replace("linkonce_odr ", "").replace("declare void @NRT_decref(ptr)",
     "define void @NRT_decref(ptr %p) { ret void }")
 engine = ll.create_mcjit_compiler(ll.parse_assembly(text), ll.Target.from_default_triple().create_target_machine())
 engine.finalize_object()
@@ -405,7 +406,7 @@ def test_failing_inner_open_leaves_the_outer_call_as_it_was(lib: Library):
             pass
         HEAP.limit = None
         assert lib.arena_failed(outer)
-        c_int32.from_address(outer + runtime.FAILED).value = 0
+        c_int32.from_address(outer + ARENA.offset("failed")).value = 0
         HEAP.limit = 0
         assert lib.arena_open() is None
         assert not lib.arena_failed(outer)
@@ -504,11 +505,11 @@ def test_threads_do_not_meet(lib: Library):
 
 def test_install_from_many_threads_makes_one_key(monkeypatch: pytest.MonkeyPatch):
     made: list[int] = []
-    runtime.install()
-    create = runtime._create_key
-    monkeypatch.setattr(runtime, "_create_key", lambda destructor: made.append(destructor) or create(destructor))
-    process = runtime._Process()
-    threads = [threading.Thread(target=process.install) for _ in range(16)]
+    process.install()
+    create = process._create_key
+    monkeypatch.setattr(process, "_create_key", lambda destructor: made.append(destructor) or create(destructor))
+    fresh = process._Process()
+    threads = [threading.Thread(target=fresh.install) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -516,8 +517,8 @@ def test_install_from_many_threads_makes_one_key(monkeypatch: pytest.MonkeyPatch
     process.install()
     assert len(made) == 1
     # The symbol has to name the first key again: arenas of this process hang on it.
-    assert runtime._PROCESS._key is not None
-    ll.add_symbol(runtime.TLS_KEY_SYMBOL, ctypes.addressof(runtime._PROCESS._key))
+    assert process._PROCESS._key is not None
+    ll.add_symbol(process.TLS_KEY_SYMBOL, ctypes.addressof(process._PROCESS._key))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
@@ -525,25 +526,25 @@ def test_install_from_many_threads_makes_one_key(monkeypatch: pytest.MonkeyPatch
 def test_a_forked_child_installs_and_allocates(lib: Library):
     arena = lib.arena_open()
     blocks = fill(lib, arena, [5000, 90_000])
-    runtime._PROCESS._lock.acquire()  # as if another thread were installing
+    process._PROCESS._lock.acquire()  # as if another thread were installing
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            runtime._PROCESS.install()
-            with runtime._PROCESS._lock:
+            process._PROCESS.install()
+            with process._PROCESS._lock:
                 assert lib.arena_open() == arena
             assert_blocks_are_intact(blocks + fill(lib, arena, [100, 200_000]))
             status = 0
         finally:
             os._exit(status)
-    runtime._PROCESS._lock.release()
+    process._PROCESS._lock.release()
     assert os.waitpid(child, 0)[1] == 0
     lib.arena_close(arena)
 
 
 def test_modules_with_the_text_link_together():
-    text = runtime.runtime_text()
+    text = support.runtime_text()
     module = ll.parse_assembly(text + "\ndefine ptr @first() { %a = call ptr @irad.arena_open() ret ptr %a }")
     module.link_in(ll.parse_assembly(text + "\ndefine ptr @second() { %a = call ptr @irad.arena_open() ret ptr %a }"))
     module.verify()

@@ -11,7 +11,7 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend import runtime
+from irad.backend.runtime import process, support
 
 READ, CALLED, WRITTEN, CHANGED = range(4)
 RECORD = 192  # bytes of a lane's record: the first index at 8, windows from 16 on
@@ -20,8 +20,8 @@ FIRST, WINDOWS, WINDOW = 8, 16, 56
 
 @cache
 def library() -> Any:
-    runtime.install()
-    module = ll.parse_assembly(runtime.runtime_text())
+    process.install()
+    module = ll.parse_assembly(support.runtime_text())
     module.link_in(ll.parse_assembly("define void @NRT_decref(ptr %p) { ret void }"))
     # what is inlined into derivatives is kept for the tests under names of their own
     engine = ll.create_mcjit_compiler(module, ll.Target.from_default_triple().create_target_machine(jit=True))

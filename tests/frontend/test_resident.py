@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +10,11 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from irad.backend import runtime
+from irad.backend.runtime.support import support
 from irad.frontend import resident
 
-ALL = sorted(set(re.findall(r"^define linkonce_odr [^@\n]*@([\w.]+)", runtime.runtime_text(), re.M)))
-INLINED = {
-    name for name in ALL if "alwaysinline" in re.search(rf"^define .*@{name}\(.*$", runtime.runtime_text(), re.M)[0]
-}
+ALL = sorted(support().functions)
+INLINED = {name for name in ALL if support().functions[name].is_inlined}
 
 _IN_STEPS = """
 import ctypes, sys

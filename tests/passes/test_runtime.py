@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from irad.backend.runtime import runtime_text
+from irad.backend.runtime.support import runtime_text
 from irad.ir.module import Module
 from irad.ir.parser import parse_module
 from irad.passes import runtime

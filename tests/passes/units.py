@@ -10,7 +10,7 @@ from typing import Any
 
 import llvmlite.binding as ll
 
-from irad.backend import runtime
+from irad.backend.runtime import process, support
 from irad.driver import Derivative, derive
 from irad.ir.module import Block, Function, Module
 from irad.ir.parser import parse_module
@@ -198,8 +198,8 @@ def running(
     """
     _, function = parsed(text)
     made = derivative or derive(canonical(text), request_of(function, kinds, memory, **options), registry(), check=True)
-    runtime.install()
-    module = ll.parse_assembly(runtime.runtime_text())
+    process.install()
+    module = ll.parse_assembly(support.runtime_text())
     for other in (made.text, _SUPPORT.format(limit=limit)):
         module.link_in(ll.parse_assembly(other))
     module.verify()

@@ -74,7 +74,6 @@ import ctypes, json, os
 from irad.testing import guard
 guard.install()
 import numba, numpy as np
-from irad.backend import runtime
 from irad.frontend import resident
 from irad.frontend.library import build_library
 

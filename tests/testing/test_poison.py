@@ -12,7 +12,6 @@ import ctypes
 from irad.testing import poison
 poison.install()
 import numba, numpy as np, irad
-from irad.backend import runtime
 from irad.frontend import resident
 from irad.frontend.library import build_library
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from string import Template
 from typing import Final
 
-from irad.backend.runtime import FAILED, PENDING, PENDING_CODE, RULE_RAISED
 from irad.driver import ParameterKind, RuledPair
 from irad.frontend import abi
 from irad.passes.unit import Variant, augmented_type, reverse_type, shadowed
+from irad.runtime_layouts import ARENA, RULE_RAISED
 
 _TEXT: Final = Template(
     """
@@ -54,9 +54,9 @@ done:
 # What was raised where there is no status to return waits in the arena.
 _NOTE: Final = f"""\
   %pending = load ptr, ptr %exception
-  %place = getelementptr i8, ptr %1, i64 {PENDING}
-  %code = getelementptr i8, ptr %1, i64 {PENDING_CODE}
-  %flag = getelementptr i8, ptr %1, i64 {FAILED}
+  %place = getelementptr i8, ptr %1, i64 {ARENA.offset("pending")}
+  %code = getelementptr i8, ptr %1, i64 {ARENA.offset("pending_code")}
+  %flag = getelementptr i8, ptr %1, i64 {ARENA.offset("failed")}
   store ptr %pending, ptr %place
   store i32 %status, ptr %code
   store i32 {RULE_RAISED}, ptr %flag"""
@@ -186,6 +186,6 @@ def _pair_text(
         seed=seed,
         backward_values=", ".join(backward_values),
         note=_NOTE,
-        flag=FAILED,
+        flag=ARENA.offset("failed"),
         raised=RULE_RAISED,
     )

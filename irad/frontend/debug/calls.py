@@ -8,14 +8,14 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.backend.runtime import ACTIVATION, TAPE_METER, WATCHED_CALL
 from irad.frontend.debug.events import watched_by
 from irad.frontend.debug.hooks import CallInfo, describe
 from irad.frontend.derivation import Derivation
-from irad.frontend.failure import field_of
+from irad.frontend.failure import arena_field
 from irad.frontend.kept import RAISED, call_python, raise_kept
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_untyped import types
+from irad.runtime_layouts import METER
 
 _HOOKS = "irad.frontend.debug.hooks"
 _KEPT = "irad.frontend.kept"
@@ -68,7 +68,7 @@ class WatchedCall:
         )
         self.call: Any = _I64(0)
         self.meter: Any = None
-        self._before: list[tuple[int, Any]] = []
+        self._before: list[tuple[str, Any]] = []
 
     # --- the life of a call -------------------------------------------------------------------------------------------
 
@@ -78,28 +78,28 @@ class WatchedCall:
         Returns whether an exception was raised, a KeyboardInterrupt for instance.
         """
         builder, raised = self.builder, cgutils.false_bit
-        for offset, llvm_type in ((WATCHED_CALL, _I64), (ACTIVATION, _POINTER), (TAPE_METER, _POINTER)):
-            self._before.append((offset, builder.load(field_of(builder, arena, offset, llvm_type))))
+        for field, llvm_type in (("watched_call", _I64), ("activation", _POINTER), ("meter", _POINTER)):
+            self._before.append((field, builder.load(arena_field(builder, arena, field, llvm_type))))
         if self.is_watched:
             slot = cgutils.alloca_once(builder, _I64)
             builder.store(_I64(0), slot)
             boxed = [(value, numba_type) for _, value, numba_type in self.inputs]
             raised = self._python("begin", [_I64(self.number)], boxed, result=slot)
             self.call = builder.load(slot)
-            builder.store(self.call, field_of(builder, arena, WATCHED_CALL, _I64))
-            builder.store(cgutils.get_null_value(_POINTER), field_of(builder, arena, ACTIVATION, _POINTER))
+            builder.store(self.call, arena_field(builder, arena, "watched_call", _I64))
+            builder.store(cgutils.get_null_value(_POINTER), arena_field(builder, arena, "activation", _POINTER))
         if self.limit is not None:
             self._open_meter(arena, self.limit)
         return raised
 
     def _open_meter(self, arena: Any, limit: int) -> None:
-        builder, words = self.builder, 2 + self.places
+        builder, words = self.builder, METER.size // 8 + self.places
         self.meter = cgutils.alloca_once(builder, _I64, size=words)
         pointer = builder.bitcast(self.meter, _POINTER)
         cgutils.memset(builder, pointer, cgutils.intp_t(8 * words), 0)
         for index, number in ((0, limit), (1, self.frame_size), (words - 1, 1)):
             builder.store(_I64(number), builder.gep(self.meter, [_I64(index)]))
-        builder.store(pointer, field_of(builder, arena, TAPE_METER, _POINTER))
+        builder.store(pointer, arena_field(builder, arena, "meter", _POINTER))
 
     @property
     def frame_is_too_large(self) -> bool:
@@ -108,8 +108,8 @@ class WatchedCall:
 
     def leave(self, arena: Any) -> None:
         """Before the arena is closed, whatever happened."""
-        for offset, value in self._before:
-            self.builder.store(value, field_of(self.builder, arena, offset, value.type))
+        for field, value in self._before:
+            self.builder.store(value, arena_field(self.builder, arena, field, value.type))
 
     def finish(self, outputs: Sequence[tuple[Any, Any]], forward: Any = None) -> Any:
         """After the last sweep: returns whether an exception was raised.

@@ -20,12 +20,12 @@ from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
 
-from irad.backend.runtime import ACTIVATION, WATCHED_CALL
 from irad.driver import Derivative, MarkKind, Place
 from irad.errors import SourceLocation
 from irad.frontend.debug.nonfinite import Found
+from irad.runtime_layouts import ARENA, PLACES
 
-_HEAD = 2  # words of a table before those of its places
+_HEAD = PLACES.size // 8  # words of a table before those of its places
 _MOST_CALLERS = 8
 _MOST_CALLS = 4096  # a call that raises is never asked for
 MOST_EVENTS: Final = 1000  # NaNs that one place tells of in one call
@@ -67,7 +67,7 @@ class Watched:
         places: by number.
         rules: that it calls, by symbol of the function.
         base: number of the first place among those of the process.
-        memory: the table that generated code reads, see `irad.backend.runtime_watch`.
+        memory: the table that generated code reads, see `irad/backend/runtime/watch.ll`.
         warned: the numbers of ties that were warned of.
     """
 
@@ -210,7 +210,7 @@ def close_call(call: int) -> Record | None:
 )
 def _told(arena: int, table: int, number: int, result: float, a: float, b: float, c: float) -> int:
     """Called by generated code, in any thread; returns the mark of a NaN."""
-    call = _word(arena + WATCHED_CALL)
+    call = _word(arena + ARENA.offset("watched_call"))
     record = _calls.get(call)
     if record is None:
         return 0
@@ -224,7 +224,7 @@ def _told(arena: int, table: int, number: int, result: float, a: float, b: float
         return _mark_of_place(watched, number)
     record.told[watched.base + number, is_nan] = told + 1
     mark = next(_marks) % (_MARKS - 1) + 1
-    activation = _word(arena + ACTIVATION)
+    activation = _word(arena + ARENA.offset("activation"))
     callers = tuple(_callers(activation, place.in_lane))
     record.events.append(Event(watched, number, result, (a, b, c), _loops(place, activation), callers, mark))
     return mark

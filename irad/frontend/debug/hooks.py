@@ -17,6 +17,7 @@ from irad.frontend.debug.nonfinite import nonfinite
 from irad.frontend.debug.tape import Measurement, limit_error
 from irad.frontend.debug.verdict import check_result, warn_of_ties
 from irad.frontend.kept import keeping
+from irad.runtime_layouts import METER
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def tape_is_full(number: int, meter: int) -> None:
         TapeLimitError: names the line that saves most.
     """
     info = _infos[number]
-    total = ctypes.c_int64.from_address(meter + 8).value
+    total = ctypes.c_int64.from_address(meter + METER.offset("bytes")).value
     raise limit_error(info.function, info.location, info.limit or 0, total, _read(info, meter).uses())
 
 
@@ -130,5 +131,5 @@ def measured() -> Measurement | None:
 
 
 def _read(info: CallInfo, meter: int) -> Measurement:
-    units = (ctypes.c_int64 * (2 + len(info.tape))).from_address(meter)[2:]
+    units = (ctypes.c_int64 * len(info.tape)).from_address(meter + METER.size)
     return Measurement(info.tape, tuple(units))

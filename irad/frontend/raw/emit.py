@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from irad.backend.runtime_standalone import STOP_SYMBOL, UNWIND_STATUS
+from irad.backend.runtime.standalone import STOP_SYMBOL, UNWIND_STATUS
 from irad.driver import Derivative
 from irad.errors import SignatureError
 from irad.frontend.raw.markers import AutodiffCall, Role

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
-from irad.backend.runtime import runtime_text
-from irad.backend.runtime_standalone import standalone_text
+from irad.backend.runtime.standalone import standalone_text
+from irad.backend.runtime.support import runtime_text
 from irad.errors import BackendError, InternalError
 from irad.frontend.raw.attributes import expanded
 from irad.frontend.raw.program import CANDIDATES

@@ -10,7 +10,7 @@ import llvmlite.binding as ll
 import numpy as np
 import pytest
 
-from irad.backend import runtime
+from irad.backend.runtime import process, support
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.parser import parse_module
@@ -170,9 +170,9 @@ def test_a_module_without_parallel_loops_stays_as_it_is():
 
 @cache
 def engine() -> Any:
-    runtime.install()
+    process.install()
     module = ll.parse_assembly(print_module(spread()))
-    module.link_in(ll.parse_assembly(runtime.runtime_text()))
+    module.link_in(ll.parse_assembly(support.runtime_text()))
     module.link_in(ll.parse_assembly(THREADS))
     module.verify()
     made = ll.create_mcjit_compiler(module, ll.Target.from_default_triple().create_target_machine(jit=True))

@@ -14,18 +14,13 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from irad.frontend import resident
+from irad.runtime_layouts import POOL
 
 
 class _Head(ctypes.Structure):
     """What generated code sees of a pool: ``%irad.pool``."""
 
-    _fields_ = (
-        ("locked", ctypes.c_int32),
-        ("closed", ctypes.c_int64),
-        ("first", ctypes.c_void_p),
-        ("spare", ctypes.c_int64),
-        ("all", ctypes.c_int64),
-    )
+    _fields_ = POOL.in_c
 
 
 _HEADS: Final[list[_Head]] = []

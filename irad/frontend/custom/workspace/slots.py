@@ -2,7 +2,7 @@
 
 A slot is memory of its own, outside of everything that Numba counts references to. It holds
 
-    header      of the run-time support (`irad.backend.runtime_slots`)
+    header      of the run-time support (``irad/backend/runtime/slots.ll``)
     state       a value of any Numba type, the references in it owned by the slot
 
 A call has its slot from the augmented primal until its derivative has ended; no longer may the rule refer to it.
@@ -26,12 +26,13 @@ from numba.extending import (
 
 from irad.frontend import resident
 from irad.frontend.numba_untyped import types
+from irad.runtime_layouts import SLOT
 
 NO_MEMORY: Final = ("no memory for the workspace of a rule",)
 STATE: Final = "state"
 
 _POINTER: Final = cgutils.voidptr_t
-_HEADER: Final = (_POINTER, _POINTER, cgutils.intp_t, _POINTER)
+_HEADER: Final = tuple({"ptr": _POINTER, "i64": cgutils.intp_t}[kind] for kind in SLOT.types)
 
 
 class SlotType(types.Type):

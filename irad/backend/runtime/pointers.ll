@@ -1,23 +1,14 @@
-"""Pairs of functions that are known only when they are called, in LLVM text.
+; Pairs of functions that are known only when they are called.
+;
+; A table holds the pairs of one variant: functions of one type, with parameters that take part in one way. It is a list,
+; by the address of the primal. Entries are added in front, never changed, never removed: no lock to read it.
+;
+;     table ┬ first ──▶ next, address of the primal, augmented, reverse, bytes of frame ──▶ …
+;           └ resolver: entry (table, address, place), or null; asked for an address that is not in the list
+;
+; The resolver compiles the pair and adds it, or finds that there is none: that is the front end's business. What it
+; writes to the place says why; it waits in the arena, and lanes hand it on, for it is another thread that raises it.
 
-A *table* holds the pairs of one variant: functions of one type, with parameters that take part in one way. It is a
-list, by the address of the primal. Entries are added in front, never changed, never removed: no lock to read it::
-
-    table ┬ first ──▶ next, address of the primal, augmented, reverse, bytes of frame ──▶ …
-          └ resolver: entry (table, address, place), or null; asked for an address that is not in the list
-
-The resolver compiles the pair and adds it, or finds that there is none: that is the front end's business. What it
-writes to the place says why; it waits in the arena, and lanes hand it on, for it is another thread that raises it.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-NEXT: Final = 0
-ADDRESS: Final = 8
-
-POINTERS: Final = """\
 ; The entry of an address; null and the flag where there is none.
 define linkonce_odr ptr @irad.pointer_pair(ptr %arena, ptr %table, ptr %address) nounwind noinline {
 entry:
@@ -28,7 +19,7 @@ look:
   %end = icmp eq ptr %item, null
   br i1 %end, label %miss, label %compare
 compare:
-  %key.slot = getelementptr i8, ptr %item, i64 8
+  %key.slot = getelementptr inbounds %irad.pair, ptr %item, i32 0, i32 1
   %key = load ptr, ptr %key.slot
   %same = icmp eq ptr %key, %address
   br i1 %same, label %found, label %other
@@ -36,7 +27,7 @@ other:
   %next = load ptr, ptr %item
   br label %look
 miss:
-  %resolver.slot = getelementptr i8, ptr %table, i64 8
+  %resolver.slot = getelementptr inbounds %irad.pairs, ptr %table, i32 0, i32 1
   %resolver = load ptr, ptr %resolver.slot
   %why.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 14
   %made = call ptr %resolver(ptr %table, ptr %address, ptr %why.slot)
@@ -59,4 +50,3 @@ define linkonce_odr i32 @irad.arena_reason(ptr %arena) nounwind alwaysinline {
   %status = select i1 %no.pair, i32 -5, i32 -4
   ret i32 %status
 }
-"""

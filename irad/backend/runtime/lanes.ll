@@ -1,16 +1,20 @@
-"""Arenas for the lanes of parallel loops, in LLVM text: each lane saves what it saves in an arena of its own."""
+; Arenas for the lanes of parallel loops: each lane saves what it saves in an arena of its own.
 
-from __future__ import annotations
+declare i64 @llvm.umax.i64(i64, i64)
+declare ptr @irad.arena_alloc(ptr, i64)
+declare ptr @irad.arena_alloc_product(ptr, i64, i64)
+declare void @irad.arena_close(ptr)
+declare i1 @irad.arena_failed(ptr)
+declare ptr @irad.arena_new()
+declare i1 @irad.arena_push(ptr)
+declare void @irad.arena_release(ptr)
 
-from typing import Final
-
-LANES: Final = """\
 ; The arenas of %count lanes, as an array; they live as long as what the innermost mark of %arena was opened for.
 ; Null and the flag when out of memory.
 define linkonce_odr ptr @irad.lanes_open(ptr %arena, i64 %count) nounwind noinline {
 entry:
   %table = call ptr @irad.arena_alloc_product(ptr %arena, i64 %count, i64 8)
-  %node = call ptr @irad.arena_alloc(ptr %arena, i64 24)
+  %node = call ptr @irad.arena_alloc(ptr %arena, i64 ptrtoint (ptr getelementptr (%irad.lanes, ptr null, i32 1) to i64))
   %no.table = icmp eq ptr %table, null
   %no.node = icmp eq ptr %node, null
   %none = or i1 %no.table, %no.node
@@ -161,4 +165,3 @@ drop:
 done:
   ret void
 }
-"""

@@ -1,19 +1,15 @@
-"""How much of the machine's stack is left, in LLVM text: derivatives of deep recursions ask, to end with an error.
+; How much of the machine's stack is left: derivatives of deep recursions ask, to end with an error.
+;
+; The bounds of a thread's stack are looked up once and kept in the thread's arena. What is to stay free, a quarter of the
+; stack and at most 256 KiB, is for what recursions call that does not ask. A stack without known bounds is never full.
 
-The bounds of a thread's stack are looked up once and kept in the thread's arena. What is to stay free, a quarter of the
-stack and at most 256 KiB, is for what recursions call that does not ask. A stack without known bounds is never full.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-STACK: Final = """\
-declare i64 @pthread_self()
-declare i32 @pthread_getattr_np(i64, ptr)
-declare i32 @pthread_attr_getstack(ptr, ptr, ptr)
 declare i32 @pthread_attr_destroy(ptr)
+declare i32 @pthread_attr_getstack(ptr, ptr, ptr)
+declare i32 @pthread_getattr_np(i64, ptr)
+declare i64 @pthread_self()
 declare ptr @llvm.frameaddress.p0(i32)
+declare i64 @llvm.umin.i64(i64, i64)
+declare ptr @irad.thread_arena()
 
 define linkonce_odr void @irad.measure_stack(ptr %arena) nounwind noinline {
 entry:
@@ -63,4 +59,3 @@ full:
 fine:
   ret i1 false
 }
-"""

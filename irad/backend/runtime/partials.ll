@@ -1,17 +1,26 @@
-"""The table of partial shadows of a parallel loop, in LLVM text: ``runtime_partials`` tells what it is for."""
+; Partial shadows of parallel loops.
+;
+; A reverse sweep that runs in lanes describes each array that lanes add to by an entry of a table, %irad.partial.
+; partials_open gives every lane a window of the array, %irad.window, and a partial shadow for the rest; partials_close
+; adds the partial shadows up, lane by lane. Arrays that overlap count as one, the smallest range that holds them, so that
+; windows of one lane never reach into those of another.
+;
+; Kinds: 0 read, 1 read by library calls, 2 only written, 3 read and written. An array that is only written has no window;
+; if it overlaps one that is read, or if library calls read what is written, lanes are not independent, and open returns
+; false: then the lanes have to run one by one, each with a window that holds everything, and so without partial shadows.
+; It also does when memory runs out.
 
-from __future__ import annotations
-
-import mmap
-from string import Template
-from typing import Final
-
-_TEXT: Final = Template("""\
+declare ptr @calloc(i64, i64)
+declare void @free(ptr)
 declare ptr @mmap(ptr, i64, i32, i32, i32, i64)
 declare i32 @munmap(ptr, i64)
-declare ptr @calloc(i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
+declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
+declare void @irad.add_partial_f32(i64, i64, i64)
+declare void @irad.add_partial_f64(i64, i64, i64)
 
 ; Whether an address lies in the array of a window.
 define linkonce_odr i1 @irad.is_shared(ptr %window, i64 %address) nounwind alwaysinline {
@@ -52,7 +61,7 @@ define linkonce_odr void @irad.partial_set(ptr %table, i64 %entry, i64 %field, i
   ret void
 }
 
-define linkonce_odr ptr @irad.partial_window(ptr %table, i64 %entry, $records, i64 %lane) nounwind alwaysinline {
+define linkonce_odr ptr @irad.partial_window(ptr %table, i64 %entry, ptr %records, i64 %size, i64 %lane) nounwind alwaysinline {
   %slot = call i64 @irad.partial_get(ptr %table, i64 %entry, i64 7)
   %start = mul i64 %lane, %size
   %offset = add i64 %start, %slot
@@ -144,7 +153,8 @@ done:
   ret i1 %any
 }
 
-; Zeroed bytes, null when there are none to be had. Fresh pages cost nothing until they are touched.
+; Zeroed bytes, null when there are none to be had. Fresh pages cost nothing until they are touched: they are mapped
+; PROT_READ | PROT_WRITE (3), MAP_PRIVATE | MAP_ANONYMOUS (34).
 define linkonce_odr ptr @irad.partial_allocate(i64 %bytes) nounwind noinline {
 entry:
   %small = icmp ult i64 %bytes, 65536
@@ -153,7 +163,7 @@ heap:
   %cleared = call ptr @calloc(i64 %bytes, i64 1)
   ret ptr %cleared
 pages:
-  %mapped = call ptr @mmap(ptr null, i64 %bytes, i32 3, i32 $flags, i32 -1, i64 0)
+  %mapped = call ptr @mmap(ptr null, i64 %bytes, i32 3, i32 34, i32 -1, i64 0)
   %address = ptrtoint ptr %mapped to i64
   %failed = icmp eq i64 %address, -1
   %result = select i1 %failed, ptr null, ptr %mapped
@@ -225,7 +235,7 @@ fail:
 
 ; The windows of entry %i. Lane l gets what lies from the first index that it works on to that of the next lane; where
 ; the first axis has no positive step, an equal share. Windows never overlap, whatever the indices are.
-define linkonce_odr void @irad.partial_windows($one, i64 %lanes) nounwind noinline {
+define linkonce_odr void @irad.partial_windows(ptr %table, i64 %i, ptr %records, i64 %size, i64 %lanes) nounwind noinline {
 entry:
   %low = call i64 @irad.partial_get(ptr %table, i64 %i, i64 0)
   %high = call i64 @irad.partial_get(ptr %table, i64 %i, i64 1)
@@ -273,7 +283,7 @@ done:
   ret void
 }
 
-define linkonce_odr void @irad.window_set($window) nounwind alwaysinline {
+define linkonce_odr void @irad.window_set(ptr %window, i64 %start, i64 %size, i64 %delta, i64 %first, i64 %last) nounwind alwaysinline {
   %size.slot = getelementptr inbounds %irad.window, ptr %window, i32 0, i32 1
   %delta.slot = getelementptr inbounds %irad.window, ptr %window, i32 0, i32 2
   %first.slot = getelementptr inbounds %irad.window, ptr %window, i32 0, i32 3
@@ -295,7 +305,7 @@ define linkonce_odr void @irad.window_bound(ptr %window, i64 %low, i64 %extent) 
 }
 
 ; Windows and partial shadows for all lanes; false if the lanes must run one by one, with windows that hold everything.
-define linkonce_odr i1 @irad.partials_open($all) nounwind noinline {
+define linkonce_odr i1 @irad.partials_open(ptr %table, i64 %count, ptr %records, i64 %size, i64 %lanes) nounwind noinline {
 entry:
   %none = icmp eq i64 %count, 0
   br i1 %none, label %good, label %judge
@@ -347,7 +357,7 @@ done:
 }
 
 ; Windows that hold everything.
-define linkonce_odr void @irad.partials_alone($all) nounwind noinline {
+define linkonce_odr void @irad.partials_alone(ptr %table, i64 %count, ptr %records, i64 %size, i64 %lanes) nounwind noinline {
 entry:
   %all = mul i64 %count, %lanes
   br label %loop
@@ -373,7 +383,7 @@ done:
 }
 
 ; Adds all partial shadows to the shadows, lane by lane, and releases them.
-define linkonce_odr void @irad.partials_close($all) nounwind noinline {
+define linkonce_odr void @irad.partials_close(ptr %table, i64 %count, ptr %records, i64 %size, i64 %lanes) nounwind noinline {
 entry:
   %all = mul i64 %count, %lanes
   br label %loop
@@ -434,16 +444,3 @@ after:
 done:
   ret void
 }
-""")
-
-_PARAMETERS: Final = {
-    "all": "ptr %table, i64 %count, ptr %records, i64 %size, i64 %lanes",
-    "one": "ptr %table, i64 %i, ptr %records, i64 %size",
-    "records": "ptr %records, i64 %size",
-    "window": "ptr %window, i64 %start, i64 %size, i64 %delta, i64 %first, i64 %last",
-}
-
-
-def table_text() -> str:
-    """Finding ranges and windows, providing partial shadows and adding them up."""
-    return _TEXT.substitute(_PARAMETERS, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

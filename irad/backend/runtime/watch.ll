@@ -1,35 +1,31 @@
-"""What watched derivatives call, in LLVM text: checks of numbers (debug mode), and the meter of the tape.
+; What watched derivatives call: checks of numbers (debug mode), and the meter of the tape.
+;
+; The checks serve `irad.passes.instrument.watch`. A table, %irad.places, describes the places of one program that are
+; checked; it lives outside the module, made by the front end:
+;
+;     table ┬ number of its first place among those of the process
+;           ├ callback: (arena, table, place, result, three operands), told what was found
+;           └ for each place two words: the watched call that wants to be told no more of its infinities and ties, and the
+;             same of its NaNs
+;
+; A NaN that an operation makes of numbers gets a mark as its payload: what the callback returns, or, where that is asked
+; no more, the number of the place with the highest bit set. Arithmetic hands payloads on, so the NaN that comes out at
+; the end says where it began. The upper 22 bits of the payload hold the mark, which single precision keeps.
+;
+; The meter serves `irad.passes.instrument.meter`. It belongs to one call: limit, bytes so far, and for each place of the
+; tape how many of its units were asked for. What exceeds the limit is counted, too, and then refused like missing memory.
 
-``WATCH`` serves `irad.passes.instrument.watch`. A *table* describes the places of one program that are checked; it
-lives outside the module, made by the front end::
+declare i64 @llvm.umin.i64(i64, i64)
+declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
+declare ptr @irad.arena_alloc(ptr, i64)
 
-    table ┬ number of its first place among those of the process
-          ├ callback: (arena, table, place, result, three operands), told what was found
-          └ for each place two words: the watched call that wants to be told no more of its infinities and ties, and the
-            same of its NaNs
-
-A NaN that an operation makes of numbers gets a mark as its payload: what the callback returns, or, where that is asked
-no more, the number of the place with the highest bit set. Arithmetic hands payloads on, so the NaN that comes out at
-the end says where it began. The upper 22 bits of the payload hold the mark, which single precision keeps.
-
-``METER`` serves `irad.passes.instrument.meter`. A *meter* belongs to one call: limit, bytes so far, and for each
-place of the tape how many of its units were asked for. What exceeds the limit is counted, too, and then refused like
-missing memory.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-WATCH: Final = """\
 ; Tells the callback, unless this call is to tell it no more of this place. The result is the mark of a NaN.
-define linkonce_odr i64 @irad.note(
-  ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
+define linkonce_odr i64 @irad.note(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
 entry:
   %call.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 16
   %call = load i64, ptr %call.slot
-  %callback.slot = getelementptr i8, ptr %table, i64 8
-  %seen.first = getelementptr i8, ptr %table, i64 16
+  %callback.slot = getelementptr inbounds %irad.places, ptr %table, i32 0, i32 1
+  %seen.first = getelementptr inbounds %irad.places, ptr %table, i32 1
   %nan = fcmp uno double %r, 0.0
   %which = zext i1 %nan to i64
   %pair = shl i64 %site, 1
@@ -51,8 +47,7 @@ done:
 }
 
 ; The result of an operation, marked if it is a NaN that the operation made; what began here is noted.
-define linkonce_odr double @irad.check_f64(
-  ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
+define linkonce_odr double @irad.check_f64(ptr %arena, ptr %table, i64 %site, double %r, double %a, double %b, double %c) nounwind noinline {
 entry:
   %difference = fsub double %r, %r
   %finite = fcmp ord double %difference, 0.0
@@ -84,11 +79,9 @@ begun:
   ret double %result
 }
 
-define linkonce_odr float @irad.check_f32(
-  ptr %arena, ptr %table, i64 %site, float %r, double %a, double %b, double %c) nounwind noinline {
+define linkonce_odr float @irad.check_f32(ptr %arena, ptr %table, i64 %site, float %r, double %a, double %b, double %c) nounwind noinline {
   %wide = fpext float %r to double
-  %checked = call double @irad.check_f64(
-    ptr %arena, ptr %table, i64 %site, double %wide, double %a, double %b, double %c)
+  %checked = call double @irad.check_f64(ptr %arena, ptr %table, i64 %site, double %wide, double %a, double %b, double %c)
   %result = fptrunc double %checked to float
   ret float %result
 }
@@ -133,16 +126,14 @@ set:
 done:
   ret void
 }
-"""
 
-METER: Final = """\
 ; As arena_alloc, for a place of the tape of which %units are asked for; the reason 4 if the limit is exceeded.
 define linkonce_odr noalias ptr @irad.tape_alloc(ptr %arena, i64 %size, i64 %site, i64 %units) nounwind noinline {
 entry:
   %meter.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 18
   %meter = load ptr, ptr %meter.slot
-  %total.slot = getelementptr i8, ptr %meter, i64 8
-  %units.first = getelementptr i8, ptr %meter, i64 16
+  %total.slot = getelementptr inbounds %irad.meter, ptr %meter, i32 0, i32 1
+  %units.first = getelementptr inbounds %irad.meter, ptr %meter, i32 1
   %units.slot = getelementptr i64, ptr %units.first, i64 %site
   %before.units = atomicrmw add ptr %units.slot, i64 %units monotonic
   %counted = call i64 @llvm.umin.i64(i64 %size, i64 4503599627370496)
@@ -160,8 +151,7 @@ refuse:
   ret ptr null
 }
 
-define linkonce_odr noalias ptr @irad.tape_alloc_product(
-  ptr %arena, i64 %count, i64 %size, i64 %site) nounwind noinline {
+define linkonce_odr noalias ptr @irad.tape_alloc_product(ptr %arena, i64 %count, i64 %size, i64 %site) nounwind noinline {
   %product = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
   %bytes = extractvalue { i64, i1 } %product, 0
   %overflow = extractvalue { i64, i1 } %product, 1
@@ -169,4 +159,3 @@ define linkonce_odr noalias ptr @irad.tape_alloc_product(
   %result = call ptr @irad.tape_alloc(ptr %arena, i64 %request, i64 %site, i64 %count)
   ret ptr %result
 }
-"""

@@ -1,96 +1,41 @@
-"""Arenas in LLVM text: where derivatives keep what they save.
+; Arenas: where derivatives keep what they save. This is their life; allocation is in allocate.ll.
+;
+; An arena is a bump allocator for what one derivative call saves. It is a header, %irad.arena, in front of its first
+; chunk; further chunks hang on the first as a list, in the order in which they were first needed:
+;
+;     arena ┬ top, end        free bytes of the current chunk: all that the fast path reads and writes
+;           ├ failed          why the sweep cannot go on: memory ran out, a pointer led to code without a pair, …
+;           ├ mark ──▶ mark of the innermost open ──▶ … ──▶ root mark (in the header)
+;           └ first chunk ──▶ chunk ──▶ current chunk ──▶ spare chunk ──▶ …
+;
+; * arena_open pushes a mark (in the arena itself), arena_close goes back to it. Chunks that this frees stay in the list
+;   as spares, in order, so that a second equal call takes the same chunks and calls malloc for none.
+; * Lanes of parallel loops have arenas of their own (lanes.ll), which hang on the innermost mark. When that is closed
+;   they become spares of the arena, unless they grew large.
+; * A deferred decref is a node in the arena, in the list of the innermost mark; closing runs that list.
+; * What is lent to the innermost mark (slots.ll) is given back when that is closed, the newest first.
+; * The outermost close gives memory back: spares that the last 64 calls did not take, and all beyond 64 MiB. A tape of
+;   a gigabyte is freed when its call ends.
+; * One arena belongs to each thread; it is found through pthread_getspecific (LLVM's thread_local aborts under MCJIT)
+;   and freed by the key's destructor. arena_new makes one that is owned by whoever holds it and that outlives the call.
+;   An arena serves one thread at a time.
+; * Out of memory is reported by a null result and the flag, so that code may check once after many allocations. A
+;   deferred decref that cannot be recorded is lost: to run it early would free what the adjoint still reads.
+;
+; Whoever links this defines or resolves NRT_decref.
 
-An *arena* is a bump allocator for what one derivative call saves. It is a header, ``%irad.arena``, in front of its
-first chunk; further chunks hang on the first as a list, in the order in which they were first needed::
-
-    arena ┬ top, end        free bytes of the current chunk: all that the fast path reads and writes
-          ├ failed          1 once memory ran out, 2 once a pointer led to code without a pair
-          ├ mark ──▶ mark of the innermost open ──▶ … ──▶ root mark (in the header)
-          └ first chunk ──▶ chunk ──▶ current chunk ──▶ spare chunk ──▶ …
-
-* ``arena_open`` pushes a mark (in the arena itself), ``arena_close`` goes back to it. Chunks that this frees stay in
-  the list as spares, in order, so that a second equal call takes the same chunks and calls malloc for none.
-* Lanes of parallel loops have arenas of their own (``runtime_lanes``), which hang on the innermost mark. When that is
-  closed they become spares of the arena, unless they grew large.
-* A deferred decref is a node in the arena, in the list of the innermost mark; closing runs that list.
-* What is lent to the innermost mark (``runtime_slots``) is given back when that is closed, the newest first.
-* The outermost close gives memory back: spares that the last 64 calls did not take, and all beyond 64 MiB. A tape of
-  a gigabyte is freed when its call ends.
-* One arena belongs to each thread; it is found through ``pthread_getspecific`` (LLVM's ``thread_local`` aborts under
-  MCJIT) and freed by the key's destructor. ``arena_new`` makes one that is owned by whoever holds it and that outlives
-  the call. An arena serves one thread at a time.
-* Out of memory is reported by a null result *and* the flag, so that code may check once after many allocations. A
-  deferred decref that cannot be recorded is lost: to run it early would free what the adjoint still reads.
-
-The module that this text is linked into must define or resolve ``NRT_decref`` with the C calling convention.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-TYPES: Final = """\
-; top, end, failed, current chunk, innermost mark, bytes in the chunks up to the current one, number of outermost
-; closes, bytes in all chunks, root mark, head of the first chunk, lowest byte of the thread's stack, bytes of stack to
-; leave free, spare arenas for lanes, next spare one after this, exception that the reverse of a rule raised (or what
-; the resolver of pairs gave as the reason why there is none), its status
-; and what only `runtime_watch` uses: number of the watched call, its innermost activation, the meter of its tape
-%irad.arena = type {
-  ptr, ptr, i32, ptr, ptr, i64, i64, i64, %irad.mark, %irad.chunk, i64, i64, ptr, ptr, ptr, i32, i64, ptr, ptr }
-; previous mark, then the arena's top, chunk, bytes in chunks, then first and last deferred decref, then failed before,
-; then the lanes opened last, then what was lent last
-%irad.mark = type { ptr, ptr, ptr, i64, ptr, ptr, i32, ptr, ptr }
-; next, end of its bytes (a multiple of 64), size with this head, number of outermost closes when last taken
-%irad.chunk = type { ptr, ptr, i64, i64 }
-; next, meminfo
-%irad.deferred = type { ptr, ptr }
-; lanes opened before, array of their arenas, how many
-%irad.lanes = type { ptr, ptr, i64 }
-"""
-
-# Frees an arena with all its chunks. Also compiled on its own, as the destructor of the threads' arenas.
-RELEASE: Final = """\
-declare void @free(ptr)
-
-define linkonce_odr void @irad.arena_release(ptr %arena) nounwind noinline {
-entry:
-  %base.next = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 9, i32 0
-  %lanes.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 12
-  %first = load ptr, ptr %base.next
-  %first.lane = load ptr, ptr %lanes.slot
-  br label %lanes
-lanes:
-  %lane = phi ptr [ %first.lane, %entry ], [ %next.lane, %drop ]
-  %no.lane = icmp eq ptr %lane, null
-  br i1 %no.lane, label %loop, label %drop
-drop:
-  %next.slot = getelementptr inbounds %irad.arena, ptr %lane, i32 0, i32 13
-  %next.lane = load ptr, ptr %next.slot
-  call void @irad.arena_release(ptr %lane)
-  br label %lanes
-loop:
-  %chunk = phi ptr [ %first, %lanes ], [ %next, %body ]
-  %end = icmp eq ptr %chunk, null
-  br i1 %end, label %done, label %body
-body:
-  %next = load ptr, ptr %chunk
-  call void @free(ptr %chunk)
-  br label %loop
-done:
-  call void @free(ptr %arena)
-  ret void
-}
-"""
-
-LIFE: Final = """\
 @irad.tls_key = external global i32
+declare void @free(ptr)
 declare ptr @malloc(i64)
 declare ptr @pthread_getspecific(i32)
 declare i32 @pthread_setspecific(i32, ptr)
-declare void @NRT_decref(ptr)
-declare i64 @llvm.umax.i64(i64, i64)
-declare i64 @llvm.umin.i64(i64, i64)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare ptr @irad.arena_alloc(ptr, i64)
+declare void @irad.arena_release(ptr)
+declare void @irad.give_back(ptr)
+declare void @irad.lanes_close(ptr, ptr)
+declare void @irad.measure_stack(ptr)
+declare void @irad.run_deferred(ptr)
 
 ; An arena whose header and first chunk are one block of %size bytes; null when out of memory.
 define linkonce_odr ptr @irad.arena_create(i64 %size) nounwind noinline {
@@ -99,12 +44,14 @@ entry:
   %none = icmp eq ptr %arena, null
   br i1 %none, label %done, label %fill
 fill:
-  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 256, i1 false)
+  %raised = add i64 ptrtoint (ptr getelementptr (%irad.arena, ptr null, i32 1) to i64), 63
+  %header = and i64 %raised, -64
+  call void @llvm.memset.p0.i64(ptr align 16 %arena, i8 0, i64 %header, i1 false)
   %base = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 9
   call void @irad.chunk_init(ptr %base, ptr %arena, i64 %size)
   %base.end = getelementptr inbounds %irad.chunk, ptr %base, i32 0, i32 1
   %end = load ptr, ptr %base.end
-  %top = getelementptr i8, ptr %arena, i64 256
+  %top = getelementptr i8, ptr %arena, i64 %header
   %end.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 1
   %chunk.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 3
   %mark.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 4
@@ -188,7 +135,7 @@ entry:
   %chunk = load ptr, ptr %chunk.slot
   %used = load i64, ptr %used.slot
   %previous = load ptr, ptr %mark.slot
-  %mark = call ptr @irad.arena_alloc(ptr %arena, i64 72)
+  %mark = call ptr @irad.arena_alloc(ptr %arena, i64 ptrtoint (ptr getelementptr (%irad.mark, ptr null, i32 1) to i64))
   %full = icmp eq ptr %mark, null
   br i1 %full, label %undo, label %fill
 undo:
@@ -336,4 +283,3 @@ run:
 done:
   ret void
 }
-"""

@@ -1,11 +1,11 @@
-"""Allocation in an arena, and deferred decrefs, in LLVM text; the arena itself is in ``runtime_arena``."""
+; Allocation in an arena, and deferred decrefs. The arena itself: arena.ll.
 
-from __future__ import annotations
-
-from typing import Final
-
-ALLOCATE: Final = """\
+declare void @NRT_decref(ptr)
+declare ptr @malloc(i64)
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.umin.i64(i64, i64)
 declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
+declare void @irad.chunk_init(ptr, ptr, i64)
 
 ; %size bytes, not cleared, at a multiple of 64 (16 when %size < 64); null and the flag when out of memory.
 ; The end of a chunk is a multiple of 64, so aligning %top cannot pass it, and a negative %size is huge here.
@@ -129,16 +129,14 @@ define linkonce_odr i1 @irad.arena_failed(ptr %arena) nounwind alwaysinline {
   %result = icmp ne i32 %failed, 0
   ret i1 %result
 }
-"""
 
-DEFER: Final = """\
 ; Records a decref for when the innermost mark is closed. Null is ignored.
 define linkonce_odr void @irad.arena_defer(ptr %arena, ptr %meminfo) nounwind {
 entry:
   %nothing = icmp eq ptr %meminfo, null
   br i1 %nothing, label %done, label %record
 record:
-  %node = call ptr @irad.arena_alloc(ptr %arena, i64 16)
+  %node = call ptr @irad.arena_alloc(ptr %arena, i64 ptrtoint (ptr getelementptr (%irad.deferred, ptr null, i32 1) to i64))
   %full = icmp eq ptr %node, null
   br i1 %full, label %done, label %append
 append:
@@ -177,4 +175,3 @@ body:
 done:
   ret void
 }
-"""

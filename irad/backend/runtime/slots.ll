@@ -1,29 +1,18 @@
-"""Workspace that rules keep from one call of a derivative to the next, in LLVM text.
-
-A *pool* belongs to the pair of one rule. It holds the *slots* that no call uses, as a stack::
-
-    pool ──▶ spare slot ──▶ spare slot ──▶ …
-    mark ──▶ slot lent last ──▶ slot lent before ──▶ …
-
-* ``slot_take`` lends a slot to the innermost mark of an arena, so a slot belongs to one live call. When the mark is
-  closed, however the derivative ends, its slots go back to their pools, the newest first: the next derivative that
-  makes the same calls finds for each the slot that it had before.
-* A slot begins with this header; what the rule keeps follows. Whoever makes a slot allocates it.
-* Pools may be used by several threads at a time: a lock guards the few instructions that change the stack. They are
-  never freed, for code and live slots refer to them.
-* ``pool_close`` releases the spare slots, and has those in use released when they are given back. The pool can be used
-  afterwards.
-"""
-
-from __future__ import annotations
-
-from typing import Final
-
-SLOTS: Final = """\
-; locked or not, how often it was closed, first spare slot, number of spare slots, number of all slots
-%irad.pool = type { i32, i64, ptr, i64, i64 }
-; next spare slot or one lent before, pool, how often that was closed when the slot was made, releases the slot
-%irad.slot = type { ptr, ptr, i64, ptr }
+; Workspace that rules keep from one call of a derivative to the next.
+;
+; A pool belongs to the pair of one rule. It holds the slots that no call uses, as a stack:
+;
+;     pool ──▶ spare slot ──▶ spare slot ──▶ …
+;     mark ──▶ slot lent last ──▶ slot lent before ──▶ …
+;
+; * slot_take lends a slot to the innermost mark of an arena, so a slot belongs to one live call. When the mark is closed,
+;   however the derivative ends, its slots go back to their pools, the newest first: the next derivative that makes the
+;   same calls finds for each the slot that it had before.
+; * A slot begins with the header %irad.slot; what the rule keeps follows. Whoever makes a slot allocates it.
+; * Pools may be used by several threads at a time: a lock guards the few instructions that change the stack. They are
+;   never freed, for code and live slots refer to them.
+; * pool_close releases the spare slots, and has those in use released when they are given back. The pool can be used
+;   afterwards.
 
 declare i32 @sched_yield()
 
@@ -186,4 +175,3 @@ body:
 done:
   ret void
 }
-"""

@@ -1,0 +1,199 @@
+"""The structs of the run-time support: the one table of what lies where in memory that three languages share.
+
+LLVM's text of the run-time support (``backend/runtime/*.ll``) gets its types from here and names fields by their
+position, as LLVM does; generated code and Python name them by their offset.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+_SIZES: Final = {"ptr": 8, "i64": 8, "i32": 4}
+_IN_C: Final = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "i32": ctypes.c_int32}
+
+
+class Struct:
+    """A struct as C lays it out: every field at a multiple of its alignment.
+
+    Attributes:
+        name: LLVM's, without sigil.
+        size: bytes, a multiple of the alignment.
+        alignment: that of the field that needs most.
+    """
+
+    def __init__(self, name: str, /, **fields: str | Struct) -> None:
+        """Fields are given in order, each by its LLVM type, or as the struct that it is."""
+        self.name, self._fields = name, fields
+        self._offsets: dict[str, int] = {}
+        self.size, self.alignment = 0, 1
+        for field, kind in fields.items():
+            size, alignment = (_SIZES[kind], _SIZES[kind]) if isinstance(kind, str) else (kind.size, kind.alignment)
+            self._offsets[field] = _round_up(self.size, alignment)
+            self.size = self._offsets[field] + size
+            self.alignment = max(self.alignment, alignment)
+        self.size = _round_up(self.size, self.alignment)
+
+    def offset(self, field: str) -> int:
+        """Bytes from the start of the struct to a field."""
+        return self._offsets[field]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names, in order."""
+        return tuple(self._fields)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """LLVM's types of the fields, in order."""
+        return tuple(kind if isinstance(kind, str) else f"%{kind.name}" for kind in self._fields.values())
+
+    @property
+    def in_c(self) -> list[tuple[str, Any]]:
+        """The fields for a `ctypes.Structure`; none of them may be a struct."""
+        return [(field, _IN_C[kind]) for field, kind in self._fields.items() if isinstance(kind, str)]
+
+    @property
+    def text(self) -> str:
+        """LLVM's definition of the type."""
+        return f"%{self.name} = type {{ {', '.join(self.types)} }}"
+
+
+def _round_up(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment
+
+
+# --- arenas: backend/runtime/arena.ll -------------------------------------------------------------------------------
+
+DEFERRED: Final = Struct("irad.deferred", next="ptr", meminfo="ptr")
+
+LANES: Final = Struct(
+    "irad.lanes",
+    before="ptr",  # the lanes opened before
+    arenas="ptr",
+    count="i64",
+)
+MARK: Final = Struct(
+    "irad.mark",
+    previous="ptr",
+    top="ptr",  # the arena's, when the mark was set; so are the next two
+    chunk="ptr",
+    used="i64",
+    first_deferred="ptr",
+    last_deferred="ptr",
+    failed="i32",  # the arena's, when the mark was set
+    lanes="ptr",  # opened last
+    lent="ptr",  # the slot lent last
+)
+CHUNK: Final = Struct(
+    "irad.chunk",
+    next="ptr",
+    end="ptr",  # of its bytes, a multiple of 64
+    size="i64",  # with this head
+    taken="i64",  # the number of outermost closes when it was last taken
+)
+ARENA: Final = Struct(
+    "irad.arena",
+    top="ptr",  # top and end: the free bytes of the current chunk
+    end="ptr",
+    failed="i32",  # why a sweep cannot go on, see below
+    chunk="ptr",  # the current one
+    mark="ptr",  # the innermost one
+    used="i64",  # bytes in the chunks up to the current one
+    closes="i64",  # how often the outermost mark was closed
+    held="i64",  # bytes in all chunks
+    root=MARK,
+    base=CHUNK,  # the head of the first chunk
+    stack_low="i64",  # the lowest byte of the thread's stack
+    stack_spare="i64",  # bytes of it to leave free
+    spare_lanes="ptr",  # spare arenas for lanes
+    next_spare="ptr",  # the next spare one after this
+    pending="ptr",  # the exception that the reverse of a rule raised, or why there is no pair behind a pointer
+    pending_code="i32",  # the status that goes with the exception
+    watched_call="i64",  # of debug mode: the number of the call
+    activation="ptr",  # and its innermost activation
+    meter="ptr",  # of its tape
+)
+
+# Reasons in ``failed``. Text of the run-time support has 1, 2 and 4 as numbers.
+OUT_OF_MEMORY: Final = 1
+PAIR_MISSING: Final = 2
+RULE_RAISED: Final = 3  # the reverse of a rule raised what is pending
+TAPE_FULL: Final = 4  # the tape would take more than the meter allows
+
+# --- workspace of rules: backend/runtime/slots.ll -------------------------------------------------------------------
+
+POOL: Final = Struct(
+    "irad.pool",
+    locked="i32",
+    closed="i64",  # how often
+    first="ptr",  # spare slot
+    spare="i64",  # how many
+    all="i64",
+)
+SLOT: Final = Struct(
+    "irad.slot",
+    next="ptr",  # the next spare one, or the one lent before
+    pool="ptr",
+    closed="i64",  # how often the pool was closed when the slot was made
+    release="ptr",  # the function that does
+)
+
+# --- calls through pointers: backend/runtime/pointers.ll ------------------------------------------------------------
+
+PAIR: Final = Struct("irad.pair", next="ptr", address="ptr", augmented="ptr", reverse="ptr", frame_size="i64")
+PAIRS: Final = Struct("irad.pairs", first="ptr", resolver="ptr")
+
+# --- shadows that lanes share: backend/runtime/partials.ll ----------------------------------------------------------
+
+WINDOW: Final = Struct(
+    "irad.window",
+    start="i64",  # start and size of the lane's window: there it adds to the shadow itself
+    size="i64",
+    delta="i64",  # from the shadow to the lane's partial shadow
+    first="i64",  # first and last: the bytes of the shadow for which the partial one was used
+    last="i64",
+    low="i64",  # low and extent: the whole array; what lies outside is memory of the lane's own
+    extent="i64",
+)
+PARTIAL: Final = Struct(
+    "irad.partial",
+    low="i64",  # low to high: the bytes that the array's shadow takes; of all that overlap, after open
+    high="i64",
+    kind="i64",
+    step="i64",  # index i of the first axis lies at origin + i * step; step is 0 where there is none
+    origin="i64",
+    base="i64",  # its partial shadows, one behind the other
+    single="i64",  # 1 for float, 0 for double
+    slot="i64",  # where a lane's record has its window
+    owned="i64",  # bytes at ``base``, of the entry that releases them; else 0
+)
+
+# --- shadows of containers: backend/runtime/lists.ll, dictionaries.ll -----------------------------------------------
+
+LIST: Final = Struct(
+    "irad.list",
+    items="ptr",
+    room="i64",  # for how many
+    item_size="i64",
+)
+DICT: Final = Struct(
+    "irad.dict",
+    cells="ptr",  # by entry
+    room="i64",  # for how many
+    count="i64",
+    key_size="i64",
+    value_at="i64",  # where the value is in a cell
+    value_size="i64",
+)
+DICT_ITERATOR: Final = Struct("irad.dict_iterator", dict="ptr", next="i64")
+
+# --- debug mode, the meter of the tape: backend/runtime/watch.ll ----------------------------------------------------
+
+PLACES: Final = Struct("irad.places", first_number="i64", callback="ptr")  # then two words for each place
+METER: Final = Struct("irad.meter", limit="i64", bytes="i64")  # then the units that each place asked for
+
+STRUCTS: Final = (
+    *(DEFERRED, LANES, MARK, CHUNK, ARENA, POOL, SLOT, PAIR, PAIRS),
+    *(WINDOW, PARTIAL, LIST, DICT, DICT_ITERATOR, PLACES, METER),
+)
