@@ -12,14 +12,13 @@ from typing import Any
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.errors import HERE, InternalError, SignatureError
+from irad.errors import InternalError
 from irad.frontend import abi, layouts
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
-from irad.frontend.kept import raise_misfit
 from irad.frontend.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of_block, open_block
-from irad.frontend.memory_checks import MemoryChecks, Tracked
+from irad.frontend.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.numba_records import owned_record
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_memory import ObjectMemory
@@ -87,7 +86,9 @@ class ArgumentMemory:
             ),
             *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
         ]
-        MemoryChecks(builder, derivation, flat, self.tracked, self.refuse).run()
+        refusals = Refusals(context, builder, self.release)
+        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse).run()
+        refusals.finish()
         self._allocate()
         self._lists = {leaf.data_index: self._list_block(leaf) for _, leaf in derivation.active_lists()}
 
@@ -169,15 +170,9 @@ class ArgumentMemory:
             problem, remedy, reason: of the error.
             misfit: the shape or the strides of an array, and those it should have; they end the problem.
         """
-        with self.builder.if_then(condition, likely=False):
-            self.release()
-            if misfit is not None:
-                raise_misfit(self.context, self.builder, SignatureError, (problem, remedy, reason), *misfit)
-            else:
-                self._raise(problem, remedy, reason)
-
-    def _raise(self, problem: str, remedy: str, reason: str) -> None:
-        self.context.call_conv.return_user_exc(self.builder, SignatureError, (problem, remedy, reason, HERE))
+        refusals = Refusals(self.context, self.builder, self.release)
+        refusals.refuse(condition, problem, remedy, reason, misfit)
+        refusals.finish()
 
     # --- allocation ---------------------------------------------------------------------------------------------------
 

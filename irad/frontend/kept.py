@@ -88,7 +88,7 @@ def keep_misfit(error: str, problem: str, remedy: str, reason: str, address: int
     raise getattr(errors, error)(problem, remedy, reason, HERE)
 
 
-def raise_misfit(
+def emit_misfit(
     context: Any,
     builder: Any,
     error: type[IradError],
@@ -96,7 +96,7 @@ def raise_misfit(
     given: Sequence[Any],
     wanted: Sequence[Any],
 ) -> None:
-    """Ends the function that is being generated because an array is not as it should be.
+    """Emits that an array is not as it should be: the error is kept, for `raise_kept`.
 
     Args:
         context: Numba's target context.
@@ -120,6 +120,18 @@ def raise_misfit(
     for each in (*arguments, returned):
         python.decref(each)
     python.gil_release(gil)
+
+
+def raise_misfit(
+    context: Any,
+    builder: Any,
+    error: type[IradError],
+    texts: tuple[str, str, str],
+    given: Sequence[Any],
+    wanted: Sequence[Any],
+) -> None:
+    """Ends the function that is being generated because an array is not as it should be; arguments as `emit_misfit`'s."""
+    emit_misfit(context, builder, error, texts, given, wanted)
     raise_kept(context, builder)
 
 

@@ -10,20 +10,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
+from llvmlite import ir
 from numba.core import cgutils
 
+from irad.errors import HERE, SignatureError
 from irad.frontend import abi
 from irad.frontend.abi import Argument, Leaf
 from irad.frontend.annotations import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.kept import emit_misfit, raise_kept
 from irad.frontend.numba_untyped import types
 from irad.frontend.shadows import Extent, extent_of, overlap, shape_of, strides_of
 
 _INTP = cgutils.intp_t
+_NUMBER = ir.IntType(32)
 
 
 @dataclass
@@ -51,6 +56,75 @@ class Tracked:
     meminfo: Any = None
 
 
+@dataclass
+class Refusals:
+    """Ends a call with a SignatureError where a condition holds.
+
+    There may be hundreds of conditions, of each two arrays one. So the references that the call holds are dropped in one
+    block for all of them, from which each goes on to its own exception.
+
+    Attributes:
+        context: Numba's target context.
+        builder: of llvmlite.
+        release: emits what drops the references; they are the same from the first condition to `finish`.
+    """
+
+    context: Any
+    builder: Any
+    release: Callable[[], None]
+    _raised_in: list[tuple[Any, Callable[[], None]]] = field(default_factory=list, init=False)
+
+    @cached_property
+    def _common(self) -> Any:
+        return self.builder.append_basic_block("refused")
+
+    def refuse(
+        self,
+        condition: Any,
+        problem: str,
+        remedy: str,
+        reason: str,
+        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> None:
+        """Ends the call when a condition holds.
+
+        Args:
+            condition: a bit.
+            problem, remedy, reason: of the error.
+            misfit: the shape or the strides of an array, and those it should have; they end the problem.
+        """
+        texts = (problem, remedy, reason)
+
+        def end() -> None:
+            if misfit is None:
+                self.context.call_conv.return_user_exc(self.builder, SignatureError, (*texts, HERE))
+            else:
+                raise_kept(self.context, self.builder)
+
+        with self.builder.if_then(condition, likely=False):
+            if misfit is not None:
+                emit_misfit(self.context, self.builder, SignatureError, texts, *misfit)
+            self._raised_in.append((self.builder.block, end))
+            self.builder.branch(self._common)
+
+    def finish(self) -> None:
+        """Emits what the conditions lead to."""
+        if not self._raised_in:
+            return
+        with self.builder.goto_block(self._common):
+            which = self.builder.phi(_NUMBER)
+            self.release()
+            switch = self.builder.switch(which, self.builder.append_basic_block("refused.otherwise"))
+            with self.builder.goto_block(switch.default):
+                self.builder.unreachable()
+            for number, (block, end) in enumerate(self._raised_in):
+                which.add_incoming(_NUMBER(number), block)
+                case = self.builder.append_basic_block("refused.by")
+                switch.add_case(_NUMBER(number), case)
+                with self.builder.goto_block(case):
+                    end()
+
+
 @dataclass(frozen=True)
 class MemoryChecks:
     """Emits the checks of one call.
@@ -60,7 +134,7 @@ class MemoryChecks:
         derivation: what is called.
         flat: all LLVM arguments of the primal.
         tracked: the arrays and records that are differentiated.
-        refuse: `irad.frontend.argument_memory.ArgumentMemory.refuse`.
+        refuse: `Refusals.refuse`.
     """
 
     builder: Any
@@ -71,11 +145,13 @@ class MemoryChecks:
 
     def run(self) -> None:
         """Emits all of them."""
-        for tracked in self.tracked:
+        given = [tracked for tracked in self.tracked if tracked.target_extent is not None]
+        memory = self._memory_of_arguments() if given else []
+        for tracked in given:
             if tracked.target is not None and tracked.target_extent is not None:
                 if tracked.leaf.is_array:
                     self._check_shape(tracked, *tracked.target)
-                self._check_overlap_with_arguments(tracked, tracked.target_extent)
+                self._check_overlap_with_arguments(tracked, tracked.target_extent, memory)
         for left, right in combinations(self.tracked, 2):
             if left.target_extent is not None and right.target_extent is not None:
                 self._check_pair(left, left.target_extent, right, right.target_extent)
@@ -120,16 +196,24 @@ class MemoryChecks:
         is_filled = builder.icmp_signed(">", self.flat[leaf.index + abi.ITEM_COUNT], _INTP(0))
         return builder.and_(found, is_filled)
 
-    def _check_overlap_with_arguments(self, tracked: Tracked, target: Extent) -> None:
-        for argument in self.derivation.arguments:
-            for leaf in argument.leaves:
-                if leaf.has_memory:
-                    self.refuse(
-                        overlap(self.builder, target, extent_of(self.builder, leaf, self.flat)),
-                        f"{_name(tracked)} shares memory with {argument}",
-                        f"pass a separate array, for instance np.zeros_like({tracked.argument.name})",
-                        "writing the derivative there would overwrite values that the function uses",
-                    )
+    def _memory_of_arguments(self) -> list[tuple[Argument, Extent]]:
+        return [
+            (argument, extent_of(self.builder, leaf, self.flat))
+            for argument in self.derivation.arguments
+            for leaf in argument.leaves
+            if leaf.has_memory
+        ]
+
+    def _check_overlap_with_arguments(
+        self, tracked: Tracked, target: Extent, memory: Sequence[tuple[Argument, Extent]]
+    ) -> None:
+        for argument, extent in memory:
+            self.refuse(
+                overlap(self.builder, target, extent),
+                f"{_name(tracked)} shares memory with {argument}",
+                f"pass a separate array, for instance np.zeros_like({tracked.argument.name})",
+                "writing the derivative there would overwrite values that the function uses",
+            )
 
     def _check_pair(self, left: Tracked, left_target: Extent, right: Tracked, right_target: Extent) -> None:
         builder = self.builder

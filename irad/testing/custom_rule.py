@@ -133,7 +133,7 @@ def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool) -> No
     checker.live_calls(function)
     checker.constant_result(function)
     if aliasing:
-        checker.aliases(function)
+        checker.aliases()
     checker.allocation()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from types import FunctionType
 from typing import Any, Final
@@ -17,7 +18,14 @@ from irad.errors import IradError, SignatureError
 from irad.frontend.custom.catalogue import is_known
 from irad.testing.allocations import allocations
 from irad.testing.rule_fault import Property, RuleFault
-from irad.testing.rule_programs import LIVE_CALLS, call_in_loop, call_once, call_with_one_twice, call_without_result
+from irad.testing.rule_programs import (
+    LIVE_CALLS,
+    call_in_loop,
+    call_once,
+    call_without_result,
+    loop_of,
+    without_result,
+)
 from irad.testing.rule_trial import Run, Trial, only_memory, spoil
 
 _ROUNDS: Final = 3
@@ -77,7 +85,7 @@ def check_reverse(
         checker.life()
         checker.live_calls(function)
         if aliasing:
-            checker.aliases(function)
+            checker.aliases()
     checker.allocation()
 
 
@@ -220,14 +228,15 @@ class Checker:
         points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
         packs = tuple(tuple(x for x, p in zip(point, packed, strict=True) if p) for point in points)
         rest = tuple(x for x, p in zip(trial.values, packed, strict=True) if not p)
-        program = call_in_loop(function, packed, trial.seed is not None)
+        has_value = trial.seed is not None
         loop = Trial(
-            program,
+            call_in_loop(function, packed, has_value),
             (packs, (trial.seed,) * LIVE_CALLS, *rest),
             (True, False, *(False for _ in rest)),
             False,
             trial.rtol,
             trial.atol,
+            reference=loop_of(trial.program, packed, has_value),
         )
         shadows = loop.shadows(loop.modified)
         expected = loop.expected(shadows)
@@ -236,22 +245,28 @@ class Checker:
             what = f"the cotangents of the arguments of {LIVE_CALLS} calls in a loop"
             self._fail(Property.LIVE_CALLS, what, wanted, got)
 
-    def aliases(self, function: Callable[..., Any]) -> None:
-        """One array as two arguments, for each two of the same type."""
+    def aliases(self) -> None:
+        """One array as two arguments, with one shadow, for each two of the same type."""
         trial = self._trial
         for first, second in _twins(trial.values):
-            program = call_with_one_twice(function, len(trial.values), first, second)
-            fewer = [x for i, x in enumerate(trial.values) if i != second]
-            active = [x for i, x in enumerate(trial.active) if i != second]
-            aliased = Trial(program, tuple(fewer), tuple(active), False, trial.rtol, trial.atol)
-            shadows = aliased.shadows((True,) * len(fewer))
-            expected = aliased.expected(shadows)
-            run = aliased.run(shadows)
+
+            def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
+                return (*fewer[:second], fewer[first], *fewer[second:])
+
+            def plain(*fewer: Any, spread: Callable[..., Any] = spread) -> Any:
+                return trial.program(*spread(fewer))
+
+            fewer = (*trial.values[:second], *trial.values[second + 1 :])
+            active = (*trial.active[:second], *trial.active[second + 1 :])
+            alone = Trial(plain, fewer, active, False, trial.rtol, trial.atol)
+            shadows = alone.shadows((True,) * len(fewer))
+            expected = alone.expected(shadows)
+            run = replace(trial, values=spread(fewer)).run(spread(shadows))
             where = f" with arguments {first} and {second} one array"
-            if not aliased.same(run.value, aliased.plain[0]):
-                self._fail(Property.ALIASING, f"the value{where}", aliased.plain[0], run.value)
-            for position, (got, wanted) in enumerate(zip(run.cotangents, expected, strict=True)):
-                if got is not None and not aliased.agree(got, wanted):
+            if not alone.same(run.value, alone.plain[0]):
+                self._fail(Property.ALIASING, f"the value{where}", alone.plain[0], run.value)
+            for position, (got, wanted) in enumerate(zip(run.cotangents, spread(expected), strict=True)):
+                if got is not None and not trial.agree(got, wanted):
                     self._fail(Property.ALIASING, f"the cotangent of argument {position}{where}", wanted, got)
 
     def constant_result(self, function: Callable[..., Any]) -> None:
@@ -259,8 +274,13 @@ class Checker:
         trial = self._trial
         if trial.seed is None or any(trial.modified):  # then a constant value is tried with shadows of what is written
             return
-        program = call_without_result(function, [has_floats(value) for value in trial.values])
-        apart = Trial(program, trial.values, trial.active, False, trial.rtol, trial.atol, unit=True)
+        taking_part = [has_floats(value) for value in trial.values]
+        apart = replace(
+            trial,
+            program=call_without_result(function, taking_part),
+            reference=without_result(trial.program, taking_part),
+            unit=True,
+        )
         try:
             Checker(self._f, apart, Property.ACTIVITY).basics()
         except RuleFault:

@@ -1,6 +1,7 @@
-"""Programs that call a function under test: once, with one array twice, three times before anything is reversed.
+"""Programs that call a function under test: once, three times before anything is reversed, without use of its value.
 
-Each is compiled by Numba, so the plain program is a reference, and its derivative uses the rule of the function.
+Each is for Numba, and its derivative uses the rule of the function. What they compute, for finite differences: the first
+when Numba compiles it; the others in Python, by calls of the first, which takes less time than compiling them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import numpy as np
 from numba.core import types
 from numba.extending import overload
 
+from irad.data.floats import read_floats
+
 LIVE_CALLS: Final = 3
 
 
@@ -20,13 +23,6 @@ def call_once(f: Callable[..., Any], arity: int) -> Callable[..., Any]:
     """A program that calls ``f`` and returns what it returns."""
     listing = ", ".join(f"x{i}" for i in range(arity))
     return _program(f"def call({listing}):\n    return f({listing})\n", "call", {"f": f})
-
-
-def call_with_one_twice(f: Callable[..., Any], arity: int, first: int, second: int) -> Callable[..., Any]:
-    """A program without the parameter ``second``, in whose place it hands on ``first``."""
-    parameters = ", ".join(f"x{i}" for i in range(arity) if i != second)
-    listing = ", ".join(f"x{first if i == second else i}" for i in range(arity))
-    return _program(f"def call({parameters}):\n    return f({listing})\n", "call", {"f": f})
 
 
 def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
@@ -52,6 +48,26 @@ def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: boo
     return _program(source, "call", {"f": f, "weigh": weigh})
 
 
+def loop_of(call: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
+    """What `call_in_loop` computes, in Python.
+
+    Args:
+        call: `call_once` of the function.
+        in_packs, has_value: as there.
+    """
+
+    def computed(packs: Any, weights: Any, *rest: Any) -> float | None:
+        total = 0.0
+        for pack, weight in zip(packs, weights, strict=True):
+            packed, others = iter(pack), iter(rest)
+            value = call(*(next(packed if is_packed else others) for is_packed in in_packs))
+            if has_value:
+                total += float(read_floats(weight) @ read_floats(value))
+        return total if has_value else None
+
+    return computed
+
+
 def call_without_result(f: Callable[..., Any], taking_part: Sequence[bool]) -> Callable[..., Any]:
     """A program whose value depends on the arguments, and on what ``f`` leaves in them, but not on its value."""
     names = [f"x{i}" for i in range(len(taking_part))]
@@ -65,6 +81,27 @@ def call_without_result(f: Callable[..., Any], taking_part: Sequence[bool]) -> C
         f"    return before + {terms}\n"
     )
     return _program(source, "call", {"f": f, "total": total})
+
+
+def without_result(call: Callable[..., Any], taking_part: Sequence[bool]) -> Callable[..., Any]:
+    """What `call_without_result` computes, in Python, by calls of `call_once` of the function."""
+
+    def computed(*arguments: Any) -> float:
+        parts = [x for x, takes_part in zip(arguments, taking_part, strict=True) if takes_part]
+        before = sum(map(_plain_total, parts))
+        call(*arguments)
+        return float(before + sum(map(_plain_total, parts)))
+
+    return computed
+
+
+def _plain_total(value: Any) -> float:
+    if isinstance(value, tuple):
+        return sum(map(_plain_total, value))
+    is_number = isinstance(value, float | complex | np.floating | np.complexfloating)
+    if is_number or (isinstance(value, np.ndarray) and value.dtype.kind in "fc"):
+        return float(np.sum(np.abs(value) ** 2))
+    return 0.0
 
 
 def total(value: Any) -> Any:

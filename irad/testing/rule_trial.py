@@ -60,6 +60,8 @@ class Trial:
         options: how the derivative is made.
         unit: the cotangent of a float is 1 and not random.
         nudges: the program may be called with arguments close by, too.
+        reference: what finite differences are taken of, where that is not the program itself: a Python function that
+            comes to the same, so that Numba need not compile the program.
     """
 
     program: Callable[..., Any]
@@ -72,12 +74,18 @@ class Trial:
     options: Options | None = None
     unit: bool = False
     nudges: bool = True
+    reference: Callable[..., Any] | None = None
+
+    @property
+    def plainly(self) -> Callable[..., Any]:
+        """The plain program."""
+        return self.program if self.reference is None else self.reference
 
     @cached_property
     def plain(self) -> tuple[Any, tuple[Any, ...]]:
         """The value of the plain program, and its arguments afterwards."""
         after = copied(self.values)
-        return self.program(*after), after
+        return self.plainly(*after), after
 
     @cached_property
     def modified(self) -> tuple[bool, ...]:
@@ -87,7 +95,7 @@ class Trial:
         """
         nudged = tuple(map(nudge, self.values)) if self.nudges else self.values
         after = copied(nudged)
-        self.program(*after)
+        self.plainly(*after)
         return tuple(
             has_floats(before) and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
             for i, before in enumerate(self.values)
@@ -144,7 +152,7 @@ class Trial:
         weights = np.zeros(0) if self.seed is None else read_floats(self.seed)
         written = [i for i, modified in enumerate(self.modified) if modified and self.active[i] and self._has_shadow(i)]
         outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
-        return Objective(self.program, self.values, weights, outside)
+        return Objective(self.plainly, self.values, weights, outside)
 
     def _has_shadow(self, position: int) -> bool:
         """Whether what an argument holds afterwards has a cotangent; that of objects has none."""
