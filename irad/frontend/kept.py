@@ -130,7 +130,7 @@ def raise_misfit(
     given: Sequence[Any],
     wanted: Sequence[Any],
 ) -> None:
-    """Ends the function that is being generated because an array is not as it should be; arguments as `emit_misfit`'s."""
+    """Ends the function that is being generated because an array is not as it should be, as `emit_misfit` takes it."""
     emit_misfit(context, builder, error, texts, given, wanted)
     raise_kept(context, builder)
 

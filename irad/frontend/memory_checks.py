@@ -60,8 +60,8 @@ class Tracked:
 class Refusals:
     """Ends a call with a SignatureError where a condition holds.
 
-    There may be hundreds of conditions, of each two arrays one. So the references that the call holds are dropped in one
-    block for all of them, from which each goes on to its own exception.
+    There may be hundreds of conditions, for each two arrays one. So the references that the call holds are dropped in
+    one block for all of them, from which each goes on to its own exception.
 
     Attributes:
         context: Numba's target context.

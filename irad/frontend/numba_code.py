@@ -8,13 +8,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from numba.core import compiler, funcdesc, types, utils
+from numba.core import codegen, compiler, funcdesc, types, utils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment
 from numba.core.runtime import rtsys
 
 from irad.frontend.numba_raw import RawLibrary
 from irad.frontend.numba_untyped import cpu_target, dispatcher
+
+
+class LinkedLibrary(codegen.JITCodeLibrary):
+    """Code that is only linked into other libraries: those optimise it, and machine code is made of theirs alone."""
+
+    def finalize(self) -> None:
+        """Links what it calls."""
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._finalized = True
+
+
+def only_link(state: Any) -> None:
+    """Has a compilation, before its lowering, make a `LinkedLibrary`, and no entry point."""
+    state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+    state.flags.no_compile = True
 
 
 def new_library(name: str) -> Any:

@@ -14,6 +14,7 @@ from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.catalogue import Key
 from irad.frontend.custom.pair import remembering
+from irad.testing.optimisation import optimisation_limited
 from irad.testing.reverse_rule import Checker, callable_in_compiled_code
 from irad.testing.rule_fault import Property, RuleFault
 from irad.testing.rule_programs import call_once
@@ -33,7 +34,12 @@ def check_custom_rule(
     """Checks the rule of a function for combinations of active and constant arguments and value.
 
     First all arguments that hold floats take part; then so many combinations of active and constant ones are tried that
-    each two of them are seen in all four ways (of three arguments: each alone).
+    each two of them are seen in all four ways (of three arguments: each alone). Of these combinations the derivative is
+    checked, accumulation and the allocation balance; the other properties where all arguments take part.
+
+    Functions of the rule are compiled once for each combination that comes up. Value, arguments, derivative and
+    accumulation where all arguments take part are checked of fully optimised code, in both precisions; everything else
+    of code that is optimised little, since that is compiled sooner.
 
     Args:
         f: a function with a rule.
@@ -65,19 +71,23 @@ def check_custom_rule(
     function = callable_in_compiled_code(f)
     program = call_once(function, len(arguments))
     values = tuple(in_precision(value, single=False) for value in arguments)
+    narrow = tuple(in_precision(value, single=True) for value in values)
     with remembering():
         for active in _combinations(values):
             trial = Trial(program, values, active, False, rtol, atol)
-            if all(active[i] for i, value in enumerate(values) if has_floats(value)):
-                _check_all_active(f, function, trial, aliasing)
+            if active == tuple(map(has_floats, values)):
+                Checker(f, trial).basics()
+                if single:
+                    everything = Trial(program, narrow, active, False, rtol, atol)
+                    Checker(f, everything, Property.PRECISION).basics()
+                with optimisation_limited():
+                    _check_all_active(f, function, trial, aliasing)
             else:
-                _check_some_constant(f, trial)
+                with optimisation_limited():
+                    _check_some_constant(f, trial)
             if has_floats(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
-                _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
-        if single:
-            narrow = tuple(in_precision(value, single=True) for value in arguments)
-            everything = tuple(map(has_floats, narrow))
-            Checker(f, Trial(program, narrow, everything, False, rtol, atol), Property.PRECISION).basics()
+                with optimisation_limited():
+                    _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
     for each in catalogue.entries_of(f):
         if each.pattern == rule.pattern and each.is_for_reverse:
             _passed[each.key] = each.version
@@ -128,7 +138,6 @@ def _covering(positions: list[int], subsets: list[tuple[int, ...]]) -> Iterator[
 
 def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool) -> None:
     checker = Checker(f, trial)
-    checker.basics()
     checker.life()
     checker.live_calls(function)
     checker.constant_result(function)

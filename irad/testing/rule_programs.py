@@ -1,7 +1,7 @@
 """Programs that call a function under test: once, three times before anything is reversed, without use of its value.
 
-Each is for Numba, and its derivative uses the rule of the function. What they compute, for finite differences: the first
-when Numba compiles it; the others in Python, by calls of the first, which takes less time than compiling them.
+Each is for Numba, and its derivative uses the rule of the function. For finite differences the first is compiled by
+Numba; what the others compute is computed in Python, by calls of the first, which takes less time than compiling them.
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ class _Glue:
         tape_type: likewise.
         definitions: of the intrinsics that the functions call.
         dispatchers: of the functions of the rule.
+        environments: of the functions of the rule.
     """
 
     rule: CustomRule
@@ -86,6 +87,7 @@ class _Glue:
     tape_type: Any = None
     definitions: list[Definition] = field(default_factory=list)
     dispatchers: list[Any] = field(default_factory=list)
+    environments: list[Any] = field(default_factory=list)
 
     def define(self, names: Sequence[str], types_and_lowers: Callable[[tuple[Any, ...]], Any]) -> Callable[..., Any]:
         """An intrinsic that lives as long as this object."""
@@ -172,6 +174,8 @@ def _compile_both(glue: _Glue) -> tuple[Any, Any, int]:
     forward, backward = (CPUDispatcher(f(glue), targetoptions=ONLY_LINKED) for f in (_augmented, _reverse))
     augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
     reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
+    for each in (augmented, reverse):
+        numba_code.set_environments(each.library, tuple(glue.environments))
     context = cpu_target.target_context
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
@@ -202,6 +206,14 @@ def _compile(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple
     except REFUSALS as error:
         raise _refused(rule, kind, error) from error
     return dispatcher.overloads[argument_types]
+
+
+def _compile_part(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
+    """Numba's compile result of a function of the rule; its dispatcher remembers none, for there is no entry point."""
+    try:
+        return dispatcher._compiler.compile(argument_types, None)
+    except REFUSALS as error:
+        raise _refused(rule, kind, error) from error
 
 
 def _refused(rule: CustomRule, kind: str, error: Any) -> RuleError:
@@ -350,10 +362,11 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
 
     def define(given: tuple[Any, ...]) -> Any:
         rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *given[0].types)
-        dispatcher = rule_dispatcher(glue.rule.part(kind))
+        dispatcher = rule_dispatcher(glue.rule.part(kind), only_linked=True)
         glue.dispatchers.append(dispatcher)
         taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
-        compiled = _compile(glue.rule, kind, dispatcher, taken)
+        compiled = _compile_part(glue.rule, kind, dispatcher, taken)
+        glue.environments.append(compiled.environment)
 
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             items = cgutils.unpack_tuple(builder, values[0], len(given[0].types))

@@ -24,6 +24,7 @@ from numba.core.untyped_passes import RewriteSemanticConstants
 
 from irad.frontend.custom.annotated import PREDICATES, ConfigType, RuleConfig, annotation_of
 from irad.frontend.custom.symbols import jitable
+from irad.frontend.numba_code import only_link
 from irad.frontend.numba_untyped import types
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -232,6 +233,20 @@ def _insert(func_ir: Any, block: Any, before: Any, name: str, value: Any) -> Any
     return variable
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _OnlyLink(FunctionPass):
+    """The code of a function is linked into that which calls it, and nowhere else."""
+
+    _name = "irad_only_link"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        only_link(state)
+        return False
+
+
 class _RuleCompiler(CompilerBase):
     """Numba's compiler with the constants put in before dead branches are pruned."""
 
@@ -240,11 +255,29 @@ class _RuleCompiler(CompilerBase):
         manager.add_pass_after(_PutConstants, RewriteSemanticConstants)
         manager.add_pass_after(_SpecialiseHelpers, _PutConstants)
         manager.add_pass_after(_SpellEllipsis, _PutConstants)
+        self.complete(manager)
         manager.finalize()
         return [manager]
 
+    def complete(self, manager: Any) -> None:
+        """Adds further passes."""
 
-def rule_dispatcher(function: Any) -> CPUDispatcher:
-    """The dispatcher of a function of a rule; of one that is decorated, with the options given there."""
+
+class _PartCompiler(_RuleCompiler):
+    """For what only the code around a rule calls."""
+
+    def complete(self, manager: Any) -> None:
+        """No machine code."""
+        manager.add_pass_after(_OnlyLink, RewriteSemanticConstants)
+
+
+def rule_dispatcher(function: Any, *, only_linked: bool = False) -> CPUDispatcher:
+    """The dispatcher of a function of a rule; of one that is decorated, with the options given there.
+
+    Args:
+        function: it.
+        only_linked: its code is linked into that of its callers, which set its environment; it has no entry point.
+    """
     options = getattr(function, "targetoptions", {}) | ONLY_LINKED
-    return CPUDispatcher(getattr(function, "py_func", function), targetoptions=options, pipeline_class=_RuleCompiler)
+    compiler = _PartCompiler if only_linked else _RuleCompiler
+    return CPUDispatcher(getattr(function, "py_func", function), targetoptions=options, pipeline_class=compiler)
