@@ -3,8 +3,9 @@
 Input   the augmented primal; changed: a block that raises gets a copy for each way into it and ends there.
 Output  for each such block the exception; None where a callee has raised, which Python passes on by itself.
 Method  an exception with computed arguments is put together in new memory, by code that may be long. A block that leads
-        to one such exception only is cut off there, and what is computed is shown as `...`. So is a block that calls
-        a function which does nothing but raise one: Numba's for shapes that do not match stays a call.
+        to one such exception only is cut off there, and what is computed is shown as `...`; what it does itself to
+        memory that the caller sees stays, and where such is done behind it, the function is refused. So is cut off a
+        block that calls a function which does nothing but raise one: Numba's for shapes that do not match stays a call.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from irad.ir.module import Block, Function
 from irad.ir.trip_count import constant_offset
 from irad.ir.types import VOID, IntType, PointerType
 from irad.ir.values import ConstantAggregate, ConstantInt, ConstantString, GlobalVariable, Parameter, Value
+from irad.report.pseudo_python.raise_effects import is_seen, seen_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Blo
             continue
         raised = _only_computed(block, slot)
         if raised is not None:
+            _check_behind(block, slot)
             cut[block] = raised
     for block in cut:
         for target in dict.fromkeys(block.successors):
@@ -133,9 +136,19 @@ def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Blo
     remove_unreachable_blocks(function)
     for block in cut:
         for inst in reversed(block.instructions[:-1]):
-            if not inst.users:
+            if not inst.users and not is_seen(inst, slot):
                 inst.erase()
     return cut
+
+
+def _check_behind(block: Block, slot: Value) -> None:
+    """Refuses what is cut off with the exception and would be missed."""
+    if seen_behind(block, slot) is not None:
+        raise UnsupportedError(
+            "what is written to arguments before an exception whose arguments are computed cannot be written as Python",
+            "raise it with constant arguments, or look at the adjoint as LLVM IR",
+            "what puts the exception together is left out, and what else is done there would be, too",
+        )
 
 
 def _only_computed(block: Block, slot: Value) -> Raised | None:
