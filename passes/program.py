@@ -46,7 +46,7 @@ class Program:
         loops: the bodies of its parallel loops.
         signatures: what the parameters of its functions point to.
         addresses: what is known of the addresses that its functions return and store.
-        augmented: the augmented primals of all pairs.
+        augmented: the augmented primals of all pairs. pair_of: the pair that a generated function is of.
         marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
         pending: pairs that are declared and not yet generated. ruled: those that come from outside.
     """
@@ -59,6 +59,7 @@ class Program:
     addresses: KnownAddresses = field(default_factory=KnownAddresses)
     pairs: dict[Variant, Pair] = field(default_factory=dict)
     augmented: set[Function] = field(default_factory=set)
+    pair_of: dict[Function, Pair] = field(default_factory=dict)
     pending: list[Pair] = field(default_factory=list)
     ruled: list[Pair] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
@@ -99,6 +100,7 @@ class Program:
         pair = Pair(variant, augmented, reverse, size, shadows)
         self.pairs[variant] = pair
         self.augmented.add(augmented)
+        self.pair_of[augmented] = self.pair_of[reverse] = pair
         (self.ruled if is_ruled else self.pending).append(pair)
         return pair
 

@@ -15,7 +15,7 @@ Limit   what calls do to memory is not seen; such calls are marked as opaque, to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,6 +45,7 @@ from irad.passes.forward import Forward
 from irad.passes.instrument.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter
+from irad.passes.program import Pair
 from irad.passes.reverse.control import ForwardLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, CHECKS, TIE, runtime_function
@@ -103,6 +104,8 @@ class _Watch:
     activation: Value = field(init=False)
     iterations: Value = field(init=False)
     ruled_slots: dict[Value, str] = field(default_factory=dict)
+    sites: dict[CallSite, int] = field(default_factory=dict)
+    located: dict[Block, Instruction] = field(default_factory=dict)
 
     @property
     def arena(self) -> Value:
@@ -117,13 +120,25 @@ class _Watch:
         return self.forward.program.places()
 
     def run(self, loops: ForwardLoops, sweep: Sweep | None) -> None:
-        watched = [inst for block in self.function.blocks for inst in block.instructions]
+        watched = dict.fromkeys(inst for block in self.function.blocks for inst in block.instructions)
         self.open_activation()
         self.note_iterations(loops, sweep)
         for inst in watched:
             if isinstance(inst, CallSite):
                 self.note_call(inst)
-        for inst in watched:
+        for block in self.function.blocks:
+            self.rewrite(block, watched)
+
+    def rewrite(self, block: Block, watched: Collection[Instruction]) -> None:
+        """Writes a block anew, with the checks: all is appended, so that long blocks take linear time."""
+        instructions, block.instructions = block.instructions, []
+        for inst in instructions:
+            if inst not in watched:
+                block.append(inst)
+                continue
+            if isinstance(inst, CallSite) and inst in self.sites:
+                build = Builder(block)
+                build.store(const_int(types.I64, self.sites[inst]), build.byte_offset(self.activation, _SITE), align=8)
             self.watch(inst)
 
     # -------------------------------------------------------------------------------------------- activations
@@ -185,10 +200,9 @@ class _Watch:
         return build.byte_offset(self.iterations, 8 * slot)
 
     def note_call(self, call: CallSite) -> None:
-        """Before a call of a pair: where it is. Remembers where rules put numbers."""
+        """Remembers the place of a call of a pair, which is told before it, and where rules put numbers."""
         callee = call.callee
-        pairs = self.forward.program.pairs.values()
-        pair = next((p for p in pairs if callee in (p.augmented, p.reverse)), None)
+        pair = self.pair_called(call)
         if pair is None and (isinstance(callee, Function) or not isinstance(call, Call)):
             return
         if pair is not None and is_from_outside(pair.variant.function, self.forward.unit.registry):
@@ -197,22 +211,26 @@ class _Watch:
             for value in call.arguments:
                 if isinstance(value, Alloca):
                     self.ruled_slots[value] = name
-        number = self.mark(MarkKind.CALL, call, "")
-        Builder.before(call).store(const_int(types.I64, number), self.site_slot(call), align=8)
+        self.sites[call] = self.mark(MarkKind.CALL, call, "")
 
-    def site_slot(self, call: CallSite) -> Value:
-        return Builder.before(call).byte_offset(self.activation, _SITE)
+    def pair_called(self, call: CallSite) -> Pair | None:
+        """The pair of which a call runs one function, which is watched itself."""
+        callee = call.callee
+        return self.forward.program.pair_of.get(callee) if isinstance(callee, Function) else None
 
     # -------------------------------------------------------------------------------------------- checks
 
     def watch(self, inst: Instruction) -> None:
-        """Inserts what an instruction needs."""
+        """Appends an instruction to its block, with what it needs before and behind it."""
+        block = inst.block
+        assert block is not None
         if isinstance(inst, Binary | FCmp | Select | CallSite) and _NOT_WATCHED & set(inst.flags):
             inst.flags = tuple(_watched_flags(inst.flags))
-        if isinstance(inst.type, FloatType) and inst.type in (types.FLOAT, types.DOUBLE) and inst.users:
-            self.watch_result(inst)
         if self.is_primal(inst):
             self.watch_choice(inst)
+        block.append(inst)
+        if isinstance(inst.type, FloatType) and inst.type in (types.FLOAT, types.DOUBLE) and inst.users:
+            self.watch_result(inst)
         if isinstance(inst, Call):
             self.note_opaque(inst)
 
@@ -226,7 +244,7 @@ class _Watch:
                 words, operands = _WORDS[opcode], inst.operands
             case Cast(opcode="fptrunc"):
                 words, operands = "{0} in single precision", inst.operands
-            case Call(callee=Function(name=str(symbol))) if not self.is_pair(inst):
+            case Call(callee=Function(name=str(symbol))) if self.pair_called(inst) is None:
                 operands = [v for v in inst.arguments if isinstance(v.type, FloatType)][:3]
                 slots = iter(range(3))
                 given = (f"{{{next(slots)}}}" if v in operands else "…" for v in inst.arguments)
@@ -238,10 +256,6 @@ class _Watch:
                 return
         self.check(inst, words, operands)
 
-    def is_pair(self, call: CallSite) -> bool:
-        """Whether the callee is watched itself."""
-        return any(call.callee in (p.augmented, p.reverse) for p in self.forward.program.pairs.values())
-
     def name_of(self, call: CallSite, symbol: str) -> str:
         rule = resolve(call, self.forward.unit.registry)
         if isinstance(rule, Elementwise):
@@ -251,7 +265,8 @@ class _Watch:
     def check(self, inst: Instruction, words: str, operands: Sequence[Value], ruled: str | None = None) -> None:
         """Puts a checked number in the place of a result."""
         number = self.mark(self.kind_of(inst), inst, words, ruled=ruled)
-        build = Builder.after(inst)
+        assert inst.block is not None
+        build = Builder(inst.block)
         build.origin, build.metadata = inst.origin, _debug_only(inst)
         wide = [build.cast("fpext", v, types.DOUBLE) if v.type is types.FLOAT else v for v in operands]
         wide += [const_float(types.DOUBLE, 0.0)] * (3 - len(wide))
@@ -295,7 +310,8 @@ class _Watch:
         if a.type not in (types.FLOAT, types.DOUBLE) or (isinstance(a, Constant) and isinstance(b, Constant)):
             return
         number = self.mark(MarkKind.TIE, inst, words)
-        build = Builder.before(inst)
+        assert inst.block is not None
+        build = Builder(inst.block)
         x, y = (build.cast("fpext", v, types.DOUBLE) if v.type is types.FLOAT else v for v in (a, b))
         build.call(runtime_function(self.module, TIE), [self.arena, self.table, const_int(types.I64, number), x, y])
 
@@ -317,11 +333,17 @@ class _Watch:
         around = list(self.loops_around(block)) if block is not None else []
         where: Instruction = inst
         if inst.origin is None and "dbg" not in inst.metadata and block is not None:
-            where = next((i for i in block.instructions if "dbg" in i.metadata), block.terminator)
+            where = self.located_in(block)
         primal = self.primal_words(inst) if kind is MarkKind.DERIVATIVE else ""
         marks = self.forward.program.marks
         marks.append(Mark(kind, where, words, primal, tuple(around), ruled, self.forward.unit.variant.is_lane))
         return len(marks) - 1
+
+    def located_in(self, block: Block) -> Instruction:
+        """An instruction of a block of the primal that knows its line, if any does."""
+        if block not in self.located:
+            self.located[block] = next((i for i in block.instructions if "dbg" in i.metadata), block.terminator)
+        return self.located[block]
 
     def loops_around(self, block: Block) -> Iterator[tuple[int, Loop]]:
         found: list[Loop] = []

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+import sys
+from types import FrameType
+from typing import Any
 
-from tests.passes.units import unit_of
+import pytest
+
+from irad.passes import derivative as derivation
+from irad.passes.instrument import watch
+from irad.passes.instrument.marks import MarkKind
+from tests.passes.units import derivative, unit_of
 
 
 def table_of(count: int) -> str:
@@ -52,3 +60,63 @@ def test_twice_the_objects_take_about_twice_the_steps():
     items = [v for v in unit.function.instructions() if v.name == "item7"]
     assert len(unit.points_to.of(items[0])) == 20
     assert calls_of_analyses(240) < 2.6 * calls_of_analyses(120)
+
+
+def chain_of_calls(count: int) -> str:
+    """A function that calls so many others in one long block, in which many values are watched."""
+    callees = [
+        f"""
+        define internal i32 @callee{k}(ptr noalias %out, double %x) noinline {{
+            %a = load double, ptr %out
+            %y = fmul double %a, %x
+            store double %y, ptr %out
+            ret i32 0
+        }}"""
+        for k in range(count)
+    ]
+    body = [f"%status{k} = call i32 @callee{k}(ptr %out, double %x)" for k in range(count)]
+    body += [f"%z{k} = fmul double %x, {k}.0" for k in range(count)]
+    sums = [f"%s{k} = fadd double %s{k - 1}, %z{k}" for k in range(1, count)]
+    lines = "\n".join([*body, "%s0 = fadd double %x, %z0", *sums])
+    return f"""
+    define i32 @f(ptr noalias %out, double %x) {{
+        {lines}
+        %before = load double, ptr %out
+        %after = fadd double %before, %s{count - 1}
+        store double %after, ptr %out
+        ret i32 0
+    }}
+    {"".join(callees)}
+    """
+
+
+def steps_of_watching(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Bytecode instructions of the pass itself: searches in lists and generators are no function calls."""
+    steps = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal steps
+        if frame.f_code.co_filename != watch.__file__:
+            return None
+        frame.f_trace_opcodes = True
+        steps += event == "opcode"
+        return trace
+
+    def traced(*args: Any) -> None:
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            watch.watch_pair(*args)
+        finally:
+            sys.settrace(before)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(derivation, "watch_pair", traced)
+        made = derivative(chain_of_calls(count), "ss", watches=True)
+    assert sum(mark.kind is MarkKind.CALL for mark in made.marks) == 2 * count
+    assert sum(mark.kind is MarkKind.VALUE for mark in made.marks) >= 3 * count
+    return steps
+
+
+def test_twice_the_calls_and_values_take_about_twice_the_steps_to_watch(monkeypatch: pytest.MonkeyPatch):
+    assert steps_of_watching(80, monkeypatch) < 2.2 * steps_of_watching(40, monkeypatch)
