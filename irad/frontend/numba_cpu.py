@@ -91,7 +91,8 @@ def _note_specialisation(dispatcher: Any, compiled: Any) -> None:
     numba_compare.note_level(compiled)
     earlier = numba_private.shadow().lowered(dispatcher, tuple(compiled.signature.args))
     if any(lowered.has_changed(compiled, numba_private.compiled_by_numba) for lowered in earlier):
-        catalogue.changed(dispatcher)
+        is_known = dispatcher not in numba_private.shadow().implementations  # else no program tells that it is in it
+        catalogue.changed(dispatcher if is_known else None)
 
 
 watch(_note_specialisation)

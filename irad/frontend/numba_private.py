@@ -29,6 +29,7 @@ from numba.core.runtime import rtsys
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import InlineOverloads
+from numba.core.typing.templates import _OverloadFunctionTemplate as OverloadTemplate
 from numba.core.untyped_passes import InlineInlinables
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
 from numba.stencils.stencil import StencilFunc
@@ -40,10 +41,20 @@ from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
+from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import following, replacements
 from irad.frontend.numba_bounds import Statements
 from irad.frontend.numba_raw import Entry, RawContext, real_context
 from irad.frontend.numba_untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
+
+_CHANGED_FLAGS = (
+    "boundscheck",
+    "auto_parallel",
+    "debuginfo",
+    "dbg_directives_only",
+    "dbg_extend_lifetimes",
+    "dbg_optnone",
+)
 
 
 class _Redirect:
@@ -87,13 +98,20 @@ class _Redirect:
 
 
 class Shadow:
-    """The private compiler. One per process, used under Numba's compiler lock."""
+    """The private compiler. One per process, used under Numba's compiler lock.
+
+    Attributes:
+        checks: whether indices are checked in what is compiled now.
+        implementations: dispatchers that Numba made for overloads.
+    """
 
     def __init__(self) -> None:
         self._owner: int | None = None
         self._depth = 0
         self._in_ruled = False
         self.checks = False
+        self._unchanged: dict[str, Any] = {}
+        self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
         self._statements = Statements()
         self._contexts: dict[bool, RawContext] = {}
         self._redirects = (
@@ -130,11 +148,12 @@ class Shadow:
     @contextmanager
     def lowering(self, rule: CustomRule | None) -> Iterator[None]:
         """While a function is lowered: in one with a rule, derivatives may be called (`refuses_derivatives`)."""
-        before, self._in_ruled = self._in_ruled, self._in_ruled or (rule is not None and rule.replaces_body)
+        before = self._in_ruled, self._unchanged
+        self._in_ruled = self._in_ruled or (rule is not None and rule.replaces_body)
         try:
             yield
         finally:
-            self._in_ruled = before
+            self._in_ruled, self._unchanged = before
 
     @property
     def refuses_derivatives(self) -> bool:
@@ -144,6 +163,21 @@ class Shadow:
         finds them marked (`RawLibrary.derivative`).
         """
         return self.is_here() and not self._in_ruled
+
+    def note_flags(self, flags: Any) -> None:
+        """Notes what the user, or Numba, wants of a function, before irad changes it; None: irad does not."""
+        names = () if flags is None else _CHANGED_FLAGS
+        self._unchanged = {name: getattr(flags, name) if flags.is_set(name) else None for name in names}
+
+    def flags_of_user(self) -> Any:
+        """The flags under which Numba compiles, by itself, the function that is compiled now."""
+        flags = (ConfigStack.top_or_none() or compiler.DEFAULT_FLAGS).copy()
+        for name, value in self._unchanged.items():
+            if value is None:
+                flags.discard(name)
+            else:
+                setattr(flags, name, value)
+        return flags
 
     def is_here(self) -> bool:
         """Whether the calling thread compiles in the shadow now."""
@@ -163,17 +197,18 @@ class Shadow:
                 stack.enter_context(self._patched())
             stack.enter_context(self._entered(checks))
             stack.enter_context(_fresh_compilation())
-            stack.enter_context(self._outside_ruled())
+            stack.enter_context(self._outside_functions())
             self.context.refresh()
             yield
 
     @contextmanager
-    def _outside_ruled(self) -> Iterator[None]:
-        before, self._in_ruled = self._in_ruled, False
+    def _outside_functions(self) -> Iterator[None]:
+        before = self._in_ruled, self._unchanged
+        self._in_ruled, self._unchanged = False, {}
         try:
             yield
         finally:
-            self._in_ruled = before
+            self._in_ruled, self._unchanged = before
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -232,6 +267,7 @@ class Shadow:
             (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
             (InlineInlinables, "_do_work", _inline),
             (InlineOverloads, "_do_work_expr", _inline_overload),
+            (OverloadTemplate, "_get_impl", _implementation),
             (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
             (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
             (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
@@ -292,18 +328,27 @@ def _lower(self: Any, arguments: Any, result: Any) -> Any:
     rule = catalogue.find(self, tuple(arguments))
     with self._compiling_counter, _SHADOW.lowering(rule):
         try:
-            with following(_specialisation(self, tuple(arguments)), inspect.unwrap(self.py_func).__code__) as reads:
+            code = inspect.unwrap(self.py_func).__code__
+            with _as_compiled(_specialisation(self, tuple(arguments)), code) as reads:
                 compiled = self._compiler.compile(tuple(arguments), result)
         except errors.ForceLiteralArg as request:
             fold = self._compiler.fold_argument_types
             raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
-        compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled.type_annotation, reads)
+        compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled, reads)
+        compiled.library.lowered.is_implementation = self in _SHADOW.implementations
         compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
         compiled.library.function = self.py_func, compiled.signature
         self.overloads[tuple(compiled.signature.args)] = compiled
         # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
         weakref.finalize(self, _SHADOW.context.forget, compiled.entry_point).atexit = False
         return compiled.entry_point
+
+
+@contextmanager
+def _as_compiled(compiled: Any, code: Any = None) -> Iterator[Any]:
+    """Names have the values, and callers the options, with which Numba compiled a specialisation, if it did."""
+    with following(compiled, code) as reads, under({} if compiled is None else inherited(compiled)):
+        yield reads
 
 
 def _specialisation(owner: Any, key: Any) -> Any:
@@ -361,6 +406,7 @@ def _get_call_template(original: Any, self: Any, args: Any, kws: Any) -> Any:
 def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
     """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
     flags = original(self, flags)
+    _SHADOW.note_flags(flags)
     if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
         flags.boundscheck = False
     if _SHADOW.checks:
@@ -429,6 +475,20 @@ def _inline_overload(
     return original(self, state, work_list, block, i, expr, worker)
 
 
+def _implementation(original: Any, self: Any, args: Any, kws: Any) -> Any:
+    """The implementation of an overload that Numba has, or will have: its function is made once for types and flags.
+
+    Those of irad answer otherwise where a derivative is made.
+    """
+    if (self._overload_func.__module__ or "").startswith("irad."):
+        return original(self, args, kws)
+    with ConfigStack().enter(_SHADOW.flags_of_user()):
+        found, arguments = original(self, args, kws)
+    if found is not None:
+        _SHADOW.implementations.add(found)
+    return found, arguments
+
+
 def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
     """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
     with _SHADOW.suspended():
@@ -458,10 +518,12 @@ def _lower_elementwise(self: Any, sig: Any) -> Any:
     checks = {"boundscheck": True} if _SHADOW.checks else {}
     declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)
     arguments, _ = sigutils.normalize_signature(sig)
-    with following(next((each for key, each in declared.items() if key.args == tuple(arguments)), None)) as reads:
+    existing = next((each for key, each in declared.items() if key.args == tuple(arguments)), None)
+    with _as_compiled(existing) as reads, _SHADOW.lowering(None):
+        _SHADOW.note_flags(None)
         compiled = compiles.compile(sig, **{**options, **checks})
     if compiles is self._dispatcher:
-        compiled.library.lowered = Lowered(compiles, compiled.signature, compiled.type_annotation, reads)
+        compiled.library.lowered = Lowered(compiles, compiled.signature, compiled, reads)
     self._lower_me.libs.append(compiled.library)
     return compiled
 

@@ -27,6 +27,7 @@ from irad.frontend import external, fixups, numba_transforms
 from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
+from irad.frontend.frozen.numba_flags import DEFAULT, under
 from irad.frontend.numba_random import mark_draws
 from irad.frontend.numba_untyped import GUFunc, cpu, cpu_target, dispatcher
 from irad.ruleset.symbols import external_text
@@ -218,7 +219,8 @@ class RawContext(cpu.CPUContext):
         if own is None:
             own = self._cfuncs[val] = CPUDispatcher(val._pyfunc, targetoptions=val._compiler.targetoptions)
         own = caller_of(own)
-        own.compile(val._sig)
+        with under(DEFAULT):
+            own.compile(val._sig)
         compiled = own.overloads[tuple(val._sig.args)]
         compiled.library.lowered.callback = val
         return compiled

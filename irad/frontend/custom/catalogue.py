@@ -312,7 +312,7 @@ def when_changed(forget: Callable[[], None]) -> Callable[[], None]:
 
 
 def changed(target: Any) -> None:
-    """Forgets everything that was compiled with another rule for a function."""
+    """Forgets everything that was compiled with another rule for a function; None: everything."""
     _epoch[0] += 1
     for forget in _on_change:
         forget()

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from irad.errors import ChangedProgramError, SourceLocation
 from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen.numba_flags import inherited
 from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_library
 
 Recompile = Callable[[Any, Any], Any]
@@ -33,20 +34,23 @@ class Lowered:
         key: of the specialisation, in the table of its dispatcher.
         snapshot: what was frozen.
         callback: the ``numba.cfunc`` function that was lowered, of which Numba keeps the code only.
+        is_implementation: whether the function implements an overload, for which Numba compiles it once and for all.
 
     Args:
         owner: the dispatcher.
         key: as above.
-        annotation: Numba's, of the lowering.
+        made: the compile result of the lowering.
         reads: the names of data that were read; an annotation leaves out what Numba has optimised away.
     """
 
-    def __init__(self, owner: Any, key: Any, annotation: Any, reads: set[tuple[str, str, CodeType]]) -> None:
+    def __init__(self, owner: Any, key: Any, made: Any, reads: set[tuple[str, str, CodeType]]) -> None:
         self._owner, self.key, self._reads = weakref.ref(owner), key, reads
-        self.snapshot = Snapshot(annotation)
+        self._options = inherited(made)
+        self.snapshot = Snapshot(made.type_annotation)
         self._is_library = is_of_library(owner.py_func.__module__)
         self._verified: Callable[[], Any] = lambda: None
         self.callback: Any = None
+        self.is_implementation = False
 
     def compiled(self) -> Any:
         """The specialisation as Numba compiled it, or None; functions of libraries are not looked at."""
@@ -54,9 +58,11 @@ class Lowered:
         return None if owner is None or self._is_library else vars(owner)["overloads"].get(self.key)
 
     def is_outdated(self) -> bool:
-        """Whether Numba froze other values, which it kept."""
+        """Whether Numba froze other values, which it kept, or took other options from a caller."""
         compiled = self.compiled()
-        return compiled is not None and bool(self.snapshot.changed_since(compiled.type_annotation))
+        return compiled is not None and (
+            self._options != inherited(compiled) or bool(self.snapshot.changed_since(compiled.type_annotation))
+        )
 
     def check(self, recompile: Recompile) -> None:
         """Checks that Numba froze the same values.
@@ -91,9 +97,11 @@ class Lowered:
         self._verified = weakref.ref(library)
 
     def has_changed(self, compiled: Any, recompile: Recompile) -> bool:
-        """Whether a specialisation that Numba has just compiled, or loaded, froze other values than the lowering."""
+        """Whether a specialisation that Numba has just compiled, or loaded, is another program than the lowering."""
         if self._is_library:
             return False
+        if self._options != inherited(compiled):
+            return True
         if has_names(compiled.type_annotation):
             differs = self.snapshot.differs_from(Snapshot(compiled.type_annotation))
             return differs or bool(self._unknown(compiled.type_annotation))
@@ -115,6 +123,8 @@ class Lowered:
 
     def _error(self, changed: list[str], again: str | None = None) -> ChangedProgramError:
         function = self.function()
+        if self.is_implementation:
+            again = "change it before the first call: Numba compiles what implements an overload once in a process"
         again = again or f"compile it again, and then what calls it: {function.__name__}.recompile()"
         names = changed[0] if len(changed) == 1 else f"{', '.join(changed[:-1])} or {changed[-1]}"
         return ChangedProgramError(

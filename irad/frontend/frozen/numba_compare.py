@@ -18,6 +18,7 @@ from numba.core import config
 from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
 
+from irad.frontend.frozen.numba_flags import DEFAULT, inherited, under
 from irad.frontend.numba_untyped import UFuncDispatcher
 
 _NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
@@ -56,7 +57,7 @@ def compiled_anew(owner: Any, compiled: Any) -> Any:
         owner: the dispatcher, or that of a ufunc, or a ``numba.cfunc`` function.
         compiled: the specialisation; a ``numba.cfunc`` function has one only.
     """
-    with _level_of(compiled):
+    with _level_of(compiled), under(DEFAULT if compiled is None else inherited(compiled)):
         return _compiled_anew(owner, compiled)
 
 

@@ -1,0 +1,58 @@
+"""Options that a function takes from its caller: fastmath, and what a division by zero does.
+
+Numba compiles a function that says nothing of these under the options of the function that calls it first, and keeps
+that code for all other callers. So it is not the function alone that tells which program Numba made of it.
+
+Input   a compile result of Numba, whose descriptor holds the flags it was made under, also when it comes from the disk.
+Output  `inherited`: these options; `under`: compiling again under the same.
+
+    @njit                 called first: isnan is what it says
+    def g(x): …           called first from a function with fastmath: LLVM takes it that there is no NaN
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+from numba.core.compiler import DEFAULT_FLAGS, Flags
+from numba.core.targetconfig import ConfigStack
+
+_ERROR_MODEL: Final = re.compile(r"\berror_model=(\w+)")
+_FASTMATH: Final = re.compile(r"\bfastmath=FastMathOptions\((\{[^}]*\})\)")
+
+
+def inherited(compiled: Any) -> dict[str, Any]:
+    """The options under which a specialisation was compiled: its own, or those of the first caller.
+
+    Args:
+        compiled: a compile result, by Numba or in the shadow.
+    """
+    (tag,) = compiled.fndesc.abi_tags
+    text = Flags.demangle(tag)
+    model, words = _ERROR_MODEL.search(text), _FASTMATH.search(text)
+    return {
+        "error_model": "python" if model is None else model[1],
+        "fastmath": set() if words is None else ast.literal_eval(words[1]),
+    }
+
+
+@contextmanager
+def under(options: Mapping[str, Any]) -> Iterator[None]:
+    """What is compiled meanwhile has these options, where it does not state its own.
+
+    Args:
+        options: as `inherited` gives them; none: those of the caller that is being compiled.
+    """
+    flags = (ConfigStack.top_or_none() or DEFAULT_FLAGS).copy()
+    for name, value in options.items():
+        setattr(flags, name, value)
+    with ConfigStack().enter(flags):
+        yield
+
+
+DEFAULT: Final[Mapping[str, Any]] = {"error_model": "python", "fastmath": set()}
+"""The options of what no compiled function calls."""
