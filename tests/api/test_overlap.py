@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.frontend.argument_memory import ArgumentMemory
 
 
 @numba.njit
@@ -213,3 +214,30 @@ def test_one_shadow_for_two_arguments_is_refused():
     shadow = np.zeros(4)
     with pytest.raises(irad.SignatureError, match="share memory"):
         irad.autodiff(irad.Reverse, bilinear, irad.Duplicated(np.ones(4), shadow), irad.Duplicated(np.ones(4), shadow))
+
+
+def test_all_checks_drop_references_in_one_place(monkeypatch):
+    """What is refused for any two of many arrays ends in one block: else code grows with their number cubed."""
+    emitted = []
+    release = ArgumentMemory.release
+
+    def counted(self: ArgumentMemory) -> None:
+        emitted.append(self)
+        release(self)
+
+    @numba.njit
+    def total(a, b, c, d):
+        return a[0] * b[0] * c[0] * d[0]
+
+    monkeypatch.setattr(ArgumentMemory, "release", counted)
+    arrays = [np.full(2, 1.0 + i) for i in range(4)]
+    shadows = [np.zeros(2) for _ in arrays]
+    irad.autodiff(irad.Reverse, total, *map(irad.Duplicated, arrays, shadows))
+    assert [shadow[0] for shadow in shadows] == [24.0, 12.0, 8.0, 6.0]
+    places = len(emitted)
+    irad.autodiff(irad.Reverse, bilinear, *map(irad.Duplicated, arrays[:2], [np.zeros(2), np.zeros(2)]))
+    assert len(emitted) == 2 * places, "as many places for two arrays as for four"
+    for position in range(1, 4):
+        given = [*shadows[:position], shadows[0], *shadows[position + 1 :]]
+        with pytest.raises(irad.SignatureError, match="share memory"):
+            irad.autodiff(irad.Reverse, total, *map(irad.Duplicated, arrays, given))
