@@ -265,10 +265,15 @@ class UntestedVersionWarning(UserWarning):
 
 
 class UnsupportedProgram(UnsupportedError):
-    """Several unsupported constructs of one program, listed at once in ``errors``."""
+    """Several unsupported constructs of one program, listed at once in ``errors``.
+
+    Attributes:
+        errors: one for each.
+        is_cut: whether the text stops after `MAX_LINES`, since `irad.check` shows the rest.
+    """
 
     def __init__(self, errors: Sequence[IradError]) -> None:
-        self.errors = tuple(errors)
+        self.errors, self.is_cut = tuple(errors), True
         super().__init__(
             "the function has several constructs that irad cannot differentiate", "change each as described below"
         )
@@ -281,7 +286,7 @@ class UnsupportedProgram(UnsupportedError):
         room = MAX_LINES - 3  # the heading, and below a line that says how many are left out
         for number, text in enumerate(listed):
             room -= text.count("\n") + 2
-            if room < 0 and number > 0 and not any(e.llvm for e in self.errors):
+            if self.is_cut and room < 0 and number > 0 and not any(e.llvm for e in self.errors):
                 shown.append(f"… and {len(listed) - number} more: print(irad.check(f, *args)) lists them all")
                 break
             shown.append(text)

@@ -81,5 +81,5 @@ def test_elements_in_one_place_add_up() -> None:
 
 @pytest.mark.parametrize("wrong", [3.0, [1.0, 2.0], RECORDS[0]])
 def test_what_is_no_array_is_refused(wrong: Any) -> None:
-    with pytest.raises(irad.SignatureError, match="which is not an array"):
+    with pytest.raises(irad.SignatureError, match="takes a NumPy array, not a"):
         irad.shadow_like(wrong)

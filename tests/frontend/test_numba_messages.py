@@ -99,8 +99,8 @@ EXPLAINED = [
     (adds_words, 1.0, "there is no + for the types (float64, str)", "return"),
     (indexes_a_number, 1.0, "there is no indexing for the types (float64, int", "return"),
     (calls_with_wrong_types, np.ones(2), "there is no dot for the types (str, array(float64, 1d, C))", "return"),
-    (uses_a_dictionary, 1.0, "it uses an object of type dict", "return"),
-    (with_block, 1.0, "'with (context manager) as (variable):' construct is not supported", None),
+    (uses_a_dictionary, 1.0, "it uses LABELS, an object of type dict", "return"),
+    (with_block, 1.0, "it uses a with statement", None),
 ]
 
 

@@ -34,7 +34,7 @@ CASES = {
     "inline assembly": (
         'double f(double x) { double y; __asm__("sqrtsd %1, %0" : "=x"(y) : "x"(x)); return y; }\n'
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",
-        "inline assembly",
+        "inline assembly has no derivative",
         "__asm__",
     ),
     "computed goto": (
@@ -327,6 +327,36 @@ def test_several_errors_come_at_once(tmp_path: Path):
     assert str(refusal(source, tmp_path, "-g")).count("no derivative rule") == 1  # the same twice is told once
 
 
+def test_all_that_is_wrong_is_told(tmp_path: Path):
+    names = [f"other{number}" for number in range(5)]
+    source = HEAD + (
+        "".join(f"double {name}(double);\n" for name in names)
+        + 'double f(double x) {\n  __asm__ volatile("nop" : "+x"(x));\n'
+        + "".join(f"  x += {name}(x);\n" for name in names)
+        + "  return x;\n}\ndouble use(double x) { return __enzyme_autodiff((void *)f, x); }"
+    )
+    text = str(refusal(source, tmp_path, "-g"))
+    assert all(f"no derivative rule for a call to {name}\n" in text for name in names)
+    assert "\ninline assembly has no derivative\n" in text
+    assert "irad.check" not in text
+
+
+def test_tasks_of_openmp(tmp_path: Path):
+    source = HEAD + (
+        "double f(double *x, int n) {\n  double s = 0;\n  #pragma omp parallel\n  #pragma omp single\n"
+        "  for (int i = 0; i < n; i++) {\n    #pragma omp task firstprivate(i)\n    {\n      #pragma omp atomic\n"
+        "      s += x[i];\n    }\n  }\n  return s;\n}\n"
+        "double use(double *x, double *dx, int n) { return __enzyme_autodiff((void *)f, enzyme_dup, x, dx, n); }"
+    )
+    error = refusal(source, tmp_path, "-g", "-fopenmp")
+    assert "irad does not support tasks of OpenMP" in str(error)
+    assert "#pragma omp task" in str(error)
+    assert "register_gradient" not in str(error)
+    without = tmp_path / "without.c"
+    without.write_text(source)
+    differentiated(bitcode_of(without, 1, tmp_path))  # the remedy
+
+
 def test_nothing_to_do(tmp_path: Path):
     assert "nothing in this module asks for a derivative" in refusal("int f(void) { return 1; }", tmp_path).problem
 
@@ -338,7 +368,7 @@ def test_files_that_cannot_be_read(tmp_path: Path):
     with pytest.raises(BackendError, match="cannot read"):
         read_module(tmp_path / "missing.ll")
     (tmp_path / "wrong.ll").write_text("define nonsense")
-    with pytest.raises(BackendError, match=r"cannot read .*wrong\.ll"):
+    with pytest.raises(BackendError, match=r"cannot read .*wrong\.ll: .*wrong\.ll:1:8: error"):
         read_module(tmp_path / "wrong.ll")
     (tmp_path / "wrong.bc").write_bytes(b"BC\xc0\xde" + b"nonsense")
     with pytest.raises(BackendError, match=r"cannot read .*wrong\.bc"):

@@ -31,6 +31,22 @@ _IN_C: Final = (
     ),
     (f"(a) {_REPORT} or (b) take the value out of the derivative: irad.rules.stop_gradient(x)", _REPORT),
 )
+_NO_RULE: Final = "no derivative rule for a call to "
+_ASSEMBLY: Final = (
+    "inline assembly has no derivative",
+    "irad does not look into assembly",
+    f"(a) write it in C, with a builtin function for instance or (b) put it in a function of its own, and supply its "
+    f"derivative: {_BY_HAND}",
+)
+_OPENMP: Final = {
+    "__kmpc_omp_task": "tasks",
+    "__kmpc_task": "tasks",
+    "__kmpc_fork_teams": "teams",
+    "__kmpc_threadprivate": "threadprivate variables",
+    "__tgt_": "devices",
+    "__kmpc_": "this construct",
+}
+"""What calls of OpenMP's run-time library are for, by how their names begin."""
 _HINT: Final = "compile with -g to see the line"
 
 
@@ -42,7 +58,10 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
         module: the module.
         primal: the function that is differentiated.
     """
+    if isinstance(error, UnsupportedProgram):
+        error.is_cut = False  # nothing else would show the rest
     for item in error.errors if isinstance(error, UnsupportedProgram) else (error,):
+        _name_callee(item)
         for python, raw in _IN_C:
             item.remedy = item.remedy.replace(python, raw)
         inst = item.instruction
@@ -52,6 +71,23 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
         item.instruction = _with_line(home or module, inst)
         locate(item, home or module)
         item.detail = item.detail or _in_words(inst, primal)
+
+
+def _name_callee(error: IradError) -> None:
+    """Says what a call without rule is, where it is no function that could have one."""
+    callee = error.problem.removeprefix(_NO_RULE)
+    if callee == "inline assembly":
+        error.problem, error.reason, error.remedy = _ASSEMBLY
+        error.focus = None
+    construct = next((words for start, words in _OPENMP.items() if callee.startswith(start)), None)
+    if callee != error.problem and construct is not None:
+        error.problem = f"irad does not support {construct} of OpenMP"
+        error.reason = "irad follows parallel regions and loops, sections, single, critical, atomic and reductions"
+        error.remedy = (
+            "(a) write it with one of these or (b) compile the file without -fopenmp: a derivative runs in one thread "
+            "in any case"
+        )
+        error.focus = None
 
 
 def _with_line(module: Module, inst: Instruction) -> Instruction:

@@ -58,11 +58,12 @@ def parse(content: bytes, name: str) -> Any:
             module = llvm.parse_assembly(content.decode("utf-8", "surrogateescape"))
         module.verify()
     except RuntimeError as error:
-        reason = " ".join(str(error).replace("LLVM IR parsing error", "").split())
+        said = str(error).replace("LLVM IR parsing error", "").replace("<string>:", f"{name}:")
+        reason = " ".join(said.split())
         release = ".".join(map(str, llvm.llvm_version_info))
         raise BackendError(
             f"LLVM {release} cannot read {name}: {reason}",
-            "(a) pass LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c); "
+            "(a) pass LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c), or "
             "(b) if a compiler writes text that this LLVM does not know, pass bitcode, which it reads from older "
             "releases too",
             "LLVM's text changes from release to release; bitcode is upgraded",
