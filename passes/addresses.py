@@ -14,29 +14,37 @@ from irad.ir.values import ConstantInt, ConstantNull, GlobalVariable, Parameter,
 
 _WORD: Final = 64
 _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "shl", "and", "or", "srem", "urem"})
+_FEW: Final = 8  # offsets that are told apart
+_GROWTHS: Final = 2  # of a position: in a loop that moves a pointer, it would grow with each
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
     """Byte offsets from the start of an object: ``offset`` plus any multiple of ``period``.
 
-    A period of 0 is that offset alone, one of 1 any offset.
+    A period of 0 is that offset alone, one of 1 any offset. Of a few offsets, as of a field or its neighbour, it is
+    known which: ``among`` has them in order; then ``period`` is what they have in common.
     """
 
     offset: int
     period: int
+    among: tuple[int, ...] = ()
 
     @property
     def exact(self) -> int | None:
         """The offset, where there is only one."""
         return None if self.period else self.offset
 
+    @property
+    def few(self) -> tuple[int, ...]:
+        """The offsets, where it is known which; else none."""
+        return self.among if self.period else (self.offset,)
+
     def covers(self, other: Position) -> bool:
         """Whether all offsets of another position are among these."""
-        distance = self.offset - other.offset
-        if not self.period:
-            return not other.period and distance == 0
-        return other.period % self.period == 0 and distance % self.period == 0
+        if self.few:
+            return bool(other.few) and set(other.few) <= set(self.few)
+        return other.period % self.period == 0 and (self.offset - other.offset) % self.period == 0
 
     def distance_to(self, other: Position) -> Position:
         """What moves this to another."""
@@ -48,32 +56,57 @@ class Position:
 
     def moved(self, by: Position) -> Position:
         """The sum."""
-        return Position(self.offset + by.offset, gcd(self.period, by.period)).normal()
+        if not self.period and not by.period:
+            return Position(self.offset + by.offset, 0)
+        return _among(a + b for a in self.few for b in by.few) or _any_multiple(
+            self.offset + by.offset, gcd(self.period, by.period)
+        )
 
     def times(self, other: Position) -> Position:
         """The product."""
         steps = gcd(self.period * other.offset, other.period * self.offset, self.period * other.period)
-        return Position(self.offset * other.offset, steps).normal()
+        return _among(a * b for a in self.few for b in other.few) or _any_multiple(self.offset * other.offset, steps)
 
     def wrapped(self, bits: int) -> Position:
         """The same as an integer of so many bits, of which higher ones may have been lost."""
-        if not self.period and 0 <= self.offset < 1 << bits - 1:
+        if self.few and all(0 <= offset < 1 << bits - 1 for offset in self.few):
             return self
-        return Position(self.offset, gcd(self.period, 1 << bits)).normal()
+        return _any_multiple(self.offset, gcd(self.period, 1 << bits))
 
-    def normal(self) -> Position:
-        """With the least offset that is not negative."""
-        return Position(self.offset % self.period, self.period) if self.period else self
+    def endless(self) -> Position:
+        """With all multiples of the period, where there is one."""
+        return _any_multiple(self.offset, self.period) if self.among else self
 
     def or_else(self, other: Position) -> Position:
         """What covers both."""
-        return Position(self.offset, gcd(self.period, other.period, self.offset - other.offset)).normal()
+        both = (*self.few, *other.few) if self.few and other.few else ()
+        return _among(both) or _any_multiple(self.offset, gcd(self.period, other.period, self.offset - other.offset))
 
     def may_be(self, other: Position) -> bool:
         """Whether the two have an offset in common."""
-        period = gcd(self.period, other.period)
-        distance = self.offset - other.offset
-        return distance % period == 0 if period else distance == 0
+        if not self.period and not other.period:
+            return self.offset == other.offset
+        if self.few and other.few:
+            return not set(self.few).isdisjoint(other.few)
+        if other.few:
+            return other.may_be(self)
+        if self.few:
+            return any((offset - other.offset) % other.period == 0 for offset in self.few)
+        return (self.offset - other.offset) % gcd(self.period, other.period) == 0
+
+
+def _among(offsets: Iterable[int]) -> Position | None:
+    """The position that is one of some offsets; None of none, or of too many."""
+    found = sorted(set(offsets))
+    if not 0 < len(found) <= _FEW:
+        return None
+    first = found[0]
+    return Position(first, gcd(*(offset - first for offset in found)), tuple(found) if len(found) > 1 else ())
+
+
+def _any_multiple(offset: int, period: int) -> Position:
+    """With the least offset that is not negative."""
+    return Position(offset % period, period) if period else Position(offset, 0)
 
 
 ANYWHERE: Final = Position(0, 1)
@@ -120,14 +153,17 @@ class Positions:
         """All that the position of a value depends on, until nothing grows; each value loses factors only."""
         values, users = self._dependences(root)
         found: dict[Value, Position] = {}
+        growths: dict[Value, int] = {}
         pending, waiting = values[::-1], set(values)
         while pending:
             value = pending.pop()
             waiting.discard(value)
             place = self._place(value, found)
-            if place is None or found.get(value) == place:
+            if place is None or (value in found and found[value].covers(place)):
                 continue
-            found[value] = place
+            grown = found[value].or_else(place) if value in found else place
+            growths[value] = growths.get(value, 0) + 1
+            found[value] = grown if growths[value] <= _GROWTHS else grown.endless()
             for user in users.get(value, ()):
                 if user not in waiting:
                     waiting.add(user)
@@ -158,10 +194,8 @@ class Positions:
                 return []
             case GetElementPtr(operands=[base, *indices]):
                 return [base, *(_scaled(index)[0] for index in indices if not isinstance(index, ConstantInt))]
-            case Select(operands=[_, a, b]):
-                return [a, b]
-            case Phi() | Freeze():
-                return [v for v in value.operands if not isinstance(v, ConstantNull | Undef | Poison)]
+            case Select(operands=[_, *chosen]) | Phi(operands=chosen) | Freeze(operands=chosen):
+                return [v for v in chosen if not isinstance(v, ConstantNull | Undef | Poison)]
             case Binary(operands=operands) if value.opcode in _ARITHMETIC:
                 return operands
             case Cast(opcode="zext" | "sext" | "trunc", operands=[source]):
@@ -260,7 +294,7 @@ def _computed(value: Binary | Cast, places: Sequence[Position]) -> Position:
         case "and" if b.exact:
             return Position(0, b.exact & -b.exact)
         case "srem" | "urem" if b.exact:
-            return Position(a.offset, gcd(a.period, b.exact)).normal()
+            return _any_multiple(a.offset, gcd(a.period, b.exact))
         case _:
             return ANYWHERE
     return found if "nsw" in value.flags or "nuw" in value.flags else found.wrapped(_bits(value))

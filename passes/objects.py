@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite
@@ -25,6 +26,8 @@ from irad.ir.values import (
 from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, Positions
 from irad.ruleset.interface import Effects, Place
 from irad.ruleset.memory_type import MemoryType
+
+_MOST_PLACES: Final = 64  # in one object at which pointers are told apart
 
 
 class ObjectKind(enum.Enum):
@@ -174,6 +177,51 @@ def follow(parts: Sequence[Mapping[Position, int]], mask: int, path: Iterable[Po
     return mask
 
 
+@dataclass(eq=False, slots=True)
+class Contents:
+    """What the pointers stored in objects may point to, while that is being found.
+
+    Attributes:
+        parts: by object, and by the place where they are stored.
+        prefixes: bytes at the start of an object that hold integers only.
+    """
+
+    parts: list[dict[Position, int]] = field(default_factory=list)
+    prefixes: dict[int, int] = field(default_factory=dict)
+
+    def add_object(self, integer_prefix: int) -> None:
+        """For the next object."""
+        if integer_prefix:
+            self.prefixes[len(self.parts)] = integer_prefix
+        self.parts.append({})
+
+    def behind(self, mask: int, place: Position = ANYWHERE) -> int:
+        """What pointers stored in a set of objects may point to: at a place, or anywhere."""
+        return follow(self.parts, self._holding(mask, place), (place,))
+
+    def hold(self, into: int, mask: int, place: Position) -> bool:
+        """Pointers may be at a place; returns whether that was news.
+
+        Of too many places, which a copy within an object makes, the rest are one.
+        """
+        changed = False
+        for at in [Position(offset, 0) for offset in place.few] or [place]:
+            for index in indices(self._holding(into, at)):
+                held = self.parts[index]
+                known = at if at in held or len(held) < _MOST_PLACES else ANYWHERE
+                old = held.get(known, 0)
+                if mask & ~old:
+                    held[known] = old | mask
+                    changed = True
+        return changed
+
+    def _holding(self, mask: int, place: Position) -> int:
+        """The objects of a set that may hold pointers there."""
+        if place.exact is None:
+            return mask
+        return mask & ~union(1 << i for i in indices(mask) if i in self.prefixes and place.exact < self.prefixes[i])
+
+
 def place_of(offset: int | None) -> Position:
     """The place at a byte offset; None is anywhere."""
     return ANYWHERE if offset is None else Position(offset, 0)
@@ -204,6 +252,18 @@ def fixed_size(item: MemoryObject) -> int | None:
             return count * types.size_of(variable.allocated_type)
         case _:
             return None
+
+
+def moved_item(place: Position, source: MemoryObject, target: MemoryObject) -> Position:
+    """Where a part of an item comes to lie that is moved: in a container at any distance of whole items."""
+    outside, inside = fixed_size(source), fixed_size(target)
+    if (outside is None) == (inside is None):
+        return ANYWHERE
+    size = outside or inside or 1
+    offset = place.modulo(size)
+    if offset is None or (outside is not None and place != Position(offset, 0)):
+        return ANYWHERE
+    return Position(offset, size if inside is None else 0)
 
 
 def filled_by(call: CallSite, effects: Effects, points_to: PointsTo) -> int:

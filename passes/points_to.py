@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -53,13 +52,14 @@ from irad.ir.values import (
 from irad.passes.addresses import ANYWHERE, Position, Positions
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.objects import (
+    Contents,
     MemoryObject,
     ObjectKind,
     PointsTo,
-    fixed_size,
     follow,
     indices,
     may_hold_pointer,
+    moved_item,
     place_of,
     union,
 )
@@ -67,11 +67,10 @@ from irad.passes.overlap import SEPARATE, find_overlaps
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.passes.signatures import Kind, Signatures, kind_of, kinds_behind
-from irad.passes.starts import data_of_headers, loaded_starts, stated_starts
+from irad.passes.starts import data_of_headers, loaded_starts, solve_with_starts, stated_starts
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
 
-_MOST_PLACES: Final = 64  # in one object at which pointers are told apart
 _NO_SIGNATURES: Signatures = MappingProxyType({})
 _NO_KINDS: Mapping[Parameter, ParameterKind] = MappingProxyType({})
 
@@ -99,31 +98,12 @@ def find_objects(
     callees = KnownAddresses() if addresses is None else addresses
     numbers = {param: number for number, param in enumerate(function.params)}
 
-    def solved(known: frozenset[Value]) -> tuple[PointsTo, Positions]:
-        solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers, callees, set(known))
+    def solve(assumed: frozenset[Value]) -> tuple[PointsTo, Positions]:
+        solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers, callees, assumed)
         solver.solve()
         return solver.result(), solver.places
 
-    found, used = solved(frozenset())
-    if _tells_more(function, found, used):
-        found, _ = solved(found.bases)
-    return found
-
-
-def _tells_more(function: Function, found: PointsTo, used: Positions) -> bool:
-    """Whether places at which pointers lie in memory are known now that were not when it was found what lies there."""
-    places = (i.operands[-1] for i in function.instructions() if _accesses_pointer(i))
-    return any(used.of(place) == ANYWHERE != found.position(place) for place in places)
-
-
-def _accesses_pointer(inst: Instruction) -> bool:
-    match inst:
-        case Load():
-            return isinstance(inst.type, PointerType)
-        case Store(operands=[value, _]):
-            return isinstance(value.type, PointerType)
-        case _:
-            return False
+    return solve_with_starts(function, registry, solve)
 
 
 @dataclass(eq=False, slots=True)
@@ -136,9 +116,10 @@ class _Solver:
     kinds: Mapping[Parameter, ParameterKind]
     numbers: Mapping[Parameter, int]
     addresses: KnownAddresses
-    bases: set[Value]
+    assumed: frozenset[Value]
+    bases: set[Value] = field(init=False)
     objects: list[MemoryObject] = field(default_factory=list)
-    contents: list[dict[Position, int]] = field(default_factory=list)
+    contents: Contents = field(default_factory=Contents)
     places: Positions = field(init=False)
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
@@ -147,7 +128,6 @@ class _Solver:
     own: dict[CallSite, dict[MemoryType | None, int]] = field(default_factory=dict)
     behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
     stated: dict[int, MemoryType] = field(default_factory=dict)
-    prefixes: dict[int, int] = field(default_factory=dict)  # bytes at the start of an object that hold integers only
     unknown: int = 0
     twins: dict[MemoryType, int] = field(default_factory=dict)  # containers of one layout: callers may pass one for two
     unclear: dict[ParameterKind | None, int] = field(default_factory=dict)  # what may hold any pointers, by kind
@@ -157,26 +137,26 @@ class _Solver:
     def new_object(self, kind: ObjectKind, value: Value | None, holds: MemoryType | None = None) -> int:
         item = MemoryObject(kind, len(self.objects), value, holds)
         self.objects.append(item)
-        self.contents.append({})
-        if holds is not None and holds.integer_prefix:
-            self.prefixes[item.index] = holds.integer_prefix
+        self.contents.add_object(0 if holds is None else holds.integer_prefix)
         return 1 << item.index
 
     def set_content(self, mask: int, content: int, offset: int | None = None) -> None:
         """What a new object holds."""
-        self.contents[mask.bit_length() - 1][place_of(offset)] = content
+        self.contents.parts[mask.bit_length() - 1][place_of(offset)] = content
 
     def position(self, pointer: Value) -> Position:
         """Where a pointer points in its object."""
         return self.places.of(pointer)
 
     def solve(self) -> None:
+        self.bases = set(self.assumed)
         self.unknown = self.new_object(ObjectKind.UNKNOWN, None)
         self.set_content(self.unknown, self.unknown)
         for param in self.function.params:
             if isinstance(param.type, PointerType):
                 self.add_parameter(param)
-        self.bases |= stated_starts(self.function, self.memory)
+        known = set(stated_starts(self.function, self.memory))
+        self.bases |= known
         for inst in self.function.instructions():
             for operand in inst.operands:
                 if isinstance(operand, GlobalVariable | GlobalAlias | ConstantExpression):
@@ -184,7 +164,9 @@ class _Solver:
         instructions = [i for i in self.function.instructions() if self.may_matter(i)]
         for inst in instructions:
             self.seed(inst)
-        self.bases |= data_of_headers(instructions, self.bases, self.pointees, self.contents, self.headers)
+        known |= data_of_headers(instructions, self.bases, self.pointees, self.contents.parts, self.headers)
+        self.bases |= known
+        self.assumed -= known
         self.places = Positions(self.bases)
         while self.changed:
             self.changed = False
@@ -218,7 +200,7 @@ class _Solver:
         if holds.behind:
             self.twins[holds] = self.twins.get(holds, 0) | mask
         for offset, inner in holds.behind:
-            self.hold(mask, self.add_behind(param, inner), place_of(offset))
+            self.changed |= self.contents.hold(mask, self.add_behind(param, inner), place_of(offset))
 
     def add_behind(self, param: Parameter, holds: MemoryType | None) -> int:
         """Memory behind a parameter. Containers that may lie behind several they share: one may store, another load."""
@@ -246,7 +228,7 @@ class _Solver:
             self.headers |= mask
         for offset, inner in holds.stated:
             found = self.new_object(ObjectKind.REACHABLE, param)
-            self.hold(mask, found, place_of(offset if holds.single else None))
+            self.changed |= self.contents.hold(mask, found, place_of(offset if holds.single else None))
             self.add_stated(found, inner, param)
 
     def may_matter(self, inst: Instruction) -> bool:
@@ -276,7 +258,7 @@ class _Solver:
                 self.headers |= self.pointees[call]
                 self.set_content(self.pointees[call], data, effects.header)
                 if effects.integer_prefix:
-                    self.prefixes[data.bit_length() - 1] = effects.integer_prefix
+                    self.contents.prefixes[data.bit_length() - 1] = effects.integer_prefix
         if effects is not None and effects.fills:
             mask = self.filled[call] = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(mask, mask)
@@ -343,19 +325,9 @@ class _Solver:
             self.set_content(mask, self.unknown)
         return mask
 
-    def content(self, mask: int, place: Position = ANYWHERE) -> int:
-        """What pointers stored in a set of objects may point to: at a place, or anywhere."""
-        return follow(self.contents, self.holding(mask, place), (place,))
-
-    def holding(self, mask: int, place: Position) -> int:
-        """The objects of a set that may hold pointers there."""
-        if place.exact is None:
-            return mask
-        return mask & ~union(1 << i for i in indices(mask) if i in self.prefixes and place.exact < self.prefixes[i])
-
     def place(self, call: CallSite, place: Place) -> int:
         """The objects that a place of a callee may be."""
-        return follow(self.contents, self.mask(call.arguments[place[0]]), map(place_of, place[1:]))
+        return follow(self.contents.parts, self.mask(call.arguments[place[0]]), map(place_of, place[1:]))
 
     def grow(self, value: Value, mask: int) -> None:
         old = self.pointees.get(value, 0)
@@ -367,19 +339,9 @@ class _Solver:
         """Pointers are stored. What a parameter holds at first is its own; what is stored then, its twins hold, too."""
         for group in self.unclear.values():
             if into & group:
-                self.hold(group, mask, ANYWHERE)
+                self.changed |= self.contents.hold(group, mask, ANYWHERE)
         into |= union(group for group in self.twins.values() if group & into)
-        self.hold(into, mask, place)
-
-    def hold(self, into: int, mask: int, place: Position) -> None:
-        """Pointers may be at a place. Of too many places, which a copy within an object makes, the rest are one."""
-        for index in indices(self.holding(into, place)):
-            held = self.contents[index]
-            at = place if place in held or len(held) < _MOST_PLACES else ANYWHERE
-            old = held.get(at, 0)
-            if mask & ~old:
-                held[at] = old | mask
-                self.changed = True
+        self.changed |= self.contents.hold(into, mask, place)
 
     def visit(self, inst: Instruction) -> None:
         match inst:
@@ -393,7 +355,7 @@ class _Solver:
                 self.grow(inst, self.mask(inst.operands[0]))
             case Load():
                 pointer = inst.operands[0]
-                self.grow(inst, self.content(self.mask(pointer), self.position(pointer)))
+                self.grow(inst, self.contents.behind(self.mask(pointer), self.position(pointer)))
             case Store(operands=[value, pointer]):
                 mask = self.mask(value)
                 if mask:
@@ -461,20 +423,20 @@ class _Solver:
         holds = None if kind_of(holds) is None else holds
         found[holds] = found.get(holds, 0) | mask
         for offset, inner in holds.behind if holds is not None else ():
-            self.hand(found, self.content(mask, place_of(offset)), inner)
+            self.hand(found, self.contents.behind(mask, place_of(offset)), inner)
 
     def reached(self, mask: int) -> int:
         """A set closed under following stored pointers."""
         previous = 0
         while mask != previous:
             previous = mask
-            mask |= self.content(mask)
+            mask |= self.contents.behind(mask)
         return mask
 
     def visit_effects(self, call: CallSite, effects: Effects) -> None:
         arguments = call.arguments
         captured = union(
-            self.mask(arguments[i]) | self.content(self.mask(arguments[i])) for i in sorted(effects.captures)
+            self.mask(arguments[i]) | self.contents.behind(self.mask(arguments[i])) for i in sorted(effects.captures)
         )
         for i in sorted(effects.captures_into):
             self.grow_content(self.mask(arguments[i]), captured)
@@ -495,7 +457,9 @@ class _Solver:
         match effects.result:
             case Origin.ARGUMENT:
                 mask = self.mask(arguments[effects.result_argument])
-                self.grow(call, mask if effects.header is None else self.content(mask, place_of(effects.header)))
+                self.grow(
+                    call, mask if effects.header is None else self.contents.behind(mask, place_of(effects.header))
+                )
             case Origin.UNKNOWN:
                 self.grow(call, self.unknown if isinstance(call.type, PointerType) else 0)
             case Origin.FRESH:
@@ -504,37 +468,27 @@ class _Solver:
     def move_content(self, into: int, source: int) -> None:
         """An item is put into a container, or taken out: from a variable of its size, or to one."""
         for index in indices(source):
-            for place, stored in list(self.contents[index].items()):
+            for place, stored in list(self.contents.parts[index].items()):
                 for target in indices(into):
-                    self.grow_content(1 << target, stored, self.moved(place, index, target))
-
-    def moved(self, place: Position, source: int, target: int) -> Position:
-        """Where a part of an item comes to lie: in a container at any distance of whole items."""
-        outside, inside = fixed_size(self.objects[source]), fixed_size(self.objects[target])
-        if (outside is None) == (inside is None):
-            return place if outside is None and place.period else ANYWHERE
-        size = outside or inside or 1
-        offset = place.modulo(size)
-        if offset is None or (outside is not None and place != Position(offset, 0)):
-            return ANYWHERE
-        return Position(offset, size if inside is None else 0)
+                    self.grow_content(1 << target, stored, moved_item(place, self.objects[index], self.objects[target]))
 
     def copy_content(self, into: Value, source: Value) -> None:
         """Bytes move: what they point to moves along, as far from where the copy begins as it was before."""
         distance = self.position(source).distance_to(self.position(into))
         for index in indices(self.mask(source)):
-            for place, stored in list(self.contents[index].items()):
+            for place, stored in list(self.contents.parts[index].items()):
                 self.grow_content(self.mask(into), stored, place.moved(distance))
 
     def result(self) -> PointsTo:
         overlaps = find_overlaps(self.objects, self.numbers, self.apart)
-        parts = tuple(self.contents)
+        parts = tuple(self.contents.parts)
         contents = tuple(union(iter(places.values())) for places in parts)
         objects = tuple(self.objects)
         handed = {call: self.handed(call) for call in self.own}
         bases = frozenset(self.bases)
         found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
-        bases = loaded_starts(self.function, found, self.headers, self.registry, self.addresses.storing)
+        storing = self.addresses.storing
+        bases = loaded_starts(self.function, found, self.headers, self.registry, storing, self.assumed)
         return replace(found, bases=bases, exposed=found.reachable(self.known_elsewhere()))
 
     def known_elsewhere(self) -> int:

@@ -1,7 +1,7 @@
 """Splits what merges or moves whole aggregates into what merges or moves their leaves.
 
 Input   a function in normal form.
-Output  none; the function is rewritten. No phi, select, load or store has an aggregate type any more.
+Output  none; the function is rewritten. No phi, select, freeze, load or store has an aggregate type any more.
 Why     LLVM merges whole array descriptors (`{ ptr, ptr, i64, i64, ptr, … }`) where branches give different arrays.
         Split, the pointer to the data has a shadow like any other pointer, and is not confused with the other
         pointers beside it.
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from math import gcd
 
 from irad.ir.builder import Builder
-from irad.ir.instructions import ExtractValue, InsertValue, Instruction, Load, Phi, Select, Store, replace_uses
+from irad.ir.instructions import ExtractValue, Freeze, InsertValue, Instruction, Load, Phi, Select, Store, replace_uses
 from irad.ir.module import Function
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type, element_types, field_offsets, size_of
 from irad.ir.values import ConstantAggregate, ConstantZero, Poison, Undef, Value, zero
@@ -34,6 +34,8 @@ def split_aggregates(function: Function) -> None:
                 _split_phi(inst)
             case Select():
                 _split_select(inst)
+            case Freeze():
+                _split_freeze(inst)
             case Load():
                 _split_load(inst)
             case Store():
@@ -47,7 +49,7 @@ def split_aggregates(function: Function) -> None:
 def _moves_aggregate(inst: Instruction) -> bool:
     if isinstance(inst, Store):
         return _is_aggregate(inst.operands[0].type)
-    return isinstance(inst, Phi | Select | Load) and _is_aggregate(inst.type)
+    return isinstance(inst, Phi | Select | Freeze | Load) and _is_aggregate(inst.type)
 
 
 def _is_aggregate(type_: Type) -> bool:
@@ -83,6 +85,13 @@ def _split_select(select: Select) -> None:
         x, y = build.extract_value(a, path), build.extract_value(b, path)
         parts[path] = build.select(condition, x, y, name=select.name)
     _replace(select, parts, build)
+
+
+def _split_freeze(freeze: Freeze) -> None:
+    build = Builder.before(freeze)
+    (whole,) = freeze.operands
+    parts: dict[Path, Value] = {path: build.freeze(build.extract_value(whole, path)) for path, _ in leaves(freeze.type)}
+    _replace(freeze, parts, build)
 
 
 def _split_load(load: Load) -> None:

@@ -7,6 +7,10 @@ Method  what the request states: from parameters on, a load at a constant offset
         What the function itself stores: an address of memory that is made here, and that no callee gets hold of, is
         loaded as it was stored. All such loads are taken for starts at first; an object of which another address is
         then stored is given up, with the loads that may give it, until nothing changes.
+        Where a pointer points in memory that a loop descends to, and what is stored there, depend on each other: so all
+        loads of pointers are assumed to give starts before anything is known of pointers (`solve_with_starts`). What
+        is found then is checked; without the assumptions that do not hold, it is found again. Those that are left
+        confirm each other: the first load that gave something else would read what was stored while all of them held.
 Limit   stated addresses that went through phis or selects are not followed.
 
     %data = load ptr, ptr (%header + 24)      a start: the header of %header is stated to lead to fields there
@@ -16,13 +20,14 @@ Limit   stated addresses that went through phis or selects are not followed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import Final
 
 from irad.ir.instructions import CallSite, GetElementPtr, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
-from irad.passes.addresses import START, Position, Positions, offset_modulo, position
+from irad.passes.addresses import ANYWHERE, START, Position, Positions, offset_modulo, position
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import PointsTo, indices, reached_by, union
 from irad.passes.overlap import SEPARATE
@@ -31,6 +36,8 @@ from irad.passes.returned_addresses import may_store_address
 from irad.passes.signatures import BOOKKEEPING, kind_of
 from irad.ruleset.interface import Effects, Origin
 from irad.ruleset.registry import Registry
+
+_MOST_ROUNDS: Final = 8  # in which assumptions are given up
 
 
 def stated_starts(function: Function, memory: Mapping[Parameter, MemoryType | None]) -> Set[Value]:
@@ -87,8 +94,49 @@ def data_of_headers(
     return found
 
 
+def solve_with_starts(
+    function: Function, registry: Registry, solve: Callable[[frozenset[Value]], tuple[PointsTo, Positions]]
+) -> PointsTo:
+    """Where pointers point, with the starts among loaded ones that can be found.
+
+    Args:
+        function: the function.
+        registry: the rules.
+        solve: finds where pointers point, by values that are assumed to be starts; of these, it gives back as bases
+            those that are if all assumptions hold. It also returns the positions that it used.
+    """
+    found, used = solve(frozenset())
+    places = [place for inst in function.instructions() if (place := _place_of_pointer(inst)) is not None]
+    if all(used.of(place) != ANYWHERE for place in places):
+        return found
+    assumed = frozenset[Value](_pointer_loads(function)) | _data_of_callees(function, registry)
+    proven = assumed & found.bases
+    for _ in range(_MOST_ROUNDS):
+        found, _ = solve(assumed)
+        if assumed <= found.bases:
+            return found
+        assumed &= found.bases
+    return solve(proven)[0]
+
+
+def _place_of_pointer(inst: Instruction) -> Value | None:
+    """From where a pointer is loaded, or to where it is stored."""
+    match inst:
+        case Load(operands=[place]) if isinstance(inst.type, PointerType):
+            return place
+        case Store(operands=[value, place]) if isinstance(value.type, PointerType):
+            return place
+        case _:
+            return None
+
+
 def loaded_starts(
-    function: Function, points_to: PointsTo, headers: int, registry: Registry, storing: dict[Function, bool]
+    function: Function,
+    points_to: PointsTo,
+    headers: int,
+    registry: Registry,
+    storing: dict[Function, bool],
+    assumed: frozenset[Value],
 ) -> frozenset[Value]:
     """Those of ``points_to``, pointers to headers (none lead into them), and data pointers that are read.
 
@@ -98,15 +146,16 @@ def loaded_starts(
         headers: the objects that hold the address of data and no other pointer.
         registry: the rules.
         storing: the functions that are known to store addresses, or not to; grows.
+        assumed: the bases of ``points_to`` that are to be checked: they are among the result if they hold.
     """
     loads = _pointer_loads(function)
     bookkeeping = union(1 << item.index for item in points_to.objects if kind_of(item.holds) == BOOKKEEPING)
     whole = headers | bookkeeping
-    found = set(points_to.bases)
+    found = set(points_to.bases - assumed)
     found |= {load for load in loads if points_to.mask(load) and not points_to.mask(load) & ~whole}
-    positions = Positions(frozenset(found))
+    positions = Positions(found | assumed)
     found |= {load for load in loads if _is_data_pointer(load, points_to, headers, positions)}
-    found |= {call for call, effects in _calls(function, registry) if effects is not None and _gives_data(effects)}
+    found |= _data_of_callees(function, registry)
     return _read_back(function, points_to, frozenset(found), loads, registry, storing)
 
 
@@ -119,9 +168,13 @@ def _is_data_pointer(load: Load, points_to: PointsTo, headers: int, positions: P
     return place.exact is not None and all(points_to.parts[index].keys() == {place} for index in owners)
 
 
-def _gives_data(effects: Effects) -> bool:
-    """Whether a callee returns the address of data that is in the header that it is given."""
-    return effects.result is Origin.ARGUMENT and effects.header is not None
+def _data_of_callees(function: Function, registry: Registry) -> frozenset[Value]:
+    """The calls that return the address of data that is in the header that they are given."""
+    return frozenset(
+        call
+        for call, effects in _calls(function, registry)
+        if effects is not None and effects.result is Origin.ARGUMENT and effects.header is not None
+    )
 
 
 def _calls(function: Function, registry: Registry) -> Iterator[tuple[CallSite, Effects | None]]:

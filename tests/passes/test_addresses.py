@@ -81,7 +81,7 @@ def test_a_long_chain_is_followed():
         ("element", Position(4, 8)),
         ("row", Position(12, 16)),
         ("same", Position(20, 0)),
-        ("other", Position(0, 20)),
+        ("other", Position(0, 20, among=(0, 20))),
         ("p", Position(20, 48)),
         ("next", Position(20, 48)),
         ("at", Position(24, 48)),
@@ -104,11 +104,59 @@ def test_a_position_is_an_offset_and_a_period(name: str, expected: Position) -> 
         (Position(8, 24), Position(0, 16), True),  # 32 is both
         (Position(4, 24), Position(0, 16), False),
         (ANYWHERE, Position(8, 0), True),
+        (Position(8, 24, among=(8, 32)), Position(32, 0), True),
+        (Position(8, 24, among=(8, 32)), Position(56, 0), False),
+        (Position(8, 24, among=(8, 32)), Position(16, 8, among=(16, 24)), False),
+        (Position(8, 24, among=(8, 32)), Position(0, 16), True),
+        (Position(8, 24, among=(8, 32)), Position(4, 24), False),
     ],
 )
 def test_positions_that_meet(a: Position, b: Position, together: bool) -> None:
     assert a.may_be(b) is together
     assert b.may_be(a) is together
+
+
+def among(*offsets: int) -> Position:
+    first, *others = (Position(offset, 0) for offset in offsets)
+    for other in others:
+        first = first.or_else(other)
+    return first
+
+
+FEW = among(40, 16, 64)
+
+
+def test_a_few_offsets_are_known_one_by_one():
+    assert FEW == Position(16, 24, among=(16, 40, 64))
+    assert FEW.moved(Position(8, 0)) == among(24, 48, 72)
+    assert FEW.moved(among(0, 8)) == among(16, 24, 40, 48, 64, 72)
+    assert FEW.times(Position(-2, 0)) == among(-32, -80, -128)
+    assert FEW.distance_to(Position(64, 0)) == among(0, 24, 48)
+    assert FEW.modulo(24) == 16
+    assert FEW.modulo(48) is None
+    assert FEW.wrapped(8) == FEW
+    assert FEW.exact is None
+
+
+def test_many_offsets_are_known_by_what_they_have_in_common():
+    eight = among(*range(0, 64, 8))
+    assert eight.few == tuple(range(0, 64, 8))
+    assert eight.or_else(Position(64, 0)) == eight.endless() == Position(0, 8)
+    assert FEW.moved(eight) == Position(0, 8)
+    assert FEW.or_else(Position(8, 48)) == Position(0, 8)
+    assert FEW.moved(Position(0, 48)) == Position(16, 24)
+    assert FEW.wrapped(7) == Position(0, 8)  # 64 may have become -64: what they have in common divides 128, too
+    assert among(-8, 8).wrapped(64) == Position(8, 16)
+
+
+def test_a_position_covers_those_of_which_it_has_all_offsets():
+    assert FEW.covers(among(16, 64))
+    assert FEW.covers(Position(40, 0))
+    assert Position(16, 24).covers(FEW)
+    assert not among(16, 64).covers(FEW)
+    assert not FEW.covers(Position(88, 0))
+    assert not FEW.covers(Position(16, 24))
+    assert not Position(16, 48).covers(FEW)
 
 
 CIRCLES = """
@@ -181,7 +229,7 @@ end:
         ("rounded", Position(0, 16)),
         ("difference", Position(0, 8)),
         ("remainder", Position(0, 8)),
-        ("chosen", Position(1, 4)),
+        ("chosen", Position(5, 4, among=(5, 9))),
         ("unknown", ANYWHERE),
         ("nothing", ANYWHERE),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from irad.ir.instructions import ExtractValue, InsertValue, Load, Phi, Select, Store
+from irad.ir.instructions import ExtractValue, Freeze, InsertValue, Load, Phi, Select, Store
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.passes.addresses import offset_modulo
@@ -73,6 +73,20 @@ def test_a_select_of_a_descriptor_becomes_selects_of_its_parts():
     verify(module)
     selects = [i for i in function.instructions() if isinstance(i, Select)]
     assert [str(s.type) for s in selects] == ["ptr", "i64"]
+
+
+def test_a_frozen_descriptor_has_frozen_parts():
+    module, function = parsed(
+        MERGE.replace(
+            "%p = extractvalue { ptr, i64 } %d", "%e = freeze { ptr, i64 } %d\n  %p = extractvalue { ptr, i64 } %e"
+        )
+    )
+    verify(module)
+    (load,) = (i for i in function.instructions() if isinstance(i, Load))
+    (pointer,) = load.operands
+    assert isinstance(pointer, Freeze)
+    assert isinstance(pointer.operands[0], Phi)
+    assert str(pointer.type) == "ptr"
 
 
 def test_loads_and_stores_of_aggregates_move_their_leaves():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from irad.passes.addresses import ANYWHERE, Position
 from tests.passes.units import objects, points_to_of, value
 
@@ -140,3 +142,89 @@ def test_a_copy_within_an_object_ends():
     """Each place that a pointer is copied to is copied in turn: of so many they are not told apart any more."""
     function, points_to = points_to_of(COPIES)
     assert objects(points_to, value(function, "x")) == {"allocation a"}
+
+
+TREE = (
+    ALLOCATE
+    + """
+define void @f(i64 %n, i1 %c, i1 %d) {
+entry:
+  %root = call ptr @malloc(i64 32)
+  br label %insert
+insert:
+  %new = call ptr @malloc(i64 32)
+  br label %descend
+descend:
+  %p = phi ptr [ %root, %insert ], [ %child, %descend ]
+  %count = getelementptr i8, ptr %p, i64 8
+  %left = getelementptr i8, ptr %p, i64 16
+  %right = getelementptr i8, ptr %p, i64 24
+  %link = select i1 %d, ptr %left, ptr %right
+  %child = load ptr, ptr %link
+  br i1 %c, label %descend, label %leaf
+leaf:
+  store ptr %new, ptr %link
+  br i1 %d, label %insert, label %end
+end:
+  ret void
+}
+"""
+)
+
+
+def test_a_loop_may_store_to_the_memory_it_descends_to():
+    """Where a node is stored depends on where the nodes lie that were stored before."""
+    assert place(TREE, "child") == Position(0, 0)
+    assert place(TREE, "p") == Position(0, 0)
+    assert place(TREE, "count") == Position(8, 0)
+    assert place(TREE, "link") == Position(16, 8, among=(16, 24))
+    function, points_to = points_to_of(TREE)
+    (root, _) = points_to.of(value(function, "p"))
+    assert set(points_to.parts[root.index]) == {Position(16, 0), Position(24, 0)}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "store ptr %count, ptr %link",
+        "%moved = getelementptr i8, ptr %new, i64 %n\n  store ptr %moved, ptr %link",
+        "call void @unknown(ptr %new)",
+        "call void @unknown(ptr %p)",
+        "%bits = ptrtoint ptr %new to i64\n  %odd = or i64 %bits, 1\n  store i64 %odd, ptr %link",
+        "%pair = insertvalue { ptr, ptr } poison, ptr %count, 1\n  store { ptr, ptr } %pair, ptr %left",
+    ],
+)
+def test_an_assumption_that_does_not_hold_is_given_up(stored: str):
+    text = TREE.replace("store ptr %new, ptr %link", f"store ptr %new, ptr %link\n  {stored}")
+    assert place(text, "child") == ANYWHERE
+    assert place(text, "count") == ANYWHERE
+
+
+TWO = (
+    ALLOCATE
+    + """
+define void @f(i64 %n, i1 %c) {
+entry:
+  %a = call ptr @malloc(i64 32)
+  %b = call ptr @malloc(i64 32)
+  br label %loop
+loop:
+  %p = phi ptr [ %a, %entry ], [ %next, %loop ]
+  %q = phi ptr [ %b, %entry ], [ %inner, %loop ]
+  %link = getelementptr i8, ptr %p, i64 8
+  %end = getelementptr i8, ptr %q, i64 8
+  store ptr %a, ptr %link
+  store ptr %end, ptr %end
+  %next = load ptr, ptr %link
+  %inner = load ptr, ptr %end
+  br i1 %c, label %loop, label %done
+done:
+  ret void
+}
+"""
+)
+
+
+def test_assumptions_that_hold_are_kept_beside_others():
+    assert place(TWO, "next") == Position(0, 0)
+    assert place(TWO, "inner") == ANYWHERE

@@ -29,7 +29,8 @@ def cases(module: str) -> Iterator[Case]:
 
 def modules() -> list[str]:
     """The files with catalogues."""
-    return sorted(path.stem for path in (ROOT / "tests" / "programs").glob("test_*.py"))
+    programs = ROOT / "tests" / "programs"
+    return sorted(".".join(path.relative_to(programs).with_suffix("").parts) for path in programs.rglob("test_*.py"))
 
 
 def main(*names: str) -> None:
