@@ -28,6 +28,7 @@ from irad.ir.instructions import (
     CmpXchg,
     ExtractValue,
     Freeze,
+    GetElementPtr,
     InsertValue,
     Instruction,
     Load,
@@ -233,48 +234,99 @@ def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bo
 _RECORD: Final = 8  # bytes of the smallest record that may hold numbers of two types in places of their own
 
 
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Numbers of one type that are loaded or stored.
+
+    Attributes:
+        place: where in an array of records.
+        at: where in the object, as far as that is known.
+        start: where the array within a record begins of which an index hides the place; None if the place is known.
+    """
+
+    place: Position
+    at: Position
+    kind: FloatType
+    start: Position | None
+
+    def meets(self, other: _Access) -> bool:
+        """Whether the numbers may have bytes in common."""
+        return _meets(self.place, self.kind, other.place, other.kind)
+
+    def is_aligned(self) -> bool:
+        """Whether it is at a place as in an array of numbers of its own."""
+        size = size_of(self.kind)
+        return self.at == ANYWHERE or (self.at.offset % size == 0 and self.at.period % size == 0)
+
+    def is_across(self, other: _Access) -> bool:
+        """Whether the numbers, of one type, have some bytes in common, but not all."""
+        return (
+            self.kind is other.kind
+            and _meets(self.at, self.kind, other.at, other.kind)
+            and not self.at.may_be(other.at)
+        )
+
+    def is_beside(self, other: _Access) -> bool:
+        """Whether this is in an array within each record that begins beside the other numbers."""
+        start = self.start
+        return (
+            start is not None
+            and start.period >= _RECORD
+            and not _meets(start, self.kind, other.start or other.place, other.kind)
+        )
+
+    def is_of_another(self, written: Set[_Access]) -> bool:
+        """Whether what is written there is a number of another type, or lies across this one."""
+        if any(other.is_across(self) for other in written):
+            return True
+        others = [other for other in written if other.kind is not self.kind and self.meets(other)]
+        is_own = any(other.kind is self.kind and self.meets(other) for other in written)
+        return any(not is_own or not other.is_beside(self) for other in others)
+
+
 def reinterpreted(unit: Unit) -> list[Instruction]:
     """The loads of active numbers from bytes that are written as active numbers of another type.
 
     A cotangent of one type would be added to the bits of one of the other. Of memory that only callees write, the loads
     are compared with each other. Memory of which the caller says what it holds is left out: whatever does not fit is
-    refused anyway. Where numbers of the load's own type are stored, too, only a store at a known place in each record
-    counts against it: an index into an array within a record hides which bytes of the record it leads to.
+    refused anyway. Where numbers of the load's own type are stored, too, a store by an index into an array within each
+    record does not count against it, if that array begins beside them: the index hides which bytes of the record it
+    leads to. An array that is seen as numbers of two types begins where both do.
     """
     if unit.everything:
         return []
     accesses = [access for block in unit.cfg.order if block in unit.live for access in _accesses(unit, block)]
-    loaded: dict[int, set[tuple[Position, FloatType]]] = {}
-    stored: dict[int, set[tuple[Position, FloatType]]] = {}
     alike = {  # one table may lead many loads to all objects: they are looked at once
-        (isinstance(inst, Load), unit.points_to.mask(pointer), unit.points_to.record_position(pointer), kind)
+        inst: (isinstance(inst, Load), unit.points_to.mask(pointer), _access(unit, pointer, kind))
         for inst, pointer, kind in accesses
     }
-    for is_load, mask, place, kind in alike:
+    loaded: dict[int, set[_Access]] = {}
+    stored: dict[int, set[_Access]] = {}
+    for is_load, mask, access in set(alike.values()):
         for item in unit.points_to.members(mask):
             if unit.memory_types.layouts[item.index] is None:
-                (loaded if is_load else stored).setdefault(item.index, set()).add((place, kind))
+                (loaded if is_load else stored).setdefault(item.index, set()).add(access)
     written = {index: stored.get(index) or loaded[index] for index in loaded}
-    mixed = {index: its for index, its in written.items() if len({kind for _, kind in its | loaded[index]}) > 1}
+    mixed = {index: its for index, its in written.items() if _may_be_mixed(its | loaded[index])}
     refused = {
-        (mask, place, kind)
-        for is_load, mask, place, kind in alike
-        if is_load
-        and any(_is_of_another(place, kind, mixed.get(item.index, set())) for item in unit.points_to.members(mask))
+        (mask, access)
+        for is_load, mask, access in set(alike.values())
+        if is_load and any(access.is_of_another(mixed.get(item.index, set())) for item in unit.points_to.members(mask))
     }
-    return [
-        inst
-        for inst, pointer, kind in accesses
-        if isinstance(inst, Load)
-        and (unit.points_to.mask(pointer), unit.points_to.record_position(pointer), kind) in refused
-    ]
+    return [inst for inst, _, _ in accesses if isinstance(inst, Load) and alike[inst][1:] in refused]
 
 
-def _is_of_another(place: Position, kind: FloatType, written: Set[tuple[Position, FloatType]]) -> bool:
-    """Whether what is written at a place is a number of another type."""
-    meeting = {other for other, its in written if its is not kind and _meets(place, kind, other, its)}
-    is_own = any(its is kind and _meets(place, kind, other, its) for other, its in written)
-    return any(not is_own or other.period not in range(1, _RECORD) for other in meeting)
+def _may_be_mixed(accesses: Set[_Access]) -> bool:
+    return len({access.kind for access in accesses}) > 1 or not all(access.is_aligned() for access in accesses)
+
+
+def _access(unit: Unit, pointer: Value, kind: FloatType) -> _Access:
+    place, at = unit.points_to.record_position(pointer), unit.points_to.position(pointer)
+    start = place
+    while start.period in range(1, _RECORD) and isinstance(pointer, GetElementPtr):
+        pointer = pointer.operands[0]
+        start = unit.points_to.record_position(pointer)
+    return _Access(place, at, kind, None if start is place else start)
 
 
 def _accesses(unit: Unit, block: Block) -> Iterator[tuple[Instruction, Value, FloatType]]:

@@ -91,7 +91,11 @@ def _errors(unit: Unit) -> Iterator[IradError]:
     for inst in reinterpreted(unit):
         seen = _NUMPY_NAMES.get(str(inst.type), inst.type)
         yield _at(
-            UnsupportedError(f"memory that holds active numbers of another type is read as {seen}", _CONVERT, _BITS),
+            UnsupportedError(
+                f"memory that may hold active numbers of another type is read as {seen}",
+                f"(a) keep the numbers of each type in arrays of their own or (b) {_CONVERT}",
+                _BITS,
+            ),
             inst,
         )
     for block in unit.cfg.order:

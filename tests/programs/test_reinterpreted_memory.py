@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import float64, int64, njit
+from numba import deferred_type, float64, int64, njit, optional
 from numba.experimental import jitclass
 from numba.typed import List
 
@@ -104,6 +104,39 @@ def slices_in_instances_swapped(x):
         v[0] += TWICE
         p.k += 1
     return a[1] * a[2] * p.k
+
+
+LINK = deferred_type()
+
+
+@jitclass([("k", int64), ("a", float64[::1]), ("next", optional(LINK))])
+class Link:
+    def __init__(self, a):
+        self.k = 0
+        self.a = a
+        self.next = None
+
+
+LINK.define(Link.class_type.instance_type)
+
+
+@njit
+def slices_in_linked_nodes(x):
+    a = x * 1.0
+    first = Link(a)
+    for i in range(1, x.size):
+        p = first
+        while p.next is not None:
+            p.k += 1
+            p = p.next
+        p.next = Link(a[i:])
+    p = first
+    while p is not None:
+        v = p.a.view(np.int64)
+        v[0] += TWICE
+        p.k += 1
+        p = p.next
+    return a[1] * a[2] * first.k
 
 
 @njit
@@ -252,6 +285,7 @@ def two_numbers_in_one_integer(x):
         slices_in_a_typed_list,
         slices_swapped,
         slices_in_instances_swapped,
+        slices_in_linked_nodes,
         slices_in_a_recursive_function,
         field_over_a_field,
         field_over_a_field_in_two_buffers,
@@ -302,7 +336,52 @@ def written_as_halves(x):
     return a[0] + a[1]
 
 
-@pytest.mark.parametrize("function", [halves_of_doubles, doubles_of_halves, every_other_half, written_as_halves])
+@njit
+def written_in_both_ways_by_a_table(x):
+    a = np.zeros(6)
+    halves = a.view(np.float32)
+    table = np.array([3, 2, 5, 4])
+    for i in range(4):
+        a[table[i] % 4] = x[i]
+    for i in range(4):
+        halves[table[i]] = x[i] * x[i]
+    return (a * a).sum()
+
+
+@njit
+def written_in_both_ways_from_the_middle_on(x):
+    a = np.zeros(8)
+    halves = a.view(np.float32)[2:]
+    table = np.array([3, 2, 5, 4])
+    for i in range(4):
+        a[2 * i] = x[i]
+    for i in range(4):
+        halves[table[i]] = x[i] * x[i]
+    return a[0] * a[2] + a[4] * a[6]
+
+
+@njit
+def doubles_across_doubles(x):
+    space = np.zeros(40, np.int8)
+    a, b = space[4:36].view(np.float64), space.view(np.float64)
+    for i in range(4):
+        a[i] = x[i]
+    b[1] = x[1]
+    return a[0] * a[1] * a[2]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        halves_of_doubles,
+        doubles_of_halves,
+        every_other_half,
+        written_as_halves,
+        written_in_both_ways_by_a_table,
+        written_in_both_ways_from_the_middle_on,
+        doubles_across_doubles,
+    ],
+)
 @pytest.mark.parametrize("plan", ["default", "save_all"])
 def test_numbers_of_another_type(function, plan) -> None:
     with pytest.raises(UnsupportedError, match=r"is read as float(32|64)"):
@@ -331,6 +410,33 @@ def fields_of_both(x):
     return total
 
 
-@pytest.mark.parametrize("function", [looked_at_only, fields_of_both])
+MIXED = np.dtype([("x", np.float64), ("v", np.float32, (40,))], align=True)
+
+
+@njit
+def array_in_each_record(x):
+    a = np.zeros(x.size, MIXED)
+    for i in range(x.size):
+        a[i].x = x[i]
+        for j in range(40):
+            a[i].v[j] = x[j % x.size]
+    s = 0.0
+    for i in range(x.size):
+        s += a[i].x * a[i].x * a[i].v[7]
+    return s
+
+
+@njit
+def table_of_its_own(x):
+    a, halves = np.zeros(6), np.zeros(12, np.float32)
+    table = np.array([3, 2, 5, 4])
+    for i in range(4):
+        a[table[i] % 4] = x[i]
+    for i in range(4):
+        halves[table[i]] = x[i] * x[i]
+    return (a * a).sum() + halves[3]
+
+
+@pytest.mark.parametrize("function", [looked_at_only, fields_of_both, array_in_each_record, table_of_its_own])
 def test_numbers_of_two_types_apart(function) -> None:
     gradcheck(function, X, rtol=1e-6)  # the records round to single precision
