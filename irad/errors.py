@@ -265,7 +265,7 @@ class UntestedVersionWarning(UserWarning):
 
 
 class UnsupportedProgram(UnsupportedError):
-    """Several unsupported constructs of one program, listed at once in ``errors``.
+    """Several unsupported constructs of one program, listed in ``errors``.
 
     Attributes:
         errors: one for each.

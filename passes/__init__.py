@@ -23,7 +23,7 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("bits", "Finds derivatives that would get lost in integer arithmetic."),
     ("refusals", "Raises all that cannot be differentiated, before any code is generated."),
     ("parallel.sharing", "Finds how the lanes of a parallel loop share shadows."),
-    ("forward", "Builds the augmented primal: a copy with shadow pointers beside the pointers."),
+    ("forward", "Builds the augmented primal: a copy with shadow pointers next to the pointers."),
     ("reverse.generate", "Builds the reverse sweep, with a placeholder for each primal value it needs."),
     ("agreement.pinned", "Finds what must not be computed again, since both sweeps have to decide alike."),
     ("plan", "Chooses by a minimum cut which needed values are saved and which are recomputed."),
@@ -36,6 +36,6 @@ PIPELINE: Final[tuple[tuple[str, str], ...]] = (
     ("agreement.check", "On request, checks that the reverse sweep decides nothing by numbers that it rounds itself."),
     ("promises", "Raises where a callee stores active values in what was passed as constant."),
     ("parallel.launch", "Writes the functions that run parallel loops in lanes."),
-    ("parallel.bulk", "Clears and copies arrays beside parallel loops with all threads."),
+    ("parallel.bulk", "Clears and copies arrays outside parallel loops with all threads."),
 )
 """(module of `irad.passes`, purpose) in the order in which `derivative.generate` uses them."""

@@ -6,7 +6,7 @@ memory, the tape from both. An access that may touch unknown memory carries noth
 that are accessed in the innermost loops have scopes of their own, the others have one together.
 
 The scopes are declared at the function's head: inlined into a loop of a caller, each iteration gets its own, because
-there the same scope may stand for other memory each time.
+there the same scope may mean other memory each time.
 """
 
 from __future__ import annotations

@@ -296,7 +296,7 @@ def reinterpreted(unit: Unit) -> list[Instruction]:
     if unit.everything:
         return []
     accesses = [access for block in unit.cfg.order if block in unit.live for access in _accesses(unit, block)]
-    alike = {  # one table may lead many loads to all objects: they are looked at once
+    alike = {  # one table may lead many loads to all objects: look at these once
         inst: (isinstance(inst, Load), unit.points_to.mask(pointer), _access(unit, pointer, kind))
         for inst, pointer, kind in accesses
     }

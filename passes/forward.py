@@ -1,4 +1,4 @@
-"""The forward sweep: a copy of the primal that carries a shadow pointer beside every pointer with a shadow.
+"""The forward sweep: a copy of the primal with a shadow pointer for every pointer that has a shadow.
 
 Input   a `Unit`.
 Output  `Forward`: the augmented primal without its saves yet, and the maps from primal values to its values and
@@ -126,7 +126,7 @@ class Forward:
         return self.function.params[1]
 
     def value(self, primal: Value) -> Value:
-        """The value here of a primal value; constants and globals stand for themselves."""
+        """The value here of a primal value; constants and globals are their own copies."""
         return self.values.get(primal, primal)
 
     def block(self, primal: Block) -> Block:

@@ -1,4 +1,4 @@
-"""Arrays that a loop makes anew in each iteration: a later iteration writes to another array.
+"""Arrays that a loop allocates in each iteration: a later iteration writes to another array.
 
 Input   a `Unit`, a pointer that an instruction is handed.
 Output  `stays_in_its_instance`: whether the memory is not written after that instruction, although the loop writes to

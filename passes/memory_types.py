@@ -52,7 +52,7 @@ class MemoryTypes:
         elements: where objects are accessed as floats if all pointers of unknown origin point to a start, by object.
         opaque: objects that callees read or write, as a mask: what they hold there is not known.
         skewed: objects without layout whose numbers are not aligned as in an array of them, as a mask.
-        strays: where copies may put floats, beside those that an object's own accesses or its layout tell of.
+        strays: where copies may put floats, in addition to those that an object's own accesses or its layout show.
         prefixes: bytes at the start of an object that hold integers only, where there are any.
     """
 
@@ -246,7 +246,7 @@ class _Collector:
         self.floats[index] |= {_BY_TEXT[text] for _, text in holds.floats()}
 
     def seed_stated(self, item: MemoryObject, holds: MemoryType) -> None:
-        """What signatures state; of numbers that a callee makes the types only, for there may be several patterns."""
+        """What signatures state; for a callee's own numbers only their types: there may be several patterns."""
         self.note_stated(item.index, holds)
         self.prefixes[item.index] = holds.integer_prefix
         if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
@@ -327,7 +327,7 @@ class _Collector:
                     known.setdefault(place.exact + inner, set()).add(scalar)
 
     def find_records(self) -> None:
-        """Layouts of what is no array of one type of numbers, as it is declared, or by its own accesses."""
+        """Layouts of what is not an array of one type of numbers, as it is declared, or by its own accesses."""
         for item in self.points_to.objects:
             if self.layouts[item.index] is None:
                 self.layouts[item.index] = self.declared(item)
@@ -358,7 +358,7 @@ class _Collector:
                     changed |= self.hand_on_layout(one, other)
 
     def hand_on(self, source: int, into: int, distance: Position) -> bool:
-        """What is known of one set of objects becomes known of another; returns whether that was news.
+        """Passes what is known about one set of objects on to another; returns whether anything was new.
 
         Numbers come to lie as far from where the copy begins as they did before. Where it is not known how far it moves
         them, it is taken for one of whole elements or records if the other object holds numbers of that type itself.
@@ -400,7 +400,7 @@ class _Collector:
         return True
 
     def hand_on_layout(self, source: int, into: int) -> bool:
-        """The layout of what is copied is known of the copy, if it is certain what is copied where."""
+        """Gives a copy the layout of what is copied, if it is certain what is copied where."""
         layouts = {self.layouts[a.index] for a in self.points_to.members(source)}
         targets = list(self.points_to.members(into))
         if len(layouts) != 1 or len(targets) != 1 or self.layouts[targets[0].index] is not None:

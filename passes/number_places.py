@@ -1,4 +1,4 @@
-"""Where numbers lie among other bytes, for memory whose layout nobody states: as far as one function accesses any.
+"""Where numbers lie among other bytes, for memory without a declared layout, as far as one function accesses it.
 
 Input   `MemoryTypes`, a pointer.
 Output  a `MemoryType` as seen from the pointer on, or None where the places are not certain.
@@ -37,7 +37,7 @@ def number_places(memory: MemoryTypes, pointer: Value) -> MemoryType | None:
 
 
 def is_made_here(memory: MemoryTypes, pointer: Value) -> bool:
-    """Whether a pointer leads to memory of the function's own: nobody has put cotangents in its shadow beforehand."""
+    """Whether a pointer leads to memory of the function's own: its shadow cannot hold cotangents beforehand."""
     return not any(item.kind in _CALLERS for item in memory.points_to.of(pointer))
 
 

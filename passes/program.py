@@ -45,7 +45,7 @@ class Program:
     Attributes:
         loops: the bodies of its parallel loops.
         signatures: what the parameters of its functions point to.
-        addresses: what is known of the addresses that its functions return and store.
+        addresses: what is known about the addresses that its functions return and store.
         augmented: the augmented primals of all pairs. pair_of: the pair that a generated function is of.
         marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
         pending: pairs that are declared and not yet generated. ruled: those that come from outside.

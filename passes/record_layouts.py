@@ -1,4 +1,4 @@
-"""Record layouts: where in memory that nobody has described the numbers lie, as far as its accesses tell.
+"""Record layouts: where the numbers are in memory without a declared layout, as far as its accesses show.
 
 Input   the float accesses of one object.
 Output  a `MemoryType`, or None.

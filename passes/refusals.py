@@ -1,4 +1,4 @@
-"""What irad cannot differentiate, found before any code is generated, all of it at once."""
+"""Everything that irad cannot differentiate, found before any code is generated."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def _may_be_anything(unit: Unit, pointer: Value) -> bool:
 def _is_header(unit: Unit, item: MemoryObject) -> bool:
     """Whether an object is the bookkeeping of an argument (its reference count, its owner), which holds no numbers.
 
-    It shows up beside the argument's data where an array's descriptor went through local memory.
+    It shows up together with the argument's data where an array's descriptor went through local memory.
     """
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
@@ -325,7 +325,7 @@ def is_promised(unit: Unit, item: MemoryObject) -> bool:
         return False
     if unit.variant.memory[unit.function.params.index(item.value)] is not None and _is_header(unit, item):
         return False  # the caller states what is bookkeeping
-    # the slot of a result that nobody has a cotangent for is no array of the caller's
+    # the slot of a result without a cotangent is not one of the caller's arrays
     return unit.kind(item.value) is ParameterKind.CONST and "noalias" not in item.value.attributes
 
 

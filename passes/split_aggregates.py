@@ -143,7 +143,7 @@ def _replace(whole: Instruction, parts: dict[Path, Value], build: Builder) -> No
 
 
 def _fold_extracts(function: Function) -> None:
-    """Takes leaves from where they were put in, and drops the packing that nobody needs any more."""
+    """Takes leaves from where they were put in, and drops the packing that is no longer needed."""
     changed = True
     while changed:
         changed = False

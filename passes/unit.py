@@ -35,7 +35,7 @@ class Variant:
         apart: pairs of parameters whose memory does not overlap.
         overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
         result_is_read: of such a function, whether the primal's value is used, other than linearly.
-        unneeded: of such a function, parameters whose memory nobody reads after the call.
+        unneeded: of such a function, parameters whose memory is not read after the call.
     """
 
     function: Function

@@ -100,7 +100,7 @@ def _pair(a: Matrix) -> tuple[Value, Value]:
 
 
 def _symv(r: Adjoint) -> None:
-    """For y ← α A x + β y, A symmetric: x̄ += α A ȳ; an element of the triangle stands in two places."""
+    """For y ← α A x + β y, A symmetric: x̄ += α A ȳ; an element of the triangle appears in two places."""
     k, s, alpha, one, y_bar = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0), r.bars["y"]
     n, a, x = s["n"], (r.arrays["a"], s["lda"]), (r.arrays["x"], s["incx"])
     bar = r.line(y_bar, "incy")

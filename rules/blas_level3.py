@@ -74,7 +74,7 @@ def _gemm(r: Adjoint) -> None:
 
 
 def _symm(r: Adjoint) -> None:
-    """C ← α A B + β C, or α B A, A symmetric; an element of the triangle stands in two places."""
+    """C ← α A B + β C, or α B A, A symmetric; an element of the triangle appears in two places."""
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
     m, n, c, b = s["m"], s["n"], (r.bars["c"], s["ldc"]), (r.arrays["b"], s["ldb"])
     flags, a, bar = (s["side"], s["uplo"], m, n), (r.arrays["a"], s["lda"]), Matrix(*c)

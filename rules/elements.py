@@ -28,7 +28,7 @@ _I1: Final = types.I1
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """What a BLAS letter stands for: numbers of one or two floats."""
+    """What a BLAS letter means: numbers of one or two floats."""
 
     scalar: FloatType
     is_complex: bool
@@ -93,7 +93,7 @@ _ELEMENTS: Final = {
 
 
 def element_of(kind: Value, operation: str) -> Element:
-    """The type that a BLAS letter stands for.
+    """The type that a BLAS letter means.
 
     Raises:
         UnsupportedError: the letter is not known at compile time.

@@ -23,7 +23,7 @@ _HEADER: Final = 64  # bytes; keeps the shadow as aligned as the tape
 
 
 def _new_shadow(context: ForwardContext, size: Value) -> Value:
-    """Cleared memory of a size, which stands in front of it."""
+    """Cleared memory, preceded by its size."""
     build = context.before
     total = build.add(size, const_int(types.I64, _HEADER))
     whole = context.allocate(total)

@@ -3,8 +3,8 @@
     numba_ez_gesdd(kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt)                    jobz N: s only; S: k = min(m, n)
                                                                                      columns of u and rows of vt; A: all
 
-`a` is destroyed. Vectors of equal singular values are no function of the matrix; a pair of complex ones is one up to a
-phase; see `lapack_spectra`.
+`a` is destroyed. Vectors of equal singular values are not a function of the matrix; a pair of complex ones is one up to
+a phase; see `lapack_spectra`.
 """
 
 from __future__ import annotations

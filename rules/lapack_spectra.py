@@ -8,9 +8,9 @@ Where the primal asks for vectors they are kept. Where it asks for values only, 
 computes the vectors that it needs. A real matrix may have pairs of complex eigenvalues; then its adjoint is the real
 part of that of a complex matrix.
 
-Vectors of equal values are no function of the matrix: any rotation of them serves. If cotangents come in for those, the
-gradient is NaN (`over_gap`); equal values without cotangents of their vectors are no trouble. A complex vector is one
-up to a phase, which LAPACK chooses (`settled_phase`).
+Vectors of equal values are not a function of the matrix: any rotation of them serves. If cotangents come in for those,
+the gradient is NaN (`over_gap`); equal values without cotangents of their vectors are no trouble. A complex vector is
+one up to a phase, which LAPACK chooses (`settled_phase`).
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ def _product_kernel(
 def _is_at_once(call: CallSite) -> bool:
     """Whether a factorisation and the inversion of its factors are one step, as in `np.linalg.inv`.
 
-    Then nothing lies between them but the check of the status, nobody else sees the factors, and the shadow can hold
+    Then nothing lies between them but the check of the status, nothing else sees the factors, and the shadow can hold
     the cotangent of the matrix itself in between: that saves the way through the cotangents of L and U and back.
     """
     if call.callee.name == _INVERT:

@@ -110,7 +110,7 @@ class Kernel:
         self.element.store(self.build, value.parts, place)
 
     def variable(self, initial: Number) -> Alloca:
-        """A local variable, for what a loop carries along."""
+        """A local variable, for values that a loop carries."""
         slot = Builder.at_start(self.build.function.entry).alloca(self.element.type)
         self.write(initial, slot)
         return slot

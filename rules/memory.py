@@ -52,7 +52,7 @@ def _copy_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
 
 
 def _clear_pointers(context: ForwardContext, layout: MemoryType | None, into: Value, size: Value) -> None:
-    """Clears the pointers in a shadow where constant bytes are written; what the caller put beside them stays.
+    """Clears the pointers in a shadow where constant bytes are written; what the caller put next to them stays.
 
     Raises:
         UnsupportedError: it is not certain which bytes of the caller's shadow are pointers.
@@ -69,7 +69,7 @@ def _clear_pointers(context: ForwardContext, layout: MemoryType | None, into: Va
 
 
 def pattern_of_copy(into: MemoryType | None, source: MemoryType | None, size: Value) -> MemoryType | None:
-    """What a copy moves; None where the two ends hold numbers in different places, or nothing is known of either."""
+    """What a copy moves; None if the two ends hold numbers in different places, or nothing is known about either."""
     if into is None or source is None or into == source:
         return into or source
     if not (into.floats() and source.floats()):
@@ -82,7 +82,7 @@ def pattern_of_copy(into: MemoryType | None, source: MemoryType | None, size: Va
 
 
 def _change_pointers(build: Builder, layout: MemoryType | None, into: Value, source: Value | None, size: Value) -> None:
-    """What a copy, or a fill with zeros, does to the pointers in a shadow; cotangents lie beside them, and stay."""
+    """What a copy, or a fill with zeros, does to the pointers in a shadow; cotangents lie next to them, and stay."""
     if layout is not None and layout.floats():
         if _gaps(layout):
             helper = _run_helper(build, layout, "pointers", _gaps(layout), copies=source is not None)
@@ -105,7 +105,7 @@ def _gaps(layout: MemoryType) -> list[tuple[int, int]]:
 
 
 def _clear_numbers(context: ReverseContext, into: Value, size: Value) -> None:
-    """Clears the cotangents in a shadow where constant bytes were written; pointers beside them stay."""
+    """Clears the cotangents in a shadow where constant bytes were written; pointers next to them stay."""
     build, shadow = context.builder, context.shadow(into)
     layout = context.number_places(into) if context.holds_pointers(into) else None
     if layout is None:

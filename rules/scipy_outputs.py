@@ -1,6 +1,6 @@
 """SciPy's special functions of one number that give several: `sici(x, si, ci)` writes through pointers.
 
-ct_x += d si/dx · shadow[si] + d ci/dx · shadow[ci];  both shadows are cleared, for what they held was overwritten
+ct_x += d si/dx · shadow[si] + d ci/dx · shadow[ci];  both shadows are cleared, since what they held was overwritten
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numba's typed dictionaries (numba/cext/dictobject.c), beside which a shadow dictionary lives in the arena.
+"""Numba's typed dictionaries (numba/cext/dictobject.c), each with a shadow dictionary that lives in the arena.
 
 The shadow of the dictionary's struct is `%irad.dict` (irad/backend/runtime/dictionaries.ll): a table of cells, one for
 each entry. A lookup hands on what is in a cell, an insertion writes it; so adjoints are those of loads and stores, and

@@ -1,4 +1,4 @@
-"""Numba's typed lists (numba/cext/listobject.c), beside which a shadow list lives in the arena.
+"""Numba's typed lists (numba/cext/listobject.c), each with a shadow list that lives in the arena.
 
 The shadow of the list's struct is `%irad.list` (irad/backend/runtime/lists.ll): the shadows of the items, which
 lie as the items do. What the C functions do to items is done to the shadows, in the forward sweep to the pointers in

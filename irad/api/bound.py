@@ -58,7 +58,7 @@ class BoundDerivative:
     Attributes:
         derivative: that of the class's function.
         instance: what the method is bound to.
-        leading: how many arguments stand in front of those of the method.
+        leading: how many arguments precede those of the method.
     """
 
     derivative: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""What users declare of functions and types besides rules. See docs/custom_rules.md.
+"""What users declare about functions and types, apart from rules. See docs/custom_rules.md.
 
 Everything here is also a name of ``irad.rules``.
 """
@@ -195,7 +195,7 @@ def noinline(f: _Function) -> _Function:
 
 @public
 def noalias(f: _Function) -> _Function:
-    """Declares that arrays that a function returns are new memory: no argument's, and nobody else's.
+    """Declares that arrays that a function returns are new memory, which belongs to no argument and to nothing else.
 
     irad reads this off functions where it can; where it cannot (a function returns now an argument and now a copy), it
     assumes the worst. Usable as a decorator.

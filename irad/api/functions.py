@@ -21,7 +21,7 @@ from irad.options import Options, PlanName
 _T = TypeVar("_T")
 
 _lock = RLock()
-# Kept on the functions themselves: the values refer to them, so a table beside them would keep both for ever.
+# Kept on the functions themselves: the values refer to them, so a separate table would keep both alive for ever.
 _COMPILED = "_irad_compiled"
 _MEMO = "_irad_derivatives"
 

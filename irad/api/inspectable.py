@@ -1,4 +1,4 @@
-"""What functions of `irad.jit` and derivatives have beside Numba's own ``inspect_llvm``, ``inspect_asm`` and so on."""
+"""What functions of `irad.jit` and derivatives add to Numba's ``inspect_llvm``, ``inspect_asm`` and so on."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:
 
 
 def _inspectable(dispatcher: Any) -> Any:
-    """The dispatcher that Numba made, with the methods of irad beside its own."""
+    """The dispatcher that Numba made, with irad's methods added to its own."""
     if type(dispatcher) is CPUDispatcher:  # a function itself, where Numba's compiler is switched off
         dispatcher.__class__ = InspectableDispatcher
     return dispatcher

@@ -11,7 +11,7 @@ _R_co = TypeVar("_R_co", covariant=True)
 
 
 class Compiled(Protocol[P, _R_co]):
-    """A compiled function: called like the function that it was made of, beside methods and attributes of Numba's."""
+    """A compiled function: called like the function it was made from, with Numba's methods and attributes."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> _R_co:
         """Calls it; compiles it first, if arguments of these types are new."""

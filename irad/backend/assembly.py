@@ -67,7 +67,7 @@ def _with_lines(text: str, line_of: Callable[[str], int | None]) -> str:
 def _rewritten(
     lines: list[str], line_of: Callable[[str], int | None], numbers: Iterator[int], nodes: tuple[int, int, int]
 ) -> Iterator[str]:
-    """The lines with every location in the function that it stands in; the functions' nodes behind them."""
+    """The lines with every location placed in its function; the functions' nodes follow."""
     unit, file, kind = nodes
     scope: int | None = None
     made: list[int] = []

@@ -1,8 +1,8 @@
 """Keeps LLVM from replacing a number by one that it was compared equal to.
 
-Behind ``if x == 2.0`` LLVM writes 2.0 for ``x``. The value is the same, but the derivative by ``x`` is lost: in that
-branch, what depends on ``x`` is a constant then. So comparisons for equality are calls of an unknown function while the
-scalar pipeline runs, and comparisons again in the text that irad reads.
+After ``if x == 2.0`` LLVM replaces ``x`` by 2.0. The value is the same, but the derivative with respect to ``x`` is
+lost: in that branch, what depends on ``x`` is a constant then. So comparisons for equality are calls of an unknown
+function while the scalar pipeline runs, and comparisons again in the text that irad reads.
 
     %c = fcmp oeq double %x, 2.0        %c = call i1 @irad.fcmp.oeq.double(double %x, double 2.0)
 
@@ -58,7 +58,7 @@ def has_hidden(symbols: list[str]) -> bool:
 
 
 def reveal_decided(text: str) -> str | None:
-    """The text with the comparisons of two literal numbers as such, for LLVM to fold; None if there is none."""
+    """The text with comparisons of two literal numbers made plain again, for LLVM to fold; None if there is none."""
     revealed, count = _DECIDED.subn(r"= fcmp \g<predicate> \g<type> \g<a>, \g<b>", text)
     return revealed if count else None
 

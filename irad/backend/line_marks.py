@@ -2,7 +2,7 @@
 
 Input   an optimised module as text, the source line of each debug location.
 Output  the same module, with stores of the line's number to one word of memory.
-Method  A store stands in front of the first instruction of a line wherever another line, or an unknown one, may have
+Method  A store precedes the first instruction of a line wherever another line, or an unknown one, may have
         run before (one forward data-flow problem for each function). A call leaves the mark of what it called, so
         behind a call the caller's mark is restored. An instruction without a line belongs to the line that ran before.
 Limit   The text is not optimised again, so the marks disturb no optimisation; what they cost is a store for each

@@ -16,7 +16,7 @@ from irad.errors import BackendError
 
 
 def check_symbols(module: Any, is_loaded: Callable[[str], bool]) -> None:
-    """Refuses a module that declares a symbol nobody defines.
+    """Refuses a module that declares a symbol that is not defined anywhere.
 
     Args:
         module: an llvmlite module.
@@ -29,7 +29,7 @@ def check_symbols(module: Any, is_loaded: Callable[[str], bool]) -> None:
 
 
 def check_names(names: Iterable[str], is_loaded: Callable[[str], bool]) -> None:
-    """Refuses code that calls functions by these names if nobody defines one of them.
+    """Refuses code that calls functions by these names if one of them is not defined anywhere.
 
     Raises:
         BackendError: names the symbols.

@@ -149,7 +149,7 @@ def _must_not_inline(function: Any) -> bool:
 
 
 def _call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
-    """Who calls whom, once for each call, and how many lines each function has."""
+    """Which function calls which, once for each call, and how many lines each function has."""
     calls: dict[str, list[str]] = {}
     sizes: dict[str, int] = {}
     for match in _DEFINITION.finditer(text):

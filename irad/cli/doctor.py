@@ -28,7 +28,7 @@ Examples:
 def doctor(as_json: bool) -> None:
     """Look at the installation: versions, CPU, libraries, CUDA, caches; what is missing and how to get it.
 
-    The status is 1 if something is broken that irad cannot do without.
+    The status is 1 if something is broken that irad needs.
     """
     console = Console()
     with console.status("looking"):

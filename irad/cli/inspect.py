@@ -42,7 +42,7 @@ Examples:
 @click.option("--as", "form", type=click.Choice(["llvm", "python"]), help="Of --stage adjoint: as LLVM IR or Python.")
 @click.option("--diff", "pair", type=_STAGES, nargs=2, default=None, metavar="A B", help="What B changes in A.")
 @click.option("--explain", "questions", metavar="LINE|VALUE|VARIABLE|tape", multiple=True, help="Say why.")
-@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate by: 'x,w'. All that hold floats by default.")
+@click.option("--wrt", metavar="NAMES", help="Arguments to differentiate: 'x,w'. By default all that hold floats.")
 @click.option("--argnums", metavar="NUMBERS", help="The same by position, counted from 0: '0,2'.")
 @click.option("--plan", type=click.Choice(["default", "save_all"]), help="How it is decided what is saved.")
 @click.option("--strict/--no-strict", default=None, help="Keep the order of all sums.")

@@ -25,7 +25,7 @@ _COMMANDS = {  # name → module of the command of that name, and its line in `i
 
 
 class _Commands(click.Group):
-    """A group that imports a command when it runs, and shows irad's errors as text: a mistake is no traceback."""
+    """A group that imports a command when it runs, and shows irad's errors as text: a mistake is not a traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands."""

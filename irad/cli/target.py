@@ -81,7 +81,7 @@ def _load_file(path: Path) -> ModuleType:
     name = _module_name(path)
     specification = importlib.util.spec_from_file_location(name, path)
     if specification is None or specification.loader is None:
-        raise click.UsageError(f"{path} is no Python file")
+        raise click.UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(specification)
     sys.modules[name] = module  # Numba looks the module of a function up
     try:
@@ -122,7 +122,7 @@ def arguments_of(f: Any, module: ModuleType, expression: str | None, signature: 
 
     Args:
         f: the function.
-        module: where names in the expression are looked up, beside ``np`` and ``math``.
+        module: where names in the expression are looked up, in addition to ``np`` and ``math``.
         expression: Python: one argument, or several separated by commas.
         signature: Numba types, separated by commas.
 
@@ -166,7 +166,7 @@ def _evaluate(expression: str, names: dict[str, Any], option: str) -> Any:
 
 
 def positions_of(f: Any, names: str | None, numbers: str | None) -> tuple[int, ...] | None:
-    """The arguments to differentiate by; None for all that can be.
+    """The arguments to differentiate with respect to; None for all possible ones.
 
     Args:
         f: the function.

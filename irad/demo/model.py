@@ -79,7 +79,7 @@ class Mixture:
 
     @classmethod
     def from_parameters(cls, parameters: Floats, components: int, dimension: int) -> Mixture:
-        """The mixture that a parameter vector stands for."""
+        """The mixture that a parameter vector represents."""
         k, d = components, dimension
         logits, means, log_diagonals, below = np.split(parameters, [k, k + k * d, k + 2 * k * d])
         factors = np.zeros((k, d, d))

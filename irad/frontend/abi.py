@@ -76,7 +76,7 @@ class LeafKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Leaf:
-    """An argument or a part of one that is no tuple.
+    """An argument or a part of one that is not a tuple.
 
     Attributes:
         type: its Numba type.
@@ -162,7 +162,7 @@ def parameter_types(numba_types: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def is_representable(numba_type: Any) -> bool:
-    """Whether compiled code can hold values of a type; of float16, for one, Numba knows but the name."""
+    """Whether compiled code can hold values of a type; of float16, for instance, Numba knows only the name."""
     try:
         parameter_types((numba_type,))
     except NotImplementedError:
@@ -196,7 +196,7 @@ def returned_leaves(return_type: Any, path: tuple[int, ...] = ()) -> Iterator[Le
 
 
 def kind_of(numba_type: Any) -> LeafKind:
-    """What a value of this type, which is no tuple, means for a derivative."""
+    """What a value of this type, which is not a tuple, means for a derivative."""
     if numba_type in INACTIVE_TYPES:
         return LeafKind.INERT
     if numba_type in FLOATS or numba_type in COMPLEX:
@@ -281,7 +281,7 @@ def object_of(leaf: Leaf) -> Reference:
 
 
 def header_of(data: MemoryType | None) -> MemoryType:
-    """What Numba's runtime keeps beside an allocation, of which code reads the address of the data."""
+    """What Numba's runtime keeps about an allocation, from which code reads the address of the data."""
     return MemoryType(HEADER_SIZE, (), behind=((HEADER_DATA, data),), is_header=True)
 
 

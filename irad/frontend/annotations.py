@@ -68,7 +68,7 @@ class Task:
         has_aux: the function returns ``(value, aux)`` and only ``value`` is differentiated.
         unneeded: positions of arguments whose content the caller does not need afterwards.
         lends_shadows: active values may be stored in the memory of arguments without a role, which then has a shadow
-            that nobody gets to see; otherwise such an argument is a promise that they are not.
+            that is never visible; otherwise such an argument is a promise that they are not.
         single: return the only gradient itself, not a tuple of one.
         options: how the derivative is made.
     """

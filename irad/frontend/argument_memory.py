@@ -233,7 +233,7 @@ class ArgumentMemory:
             tracked.shadow = found.shadows[tracked.leaf.data_index]
 
     def _check_constant_objects(self) -> None:
-        """Constant objects, beside arrays that are differentiated."""
+        """Constant objects next to arrays that are differentiated."""
         active = [*(leaf for _, leaf in self.derivation.active_lists()), *(t.leaf for t in self.tracked)]
         if self._constant_objects() and active and self._is_written((*self._constant_objects(), *active)):
             found = self._object_memory((), ())
@@ -321,7 +321,7 @@ class ArgumentMemory:
             if index == abi.RETURN_INDEX or index in known:
                 continue
             if index not in leaves:
-                raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is no memory")
+                raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is not memory")
             extent = extent_of(self.builder, leaves[index], self.flat)
             meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
@@ -362,13 +362,13 @@ class ArgumentMemory:
             self._objects.release(take)
 
     def release_transient(self) -> None:
-        """Drops the references that are no results."""
+        """Drops the references that are not results."""
         self._release_objects(self._drop)
         for slot in self._owned.transient:
             self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
 
     def defer_transient(self, defer: Any, arena: Any) -> None:
-        """Leaves the references that are no results to an arena, which drops them when it is deleted."""
+        """Leaves the references that are not results to an arena, which drops them when it is deleted."""
 
         def leave(meminfo: Any) -> None:
             with self.builder.if_then(cgutils.is_not_null(self.builder, meminfo)):

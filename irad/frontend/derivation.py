@@ -214,7 +214,7 @@ def observe_derivation(
     *,
     arguments_may_change: bool = False,
 ) -> None:
-    """Derives like `derivation_of`, but anew and for an observer only: nothing is compiled or remembered.
+    """Derives like `derivation_of`, but from scratch and for an observer only: nothing is compiled or remembered.
 
     Raises:
         SignatureError: the task does not fit the types.
@@ -344,7 +344,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
 
 
 def _unneeded_value(program: Program, task: Task) -> frozenset[int]:
-    """The parameter for the value, where nobody needs that, and a rule can be spared computing it.
+    """The parameter for the value if the value is not needed, so that a rule need not compute it.
 
     Without such a rule nothing depends on it, and a gradient is the same program with the value or without.
     """

@@ -37,7 +37,7 @@ from irad.frontend.signature import check_destination
 from irad.frontend.untypable import untypable
 
 INTERNAL = "irad_"
-"""How parameters are called that stand in front of the user's, filled by what calls a derivative."""
+"""The name of parameters that precede the user's, filled in by what calls a derivative."""
 
 _call = CPUDispatcher.__call__
 

@@ -91,7 +91,7 @@ def symbol_of(address: int, source: object, arity: int) -> str:
 
     Args:
         address: of its code.
-        source: the Python object that stands for the function.
+        source: the Python object that represents the function.
         arity: the number of arguments that it is called with.
     """
     _ADDRESSES.refresh()
@@ -114,7 +114,7 @@ def symbol_of(address: int, source: object, arity: int) -> str:
 def scipy_functions() -> dict[str, int]:
     """Symbols of SciPy's special functions and their numbers of arguments; LLVM finds them from now on.
 
-    Empty as long as nobody has imported `scipy.special.cython_special`.
+    Empty until `scipy.special.cython_special` is imported.
     """
     _ADDRESSES.refresh()
     known = {export.symbol: export.arity for export in _ADDRESSES.exports.values() if export.arity >= 0}

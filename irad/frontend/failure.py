@@ -1,4 +1,4 @@
-"""Why a sweep did not come to its end, and how the derivative's call ends then."""
+"""Why a sweep was not completed, and how the derivative's call then ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def arena_field(builder: Any, arena: Any, field: str, llvm_type: Any) -> Any:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a sweep did not come to its end, read out of its arena.
+    """Why a sweep was not completed, read from its arena.
 
     Attributes:
         reason: the arena's flag; 0 if the sweep came to its end.

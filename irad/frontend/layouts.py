@@ -16,7 +16,7 @@ FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no
 COMPLEX = (types.complex64, types.complex128)
 
 
-# Of what Numba's runtime keeps beside an allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp).
+# What Numba's runtime keeps about an allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp).
 HEADER_SIZE, HEADER_DATA = 48, 24
 
 

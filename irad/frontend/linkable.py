@@ -55,7 +55,7 @@ class Linkable:
         self.libraries, self.functions = libraries, functions
         called = resident.named_in(text)
         resident.load(called)
-        # The support comes first: of what is linked *into* a module LLVM drops the linkonce_odr functions nobody calls,
+        # The support comes first: LLVM drops unused linkonce_odr functions from what is linked *into* a module,
         # and the calls of the lowering are not there yet. For the same reason exports become linkonce_odr last.
         self._module = llvm.parse_assembly(resident.inline_text(called))
         self._module.link_in(self._renamed(parse(text)))
@@ -70,14 +70,14 @@ class Linkable:
         for function in module.functions:
             if function.name in self.symbols:
                 function.name = self.symbols[function.name]
-                function.linkage = "external"  # LLVM does not link an internal function that nobody calls yet
+                function.linkage = "external"  # LLVM does not link an internal function that is not called yet
             elif not function.is_declaration and function.linkage in _VISIBLE:
                 function.linkage = "internal"
         return module
 
     def link_into(self, library: Any) -> None:
         """Has a code library of Numba link this and what it calls."""
-        for each in (self, *self.libraries):  # callers first: LLVM drops what nobody calls yet
+        for each in (self, *self.libraries):  # callers first: LLVM drops what is not called yet
             library.add_linking_library(each)
 
     def _ensure_finalized(self) -> None:

@@ -42,7 +42,7 @@ _NO_VALUE = (
 
 @dataclass(frozen=True)
 class Extras:
-    """What the caller passes besides the arguments.
+    """What the caller passes in addition to the arguments.
 
     Attributes:
         targets: for positions with a destination its value and Numba type.
@@ -85,7 +85,7 @@ class Cotangents:
         """The cotangent of a leaf as a value of a Numba type.
 
         The caller may have passed another type than the primal takes. Of a float that became a complex number the
-        derivative is the real part: that is the transpose of the conversion. By None there is no derivative.
+        derivative is the real part: that is the transpose of the conversion. None has no derivative.
         """
         if wanted == types.none:
             return self._context.get_dummy_value()
@@ -321,7 +321,7 @@ def emit_call(
 
 
 def _held_value(sweeps: Sweeps) -> Any:
-    """The primal's value for debug mode to look at, a new reference; None where nobody looks."""
+    """The primal's value for debug mode to check, a new reference; None without debug mode."""
     if sweeps.watched is None:
         return None
     value = sweeps.value()

@@ -103,7 +103,7 @@ def load_program(
 ) -> Program:
     """The LLVM text of a Numba function for argument types.
 
-    The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered anew;
+    The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered again;
     globals have the values that Numba froze, or, where it compiled nothing yet, those of this moment. The result is
     remembered as long as the dispatcher lives.
 

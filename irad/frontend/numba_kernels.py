@@ -1,7 +1,7 @@
 """Kernels of parallel loops as Numba lowers them: what their arguments are, and what they do when they raise.
 
 Input   the wrapper that Numba builds around the body of a parallel loop.
-Output  on the wrapper's library the `LoopArray` of each argument: where its extents and strides stand in the vectors
+Output  on the wrapper's library the `LoopArray` of each argument: where its extents and strides are in the vectors
         through which a launch hands them over. The machine code alone does not tell.
 Method  methods of Numba's wrapper builder, put in place by `numba_private` while it compiles for irad.
 
@@ -45,7 +45,7 @@ def build_loop_body(
 
 
 def _raising_function(wrapper: Any, module: Any) -> Any:
-    """Raises in the running thread what a status and an exception stand for; made once per module."""
+    """Raises in the running thread the exception that belongs to a status; made once per module."""
     convention = wrapper.call_conv
     type_ = ir.FunctionType(ir.VoidType(), [ir.IntType(32), ir.PointerType(callconv.excinfo_t)])
     raiser = cgutils.get_or_insert_function(module, type_, RAISE)

@@ -104,7 +104,7 @@ def _parts_of_struct(numba_type: Any, members: Iterable[Any]) -> Iterator[_Part]
 
 
 def _pointers(numba_type: Any) -> tuple[tuple[int, MemoryType | None], ...]:
-    """Number and target of each pointer among the parts of a value that is no tuple."""
+    """Number and target of each pointer among the parts of a value that is not a tuple."""
     match numba_type:
         case types.Array():
             elements = layouts.memory_of_element(numba_type.dtype) if numba_type.aligned else None

@@ -134,7 +134,7 @@ class Shadow:
         return self._contexts[self.checks]
 
     def forget_callers(self) -> None:
-        """Drops what was lowered, for the meaning of calls has changed."""
+        """Drops what was lowered, since the meaning of calls has changed."""
         for context in self._contexts.values():
             context.outlined.clear()
         for _, redirect in self._redirects:
@@ -427,7 +427,7 @@ def _definition_location(_: Any, self: Any) -> Any:
 def _function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any:
     """The address in a first-class function.
 
-    Where it is null Numba's own code asks Python again, which no analysis sees through; here that is an error at once.
+    If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
     """
     address = self.builder.extract_value(self.loadvar(fname), 0)
     with self.builder.if_then(cgutils.is_null(self.builder, address), likely=False):
@@ -598,7 +598,7 @@ def raw_module_of(library: Any) -> Any:
 
 
 def callees_of(library: Any) -> list[Any]:
-    """The libraries a library links; what stands for a library of irad's own links none."""
+    """The libraries that a library links; placeholders for irad's own libraries link none."""
     return list(getattr(library, "_linking_libraries", ()))
 
 

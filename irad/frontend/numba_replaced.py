@@ -1,7 +1,7 @@
 """A specialisation of a dispatcher that runs other machine code for a while.
 
 Numba keeps machine code for the life of the process, and calls it through a table in the dispatcher. So code that is
-wanted for a moment is loaded beside it, in an engine of its own, and the table is filled anew before and after.
+wanted for a moment is loaded next to it, in an engine of its own, and the table is refilled before and after.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from irad.frontend.shadows import MEMINFO_TYPE
 
 
 class Notes:
-    """Reads what was noted of the objects of a call, in the same order; ``rewind`` begins anew.
+    """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
 
     Args:
         context: Numba's target context.

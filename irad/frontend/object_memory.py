@@ -1,4 +1,4 @@
-"""Shadows of the objects among the arguments of one derivative call, and of the arrays beside them.
+"""Shadows of the objects among the arguments of one derivative call, and of the arrays passed with them.
 
 All shadows lie in one buffer; what was noted of them, and the references that are held, in a block.
 """

@@ -279,7 +279,7 @@ def is_headed(reference: Reference) -> bool:
 
 
 def pointer_at(reference: Reference) -> int:
-    """Where the address stands in the value of a reference: it comes first, or behind that of the header."""
+    """The position of the address in the value of a reference: it comes first, or after that of the header."""
     return 0 if is_headed(reference) else _WORD
 
 

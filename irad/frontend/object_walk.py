@@ -97,7 +97,7 @@ class Ledger:
         return build.mul(total, INTP(WORD))
 
     def open(self, block: Any) -> None:
-        """Divides a block of that size; the counters begin anew."""
+        """Divides a block of that size; the counters start again."""
         build = self.builder
         words, regions = build.load(self.words), build.load(self.regions)
         self.noted = build.bitcast(block, INTP.as_pointer())

@@ -6,7 +6,7 @@ Method  an address that is not in the table is looked for among the functions th
         njit functions, by either of their entries, and cfuncs. Its program is loaded and differentiated like that of
         any callee, the pair compiled and added to the table.
 Limit   an address of other code has no derivative. That is an error of the derivative's call, raised when the forward
-        sweep comes to the pointer: what the primal has done until then stays done.
+        sweep reaches the pointer: what the primal has done until then stays done.
 
 A table lives as long as the process, and with it the functions in it: an address is never given to other code.
 """
@@ -132,7 +132,7 @@ _BY_SYMBOL: Final[dict[str, _Table]] = {}
 
 @catalogue.when_changed
 def _forget() -> None:
-    """Pairs are made anew with the rules that there are now."""
+    """Pairs are made again with the current rules."""
     with compiler_lock():
         for table in _TABLES.values():
             table.forget()

@@ -1,6 +1,6 @@
 """Everything that keeps a function from being differentiated, collected instead of raised, without running it.
 
-Input   a dispatcher, the Numba types of a call, the positions to differentiate by.
+Input   a dispatcher, the Numba types of a call, the positions to differentiate with respect to.
 Output  the errors, each with its place and remedy.
 Method  arguments that cannot be differentiated are noted and left out, so that the program is looked at all the same.
 """
@@ -37,7 +37,7 @@ def problems_of(
     Args:
         dispatcher: the primal.
         argument_types: Numba types, one per parameter, star arguments as one tuple.
-        positions: what to differentiate by; empty where no argument holds floats.
+        positions: what to differentiate with respect to; empty if no argument holds floats.
         options: how the derivative would be made.
 
     Raises:

@@ -29,7 +29,7 @@ def public(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def leaving(error: IradError) -> IradError:
-    """An error as the user gets it; to be raised at once.
+    """An error as the user gets it; to be raised immediately.
 
     Nothing is cut from the traceback of a fault of irad's own, and nothing at all with ``IRAD_ERRORS=llvm``. What
     raised the error stays its cause, unless it is Numba, whose message the error repeats.

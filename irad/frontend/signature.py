@@ -86,7 +86,7 @@ def _is_refused(leaf: Leaf) -> bool:
 
 
 def may_hold_floats(numba_type: Any) -> bool:
-    """Whether there may be numbers in a value of a type that is no array or record."""
+    """Whether there may be numbers in a value of a type that is not an array or record."""
     if numba_type in layouts.INACTIVE_TYPES:
         return False
     match numba_type:

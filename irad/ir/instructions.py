@@ -1,7 +1,7 @@
 """The closed set of instruction shapes.
 
 Passes dispatch with ``match`` over these classes. Operands change only through `set_operand`, `set_operands` and
-`replace_uses`, which keep ``users`` right. Blocks are no operands: terminators hold them in ``targets`` and phis in
+`replace_uses`, which keep ``users`` right. Blocks are not operands: terminators hold them in ``targets`` and phis in
 ``blocks`` (parallel to their operands), so the CFG is read off terminators alone.
 
 Conventions for ``operands``:
@@ -343,7 +343,7 @@ class Call(CallSite):
 
 @dataclass(eq=False, slots=True)
 class Terminator(Instruction):
-    """Base of terminators that are no calls (`Invoke` and `CallBr` end a block too)."""
+    """Base of terminators that are not calls (`Invoke` and `CallBr` end a block too)."""
 
 
 @dataclass(eq=False, slots=True)

@@ -1,8 +1,8 @@
 """Natural loops, their nesting, and the irreducible cycles that are none.
 
 A loop is a header together with the blocks from which one of its latches is reached without passing the header; two
-loops are disjoint or nested. A cycle that can be entered at more than one block is no loop: its entries are listed in
-`LoopNest.irreducible`.
+loops are disjoint or nested. A cycle that can be entered at more than one block is not a loop: its entries are listed
+in `LoopNest.irreducible`.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class ValueReader(TypeReader):
         if token.startswith('c"') and isinstance(type_, ArrayType):
             data = unescape_bytes(token[2:-1])
             if len(data) != type_.count or type_.element is not types.I8:
-                self.fail(f"a string of {len(data)} bytes is no {type_}")
+                self.fail(f"a string of {len(data)} bytes is not a value of type {type_}")
             return ConstantString(type_, None, data)
         return None
 
@@ -194,7 +194,7 @@ class ValueReader(TypeReader):
             else:
                 digits = token[3:]
                 if token[2] != letter:
-                    self.fail(f"{token} is no {type_}")
+                    self.fail(f"{token} is not a value of type {type_}")
             return ConstantFloat(type_, None, _hexadecimal_value(letter, int(digits, 16)), token)
         return None
 

@@ -1,7 +1,7 @@
 """Makes cycles that can be entered at several blocks into loops.
 
 Input   a function without switches.
-Output  whether there were any; the function is rewritten. What it made is no canonical loop yet.
+Output  whether there were any; the function is rewritten. What it made is not a canonical loop yet.
 Method  all edges to the heads of such a cycle go to one new block, which branches on to the head that was meant. Phis
         of the heads move there. No other value needs a phi: whoever uses a value is dominated by it still, for a way
         through the new block to a head existed before, if only from another edge.

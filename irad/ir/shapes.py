@@ -128,7 +128,7 @@ def _scalar_is(type_: Type, wanted: Type) -> str | None:
 
 
 def _kind(type_: Type, kind: type[Type]) -> str | None:
-    return None if isinstance(_scalar(type_), kind) else f"{type_} is no {kind.__name__}"
+    return None if isinstance(_scalar(type_), kind) else f"expected a type of class {kind.__name__}, got {type_}"
 
 
 def _lanes(type_: Type) -> tuple[int, bool] | None:

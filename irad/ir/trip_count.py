@@ -238,7 +238,7 @@ def _is_exact(predicate: str, start: Value, step: int, bound: Value, advance: Bi
         return True
     if predicate[0] == "s" and "nsw" in advance.flags:
         return True
-    # `nuw` speaks of the operands as unsigned: an `add nuw` of -1 is no decrement.
+    # `nuw` speaks of the operands as unsigned: an `add nuw` of -1 is not a decrement.
     if predicate[0] == "u" and "nuw" in advance.flags and (advance.opcode == "add") == (step > 0):
         return True
     return isinstance(bound, ConstantInt) and _has_room(predicate, step, bound, strict)

@@ -55,7 +55,7 @@ ALL = tuple(stage for stage in Stage if stage is not Stage.PTX)
 
 
 def collect(subject: Subject, stages: Collection[Stage] = ALL) -> Report:
-    """Everything that is known of a derivative.
+    """Everything that is known about a derivative.
 
     Args:
         subject: from `irad.report.subject.subject_of`.

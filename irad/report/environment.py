@@ -67,7 +67,7 @@ class Fact:
         group: what it belongs to.
         what: its name.
         value: what was found.
-        state: `State.MISSING` of what irad can do without, `State.BROKEN` of what it cannot.
+        state: `State.MISSING` for something that irad does not need, `State.BROKEN` for something that it does.
         remedy: how to get or mend it; for a note what it means.
     """
 

@@ -1,4 +1,4 @@
-"""From a generated pair to what is said of its function: values, tape, calls."""
+"""From a generated pair to the report on its function: values, tape, calls."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class PairReader:
                 yield self.facts(inst)
 
     def facts(self, value: Value) -> ValueFacts:
-        """What is known of one value."""
+        """What is known about one value."""
         unit = self.made.unit
         about = value.operands[0] if isinstance(value, Store) else value
         rule = rule_of(value, unit.registry, self.ruled) if isinstance(value, CallSite) else None

@@ -1,4 +1,4 @@
-"""The lines of the user's source with all that is known of them."""
+"""The lines of the user's source with everything that is known about them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _CALLS: Final = re.compile(
     r"@(?:NRT_incref|NRT_decref|llvm\.dbg\.|llvm\.lifetime\.|llvm\.assume|llvm\.experimental\.noalias\.scope\.decl)"
 )
 SUPPORT: Final = re.compile(r"(?:_ZN7cpython|cpython\.|cfunc\.|NRT_|irad\.(?!.*\.irad\d)|numba_|nrt_)")
-"""Symbols of wrappers and run-time support, which are no part of the derivative."""
+"""Symbols of wrappers and run-time support, which are not part of the derivative."""
 
 
 def lines_of_text(text: str, source: UserSource, namer: Namer) -> tuple[TextLine, ...]:

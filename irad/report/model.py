@@ -109,10 +109,10 @@ class ValueFacts:
 
 @dataclass(frozen=True, slots=True)
 class TapeEntry:
-    """One value on the tape, or what is beside them: links, alignment, shadows of what the function makes.
+    """One value on the tape, or something else there: links, alignment, shadows of what the function allocates.
 
     Attributes:
-        value: its name in the program; "" for what is no value.
+        value: its name in the program; "" for what is not a value.
         type: of the value.
         bytes: of one slot; None for as many as the program asks for.
         storage: where the slots are.
@@ -178,7 +178,7 @@ class LineFacts:
     saved_per_iteration: int  # bytes in each iteration of the innermost loop
     rules: tuple[str, ...]
     saved: int | None = None  # bytes in the call that was measured, of all that has this line
-    keeps: bool = False  # memory is kept beside that: as much as the program asks for
+    keeps: bool = False  # further memory is kept: as much as the program asks for
     share_of_time: float | None = None  # of the gradient, 0…1, when it was profiled
     reverse_share: float | None = None  # the part of that which the reverse sweep takes
 

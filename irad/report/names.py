@@ -73,7 +73,7 @@ def demangle(symbol: str) -> Demangled | None:
 
 
 def _letters(match: re.Match[str]) -> str:
-    """Escaped letters, or the same again where it is no UTF-8 but part of a name, as in `latent_capacity`."""
+    """Escaped letters, or the same again where it is not UTF-8 but part of a name, as in `latent_capacity`."""
     try:
         return bytes.fromhex(match[0].replace("_", "")).decode()
     except UnicodeDecodeError:

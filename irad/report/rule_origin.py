@@ -1,4 +1,4 @@
-"""Which rule a call is differentiated by, and where that is written."""
+"""Which rule a call uses, and where it is written."""
 
 from __future__ import annotations
 

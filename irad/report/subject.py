@@ -1,4 +1,4 @@
-"""What a report is about: a function, the types of a call, what it is differentiated by, the code that comes of it."""
+"""The subject of a report: a function, the types of a call, the differentiated arguments, the resulting code."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def subject_of(
     Args:
         f: a function, as `irad.grad` takes it, or what `irad.grad`, `irad.value_and_grad` gave.
         args: arguments of one call, or Numba types in their place.
-        argnums: positions to differentiate by; by default all arguments that hold floats.
+        argnums: positions to differentiate with respect to; by default all arguments that hold floats.
         options: how the derivative is made.
 
     Raises:

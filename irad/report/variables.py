@@ -96,7 +96,7 @@ class Copies:
 
 
 def _names(arguments: str) -> list[str | None]:
-    """The name that each of some arguments or parameters ends with, None where that is no name."""
+    """The name that each of some arguments or parameters ends with, None where that is not a name."""
     parts, depth, start = [], 0, 0
     for position, letter in enumerate(arguments):
         depth += letter in "([{<"

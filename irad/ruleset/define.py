@@ -39,7 +39,7 @@ def elementwise(
             tuple of one for each argument; None stands for an argument that carries no derivative, `REFUSED` for one
             by which the derivative is not known.
         on: where to sample, one domain or one for each argument.
-        also: points to test besides, added to each domain.
+        also: further points to test, added to each domain.
         policy: the convention at kinks and singular points, in words.
         source: where the formula is from.
 

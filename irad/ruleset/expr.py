@@ -117,7 +117,7 @@ def _parts(expr: AnyExpr) -> tuple[Expr, ...]:
 
 def _closed(expr: Expr) -> AnyExpr:
     """The expression as a member of the closed set of shapes."""
-    assert isinstance(expr, AnyExpr), f"{expr!r} is no expression shape"
+    assert isinstance(expr, AnyExpr), f"{expr!r} is not an expression shape"
     return expr
 
 
@@ -258,7 +258,7 @@ class _Emitter:
                 value = self._integer(a)
                 return self._builder.add(value, const_int(value.type, int(number if opcode == "fadd" else -number)))
             case _:
-                raise TypeError(f"{expr!r} is no integer expression")
+                raise TypeError(f"{expr!r} is not an integer expression")
 
 
 def call_function(name: str, builder: Builder, arguments: Sequence[Value], type_: FloatType) -> Value:

@@ -33,7 +33,7 @@ _PREFIXES: Final[Mapping[str, str]] = {
 
 
 def python_name(symbol: str) -> str:
-    """The symbol in Python terms, with the symbol itself; just the symbol when nothing is known of it.
+    """The symbol in Python terms, with the symbol itself; just the symbol if nothing is known about it.
 
     Of Python's own functions the symbol is left out: it says how Numba calls Python, not what the user wrote.
     """

@@ -221,7 +221,7 @@ def integer_arguments(name: str) -> frozenset[int]:
 
 
 def symbols_of_function(name: str) -> tuple[tuple[str, FloatType], ...]:
-    """All LLVM symbols of a function with their precision; user-defined names stand for themselves in no family."""
+    """All LLVM symbols of a function with their precision; user-defined names represent themselves."""
     return tuple(_spell(name, TABLE[name]))
 
 

@@ -69,7 +69,7 @@ def check_gradient(
         args: numbers, arrays, records, tuples, lists, typed dictionaries; copied for every call. Single precision is
             promoted for the reference;
             of complex numbers real and imaginary part are varied apart.
-        argnums: positions to differentiate by; all that hold floats when not given.
+        argnums: positions to differentiate with respect to; by default all that hold floats.
         rtol: relative tolerance to the reference; by default as the narrowest argument allows.
         atol: absolute tolerance, by default that of ``rtol`` times the largest derivative.
         plans: values of ``Options.plan`` to check.

@@ -27,7 +27,7 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
     The derivative under the first plan is optimised as users have it, what it is compared to little.
 
     Raises:
-        AssertionError: one of them is wrong, under one plan; or the program is no test: its run is chaotic.
+        AssertionError: one of them is wrong, under one plan; or the program is not a test: its run is chaotic.
     """
     function = program.compiled()
     after = program.copy_bases()

@@ -19,11 +19,11 @@ def check_rule(rule: Callable[..., Any], *arguments: Any, **options: Any) -> Non
 
 
 def check_rule(rule: Any, *arguments: Any, **options: Any) -> None:
-    """Checks a rule against finite differences, with all that must hold of it otherwise.
+    """Checks a rule against finite differences, and all other properties that a rule must have.
 
     Args:
         rule: a function that has a rule, or an `Elementwise` rule itself.
-        arguments: for a function where to check it; for an elementwise rule at most its primal.
+        arguments: for a function, the point at which to check it; for an elementwise rule at most its primal.
         options: those of `irad.testing.custom_rule.check_custom_rule` (``single``, ``aliasing``, ``rtol``, ``atol``) or
             `irad.testing.check_elementwise.check_elementwise` (``functions``, ``samples``, ``seed``).
 

@@ -1,7 +1,7 @@
-"""Derivatives of compiled functions by complex steps: the function, compiled anew for complex arguments.
+"""Derivatives of compiled functions by complex steps: the function, compiled again for complex arguments.
 
 Numba's types decide whether that can be: a comparison of active numbers, or one that is stored in an array of floats,
-does not compile for complex ones. What compiles but is no holomorphic function (``abs``, ``conj``) gives other
+does not compile for complex ones. What compiles but is not a holomorphic function (``abs``, ``conj``) gives other
 derivatives than finite differences do; who uses these numbers compares.
 
 Source:

@@ -80,9 +80,10 @@ def gradcheck(
     Args:
         f: a Numba function, or a plain one, which is compiled.
         args: where to check; copied for every call.
-        argnums: positions to differentiate by; all that hold floats when not given. The others are constants.
+        argnums: positions to differentiate with respect to; by default all that hold floats. The others are constants.
         modes: "autodiff" (both sweeps in one), "vjp" (the sweeps apart: a pullback).
-        rtol: a relative tolerance, besides what the truth allows; 1e-9 for double precision, 2e-4 for single.
+        rtol: a relative tolerance, in addition to the error of the reference; 1e-9 for double precision, 2e-4 for
+            single.
         atol: an absolute tolerance of partial derivatives.
         domain: by position, a lower and an upper bound of the argument's numbers (numbers, or arrays of its shape, None
             for no bound). The function is not called outside; on a bound differences are one-sided.

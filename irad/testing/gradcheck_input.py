@@ -33,7 +33,7 @@ def check_settings(rtol: float | None, atol: float, counts: dict[str, int]) -> N
     for name, tolerance in (("rtol", 0.0 if rtol is None else rtol), ("atol", atol)):
         if not 0.0 <= tolerance < inf:
             raise SignatureError(
-                f"{name}={tolerance!r} is no tolerance",
+                f"{name}={tolerance!r} is not a tolerance",
                 "give a number, 0 or more" + (", or None" if name == "rtol" else ""),
                 "each difference is compared with it",
                 HERE,

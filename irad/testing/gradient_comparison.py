@@ -202,7 +202,7 @@ class Comparison:
         return Verdict.RIGHT, ""
 
     def _is_nothing(self, probe: Probe) -> bool:
-        """Whether a derivative is zero, as far as can be seen beside the function's value."""
+        """Whether a derivative is zero, as far as the size of the function's value allows to tell."""
         part = _NOTHING_SINGLE if self._single else _NOTHING
         return abs(probe.slope.value) <= probe.allowed and abs(probe.got) <= part * self._reference.magnitude
 

@@ -16,7 +16,7 @@ NO_FLOATS: Final = "no argument holds floats, or nothing that it returns or writ
 
 
 class Verdict(enum.Enum):
-    """What is to be thought of a gradient.
+    """The outcome of a check.
 
     Examples:
         >>> from irad.testing import Verdict, gradcheck
@@ -57,8 +57,8 @@ class ArgumentReport:
         checked: the number of comparisons.
         method: where the expected numbers come from.
         verdict: over all that was compared.
-        ratio: the largest difference, as a multiple of what is allowed: at most 1 if right.
-        accuracy: what is allowed, as a part of the largest derivative: the check sees no smaller error.
+        ratio: the largest difference as a multiple of what is allowed: at most 1 if right.
+        accuracy: what is allowed, relative to the largest derivative: the check does not see smaller errors.
         worst: the float, or the random direction, with the largest difference.
         got: irad's derivative there.
         expected: that of the plain function.
@@ -103,12 +103,12 @@ class GradcheckReport:
     Attributes:
         function: the qualified name.
         location: where it is defined.
-        arguments: by argument that was differentiated by, the worst over all points, modes and cotangents.
+        arguments: for each differentiated argument, the worst over all points, modes and cotangents.
         points: the number of points that were checked.
         skipped: random points that were left out, and why.
         not_checked: arguments that have a derivative but hold no numbers that could be varied.
         primal: what is wrong with the value or the memory that comes with the derivative; empty if nothing is.
-        unsteady: why the function's values are no function of its arguments; empty if they are.
+        unsteady: why the function's values are not a function of its arguments; empty if they are.
 
     Examples:
         >>> from irad.testing import gradcheck

@@ -8,7 +8,7 @@ Each block lies in pages of its own, its last byte in front of a page that canno
 reads or writes beyond it ends the process, and so does one that uses it after it was freed. Guarded are what
 derivatives take from an arena (tapes, frames, shadows of temporaries), partial shadows of parallel loops, the frame of
 each call, all arrays and lists that Numba's runtime allocates, and the data of NumPy's arrays, hence also arguments
-and their shadows. What nobody has written is NaN. With ``IRAD_GUARD=before`` blocks begin at a guarded page instead,
+and their shadows. Uninitialised memory is NaN. With ``IRAD_GUARD=before`` blocks begin at a guarded page instead,
 for accesses in front of them. The plugin must be loaded before anything is compiled.
 
 A block takes two mappings: what holds tens of thousands at once runs out of them, with a MemoryError, unless

@@ -1,4 +1,4 @@
-"""Memory that nobody has written is full of NaNs: a pytest plugin, for finding reads of it.
+"""Fills uninitialised memory with NaNs: a pytest plugin, for finding reads of it.
 
 ::
 

@@ -45,7 +45,7 @@ def reduce_program(program: Program, failure: Callable[[Program], str | None], a
 def _is_valid(source: str) -> bool:
     try:
         tree = ast.parse(source)
-        compile(tree, "<candidate>", "exec")  # finds what parses and is no program: a break outside of loops
+        compile(tree, "<candidate>", "exec")  # finds what parses and is not a program: a break outside of loops
     except SyntaxError:
         return False
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

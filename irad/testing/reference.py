@@ -18,7 +18,7 @@ from irad.testing.slope import FIRST_STEPS, Shape, Slope, noise_of, slope
 
 _AGREE: Final = 10.0  # times its error that finite differences may be off
 _TELLING: Final = 2e-2  # parts of the slope: finite differences as good as this tell whether a complex step is right
-_NARROW: Final = (0.1, 3e-3)  # first steps as parts of a number that is small beside the others
+_NARROW: Final = (0.1, 3e-3)  # first steps as parts of a number that is small compared with the others
 _ROOM_LEFT: Final = 1e-9  # parts of a number's size; a number closer to a bound than this lies on it
 
 Bounds = tuple[Vector, Vector]
@@ -91,7 +91,7 @@ class Reference:
         return np.where(high - leaves <= _ROOM_LEFT * sizes, -sizes, turned)
 
     def _sharpened(self, found: Slope, position: int, direction: Vector) -> Slope:
-        """The complex step in place of the differences, unless they say that it is no derivative of this function."""
+        """The complex step instead of the differences, unless these show that it is not the derivative."""
         assert self.complex_steps is not None
         exact = self.complex_steps.slope({position: direction})
         slack = _AGREE * found.error + 1e-9 * abs(found.value) + _AGREE * self.noise

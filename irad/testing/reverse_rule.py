@@ -1,4 +1,4 @@
-"""``test_reverse``: everything that must hold of the reverse rule of a function, for arguments that are annotated."""
+"""``test_reverse``: everything that must hold for the reverse rule of a function, for given annotations."""
 
 from __future__ import annotations
 

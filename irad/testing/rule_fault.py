@@ -10,7 +10,7 @@ from irad.frontend.custom import catalogue
 
 
 class Property(enum.Enum):
-    """What must hold of a rule.
+    """The properties that a rule must have.
 
     Examples:
         >>> from irad.rules import easy_rule

@@ -60,7 +60,7 @@ def sample(kind: Any, generator: np.random.Generator) -> Any:
 
 
 def samples(kinds: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
-    """The arguments of a call; what is no Numba type stands as it is."""
+    """The arguments of a call; anything but a Numba type is taken as it is."""
     generator = np.random.default_rng(seed)
     return tuple(sample(kind, generator) if isinstance(kind, types.Type) else kind for kind in kinds)
 

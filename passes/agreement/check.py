@@ -26,7 +26,7 @@ from irad.passes.runtime import CHECKS
 
 
 def check_agreement(augmented: Function, reverse: Function) -> None:
-    """Checks that the reverse sweep decides nothing anew.
+    """Checks that the reverse sweep makes no decision a second time.
 
     Raises:
         InternalError: it does.
@@ -85,7 +85,7 @@ class _Origins:
         return found
 
     def _is_cotangent(self, value: Value) -> bool:
-        """Whether a value that is no copy is, or may be, made of cotangents: it comes from a slot, a shadow, a call."""
+        """Whether a value that is not a copy may be made of cotangents: it comes from a slot, a shadow, a call."""
         match value:
             case Parameter() | Phi():
                 return True

@@ -1,6 +1,6 @@
 """What may come out differently when it is computed twice, and what must not.
 
-Rounded freely: the result of an operation whose rounding LLVM may choose anew wherever it compiles it. It has a
+Rounded freely: the result of an operation whose rounding LLVM may choose again wherever it compiles it. It has a
 fast-math word (`x / h` becomes `x * (1 / h)` where the reciprocal is at hand, a product and a sum one rounding), or it
 becomes a call of a library, of which there are several: one for numbers and one for vectors, one that LLVM runs when
 it folds constants. What IEEE 754 rounds in one way only (arithmetic without such words, `sqrt`, `fma`, casts) comes out

@@ -6,7 +6,8 @@ Output  a place for each loop: the line of its ``for`` or ``while``; of a loop t
 Method  the debug locations of a loop's instructions are matched with the loop statements of the source. A loop is the
         outermost statement that holds all its code and whose head some instruction comes from, unless a loop around it
         is that one already. The branch that closes a loop does not tell: LLVM gives it the line of what is tested last.
-        A thread's loop over its chunks of a parallel loop is no loop of the source: it is where the parallel loop is.
+        A thread's loop over its chunks of a parallel loop is not a loop of the source: it is where the parallel loop
+        is.
 
     for i in range(n):          the loop of the line of this ``for``
         total += (x * y).sum()  a loop of this line

@@ -54,7 +54,7 @@ class TapePart:
     """One value in a unit of a place.
 
     Attributes:
-        value: of the forward sweep; None for what is no value: links, shadows of local variables, padding.
+        value: of the forward sweep; None for what is not a value: links, shadows of local variables, padding.
         bytes: that it takes.
         storage: "frame", "slab" or "record"; "kept" for memory of which only the program knows how much it is: shadows
             of what the function allocates, and what rules keep.

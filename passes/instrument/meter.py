@@ -6,7 +6,7 @@ Output  a `TapeMark` for each place that allocates. Where it is counted, what al
 Method  a place counts *units*: iterations of a slab, records, frames of callees. What a unit holds is known here. Of
         memory whose size only the program knows a unit is a byte.
 Limit   a function that is called through a pointer is one place, number 0. Tables and local memory of the reverse sweep
-        and shadows of containers are no tape.
+        and shadows of containers are not tape.
 
     %slab = call ptr @irad.arena_alloc_product(ptr %arena, i64 %n, i64 16)
     %slab = call ptr @irad.tape_alloc_product(ptr %arena, i64 %n, i64 16, i64 3)

@@ -61,7 +61,7 @@ class UserPlaces:
         return next(iter(self.chain(inst)), None) or self._launch(inst)
 
     def nearest(self, inst: Instruction) -> SourceLocation | None:
-        """The place of an instruction; where LLVM has merged several lines, or none is known, that of one beside it."""
+        """The place of an instruction; if LLVM has merged several lines, or none is known, that of a neighbour."""
         found = self.locate(inst)
         if found is not None and found.line:
             return found

@@ -316,7 +316,7 @@ class _Watch:
         build.call(runtime_function(self.module, TIE), [self.arena, self.table, const_int(types.I64, number), x, y])
 
     def note_opaque(self, call: Call) -> None:
-        """A call of a library that handles memory may make a NaN there that nobody sees."""
+        """A call of a library that accesses memory may make a NaN there without being noticed."""
         if not isinstance(call.callee, Function) or str(call.callee.name).startswith("llvm.mem"):
             return
         rule = resolve(call, self.forward.unit.registry)

@@ -1,4 +1,4 @@
-"""Clears and copies arrays beside parallel loops with all threads, as the loops themselves run.
+"""Clears and copies arrays outside parallel loops with all threads, just as the loops themselves run.
 
 Input   a finished module.
 Output  the module: functions that launch loops call `CLEAR`, `COPY` and `COPY_ADJOINT` where they cleared and copied

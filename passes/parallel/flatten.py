@@ -64,7 +64,7 @@ class Loop:
     arrays: tuple[LoopArray, ...]
 
     def array_of(self, index: int) -> LoopArray | None:
-        """What a parameter points to, None if it is no array or nothing is known of it."""
+        """What a parameter points to; None if it is not an array or nothing is known about it."""
         slot = self.slots[index - SCHEDULE] if index >= SCHEDULE else None
         if slot is None or slot.vector != _ARGS or slot.offset // 8 >= len(self.arrays):
             return None

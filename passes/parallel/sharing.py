@@ -5,7 +5,7 @@ Output  `Sharing`: for each parameter with a shadow how lanes add to it, or why 
 Method  Two lanes never touch the same element unless both only read it: the primal would have a race. So a cotangent
         may be taken out of a shadow at any time, but only be added to it where no other lane adds. Arrays that are read
         get *partial shadows*, one for each lane, added up in the order of the lanes. Each lane also has a *window* of
-        the array, which nobody else has, and adds there to the shadow itself; partial shadows are for the rest.
+        the array, which no other lane has, and adds there to the shadow itself; partial shadows are for the rest.
 Limit   elements are told apart at run time only. A lane that hands an active array to a callee with a body, or uses
         it through a pointer that may lead to another, too, makes lanes run one by one.
 
@@ -99,7 +99,7 @@ class _Collector:
             self.expect_one_array(move.source, None)
 
     def expect_one_array(self, pointer: Value, type_: Type | None) -> None:
-        """A pointer must not lead to more than one array that lanes share, beside memory of the lane's own."""
+        """A pointer must not lead to more than one array that lanes share, apart from memory of the lane's own."""
         shared = list(self.shared_objects(self.unit.points_to.mask(pointer)))
         for item in shared:
             if type_ is not None:

@@ -1,4 +1,4 @@
-"""The adjoint of each instruction that is no call and no terminator.
+"""The adjoint of each instruction that is neither a call nor a terminator.
 
 Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches
 into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells

@@ -41,7 +41,7 @@ class Place:
 
 @dataclass(eq=False, slots=True)
 class Need:
-    """A value of the forward sweep wanted at a place; ``placeholder`` stands for it until the plan is carried out."""
+    """A value of the forward sweep wanted at a place; ``placeholder`` represents it until the plan is carried out."""
 
     value: Value
     place: Place

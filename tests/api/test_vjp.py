@@ -120,7 +120,7 @@ def test_strided_argument_gets_a_gradient_with_its_strides(step):
     assert gradient.strides == x.strides == irad.grad(lambda x: squares(x).sum())(x).strides
     np.testing.assert_array_equal(gradient, 2 * x)
     (other,) = pullback(np.zeros(x.size))
-    np.testing.assert_array_equal(gradient, 2 * x, "it is no view of what the pullback works on")
+    np.testing.assert_array_equal(gradient, 2 * x, "it is not a view of what the pullback works on")
     assert not other.any()
 
 

@@ -296,7 +296,7 @@ def test_errors_name_their_place(line, column, problem):
         ("% = type opaque\n", 1, "expected a type"),
         ("declare void @f(i8 %)\n", 1, "the name of a parameter"),
         ('@g = global [2 x i8] c"abc"\n', 1, "a string of 3 bytes"),
-        ("@g = global half 0xK0000\n", 1, "is no half"),
+        ("@g = global half 0xK0000\n", 1, "is not a value of type half"),
         ("@g = global i32 sideways (i32 1)\n", 1, "expected a value"),
         ("@g = global \n", 2, "the end of the text"),
     ],

@@ -53,7 +53,7 @@ end:
         ("p", 16, 4),
         ("at", 16, 8),
         ("p", 48, 20),
-        ("p", 32, None),  # 48 is no multiple of 32
+        ("p", 32, None),  # 48 is not a multiple of 32
     ],
 )
 def test_offsets(name, stride, offset):

@@ -33,7 +33,7 @@ def live(text: str, is_entry: bool = True) -> str:
     [
         ("1", "0", "end entry good mixed"),
         ("-1", "5", "end entry good"),
-        ("-2", "-3", "bad end entry good mixed"),  # None and the end of an iteration are no errors
+        ("-2", "-3", "bad end entry good mixed"),  # None and the end of an iteration are not errors
         ("1", "%s", "end entry good mixed"),  # a status that is not constant may be none
     ],
 )

@@ -33,7 +33,7 @@ COPY = "define void @f(ptr %a, ptr %b) {{\n %v = load {0}, ptr %a\n store {0} %v
         ("i64", INTEGERS, DOUBLES, "double"),
         ("i64", INTEGERS, INTEGERS, "i64"),
         ("i32", FLOATS, FLOATS, "float"),
-        ("i32", DOUBLES, DOUBLES, "i32"),  # half of a double is no float
+        ("i32", DOUBLES, DOUBLES, "i32"),  # half of a double is not a float
         ("i64", FLOATS, FLOATS, "i64"),  # two floats at once
         ("i64", RECORD, RECORD, "i64"),  # the integer of the record
     ],

@@ -83,7 +83,7 @@ def test_same_seed_same_program():
 
 
 def test_reduction_of_loops():
-    """Candidates that are no programs (a break outside of loops) or that do not end are passed over."""
+    """Candidates that are not programs (a break outside of loops) or that do not end are passed over."""
     loop = "while True:\n        if a > 1.0:\n            break\n        a += 1.0"
     source = f"def program(a):\n    {loop}\n    return a * 2.0\n"
     program = Program(0, source, (0.5,), (((0, ""),),))

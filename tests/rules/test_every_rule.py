@@ -59,7 +59,7 @@ WITHOUT_DERIVATIVE = {
     "irad.draw": "gamma",
 }
 
-# Draws, whose derivative is no difference of draws: test_random_draws.py has the truth, this that the rules fire.
+# Draws, whose derivative is not a difference of draws: test_random_draws.py has the truth, this that the rules fire.
 DRAWS = {
     "gamma": njit(lambda x: np.random.gamma(x, 2.0)),
     "standard_gamma": njit(lambda x, g: g.standard_gamma(x)),

@@ -162,7 +162,7 @@ REDUCTIONS = Group(
 )
 
 ELEMENTWISE = Group(
-    "NumPy: elementwise functions that are no ufuncs, selections",
+    "NumPy: elementwise functions that are not ufuncs, selections",
     (
         yes("np.angle", "np.angle(x + 1j * y)"),
         yes("np.around np.round", "np.round(x, 1) * x", "the rounding is constant"),

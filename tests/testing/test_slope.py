@@ -1,4 +1,4 @@
-"""Slopes with their errors, and what is no slope, of functions for which both are known."""
+"""Slopes with their errors, and what is not a slope, of functions for which both are known."""
 
 from __future__ import annotations
 

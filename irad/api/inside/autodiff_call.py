@@ -25,7 +25,7 @@ _DEFAULT: Final = "irad: the default seed"
 
 
 def typed(mode: Any, f: Any, arguments: tuple[Any, ...], seed: Any, options: Any) -> Callable[..., Any]:
-    """What a call does, as Python code that Numba compiles, for the types of what it is given.
+    """What a call does, as Python code that Numba compiles, for the types of its arguments.
 
     Raises:
         SignatureError: that does not fit.

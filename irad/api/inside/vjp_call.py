@@ -16,7 +16,7 @@ from irad.frontend.numba_untyped import cpu_target, types
 
 @overload(vjp, strict=False)  # type: ignore[untyped-decorator, unused-ignore]
 def typed(f: Any, *args: Any) -> Callable[..., Any]:
-    """What a call does, as Python code that Numba compiles, for the types of what it is given."""
+    """What a call does, as Python code that Numba compiles, for the types of its arguments."""
     function = function_behind(f)
     forward = forward_of(function, None)
     refuse_inside_primal(forward.primal)

@@ -43,7 +43,7 @@ class DuplicatedArgument(NamedTuple):
 
 
 class DuplicatedNoNeedArgument(NamedTuple):
-    """The same; nobody reads the primal's content after the call, so a rule need not compute it."""
+    """The same, but nothing reads the primal's content after the call, so a rule need not compute it."""
 
     value: Any
     shadow: Any
@@ -105,10 +105,10 @@ class RuleConfig:
     """What a rule is compiled for; constants in its functions.
 
     Attributes:
-        needs_primal: whether the value of the call is used, other than by linear operations whose own value nobody
-            uses: if not, the augmented primal may return None for it.
+        needs_primal: whether the value of the call is used, other than by linear operations whose own value is not
+            used: if not, the augmented primal may return None for it.
         needs_shadow: whether a shadow of the returned arrays is wanted.
-        has_cotangent: whether the value carries a derivative: else the reverse is given None for its cotangent.
+        has_cotangent: whether the value carries a derivative; if not, the reverse is given None for its cotangent.
         width: how many cotangents are propagated at once: 1.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).

@@ -26,7 +26,7 @@ def contract(cotangent: Any, partial: Any, argument: Any) -> Any:
 
 
 def kept_value(value: Any) -> Any:
-    """A value whose memory nobody changes: arrays are copied."""
+    """A value whose memory nothing else changes: arrays are copied."""
     raise NotImplementedError("called in compiled code only")
 
 

@@ -59,7 +59,7 @@ def _annotated(context: Any, builder: Any, argument: Annotated, value: Any, shad
 
 
 def _shadow(context: Any, builder: Any, numba_type: Any, shadow_type: Any, value: Any, shadows: Iterator[Any]) -> Any:
-    """A shadow in the structure of a value: arrays over the memory that the pointers lead to, owned by nobody."""
+    """A shadow in the structure of a value: arrays over the memory that the pointers lead to, without an owner."""
     if isinstance(numba_type, types.BaseTuple):
         pairs = enumerate(zip(numba_type.types, shadow_type.types, strict=True))
         items = [
@@ -122,7 +122,7 @@ def store_result(
     """
     primal_type, shadow_type, _ = value_type.types
     primal = builder.extract_value(value, 0)
-    if primal_type == types.none:  # nobody needs it
+    if primal_type == types.none:  # not needed
         primal = context.get_constant_null(result.type)
     else:
         context.nrt.incref(builder, primal_type, primal)
@@ -188,9 +188,9 @@ def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, 
 
 
 def clear(context: Any, builder: Any, result: Result, shadow: Any) -> None:
-    """Makes the shadows of returned arrays zero again, for the next time that the reverse sweep runs.
+    """Clears the shadows of returned arrays, for the next run of the reverse sweep.
 
-    Not those that are shadows of arguments: they are the rule's business, and nobody's memory.
+    Not those that are shadows of arguments: these are up to the rule, and their memory has no owner.
 
     Args:
         context: Numba's target context.

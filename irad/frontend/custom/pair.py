@@ -112,7 +112,7 @@ class _Glue:
 
     @property
     def slot_types(self) -> list[Any]:
-        """The types of what the functions of a stateful rule are given besides."""
+        """The types of the additional arguments of a stateful rule's functions."""
         return [] if self.slots is None else [self.slots.type]
 
 
@@ -148,7 +148,7 @@ _MEMO: Final[list[dict[Any, Any]]] = []
 def remembering() -> Iterator[None]:
     """While many derivatives with one rule are made: functions of rules are compiled once for each way to call them.
 
-    Otherwise each derivative compiles them anew, since what they refer to may have changed.
+    Otherwise each derivative compiles them again, since what they refer to may have changed.
     """
     _MEMO.append({})
     try:

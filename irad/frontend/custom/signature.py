@@ -182,7 +182,7 @@ _BY_LLVM: Final = {
 def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool) -> Any:
     """The signature of a C function as Numba types, as far as LLVM tells it: pointers are bare.
 
-    Numba calls a function that returns nothing as if it returned a pointer, which nobody reads.
+    Numba calls a function that returns nothing as if it returned a pointer, which is never read.
 
     Args:
         rule: its.
@@ -269,7 +269,7 @@ def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object
 def check_augmented(
     rule: CustomRule, result: Result, returned: Any, can_convert: Callable[[Any, Any], bool], *, needs_primal: bool
 ) -> None:
-    """Checks the type of what the augmented primal returned; where nobody needs the primal, that may be None.
+    """Checks the type of what the augmented primal returned; if the primal is not needed, it may be None.
 
     Raises:
         RuleError: it does not fit.

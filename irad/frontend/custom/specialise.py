@@ -81,7 +81,7 @@ def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
 
 
 def _predicate(function: Any) -> Any:
-    """What decides a call of a function, or None; what cannot be hashed (a C function of ctypes) is no predicate."""
+    """What decides a call of a function, or None; what cannot be hashed (a C function of ctypes) is not a predicate."""
     return PREDICATES.get(function) if isinstance(function, FunctionType) else None
 
 

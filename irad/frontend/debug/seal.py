@@ -134,7 +134,7 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, Array]]:
 
 
 def _holdings(value: Any, name: str) -> Iterator[tuple[str, object]]:
-    """What an object holds besides the content of arrays: its numbers, and where its arrays lie."""
+    """What an object holds apart from the contents of arrays: its numbers, and where its arrays are."""
     for way, each in pieces(value, name):
         if isinstance(each, np.ndarray):
             yield way, (each.ctypes.data, each.shape, each.strides)
@@ -143,7 +143,7 @@ def _holdings(value: Any, name: str) -> Iterator[tuple[str, object]]:
 
 
 def _writable(array: Array) -> Array | None:
-    """The same memory to write to; None where nobody may."""
+    """The same memory as a writable array; None if it is read-only."""
     view = array.view()
     try:
         view.flags.writeable = True

@@ -1,4 +1,4 @@
-"""What a watched call comes to: an error if its result is NaN or infinite, warnings for ties.
+"""The outcome of a watched call: an error if its result is NaN or infinite, warnings for ties.
 
 An operation may make a NaN that never reaches the result, as in ``np.where(x > 0, np.log(x), 0.0)``. So only what
 comes out counts. A NaN that comes out carries the number of the place where it began. An infinity does not: it is put

@@ -221,7 +221,7 @@ def _zero(wanted: Any) -> Any:
 
 
 def _own(value: Any) -> Any:
-    """What closures may keep: arrays of compiled code are copied, for they change and go."""
+    """What closures may keep: arrays of compiled code are copied, since they change and are freed."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 

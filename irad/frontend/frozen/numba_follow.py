@@ -44,7 +44,7 @@ def following(compiled: Any, code: CodeType | None = None) -> Iterator[set[tuple
 
     Args:
         compiled: the specialisation, or None.
-        code: of the function, whose own variables are no names from outside to the functions within it.
+        code: of the function, whose own variables are not names from outside to the functions within it.
 
     Yields:
         The names of data that are read: of which kind, in which code.

@@ -55,7 +55,7 @@ class Read:
 
     Attributes:
         place: where.
-        value: what it stood for; for data in a module what it stands for now.
+        value: what it referred to; for data in a module what it refers to now.
         is_recorded: Numba kept the value.
     """
 

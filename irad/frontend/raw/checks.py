@@ -1,9 +1,9 @@
-"""What only raw IR can hold and would lose a derivative without a word: refused.
+"""Refuses what only raw IR can contain and what would silently lose a derivative.
 
 Input   the normal form of a program (`mark_copies`), later the analysed functions of its derivative (`check_units`).
 Output  none; errors.
 Method  an integer of four or eight bytes that is only copied may be the bits of a number. Front ends say whether it is
-        one, by TBAA tags or, at -O0, by the type of the access; `mark_copies` gives loads of which nobody says so a
+        one, by TBAA tags or, at -O0, by the type of the access; `mark_copies` gives loads without such a statement a
         name that `check_units` knows again. Where such a load, or a raw copy, brings bytes from memory with a
         derivative to memory with one, and nothing else tells what they are, the program is refused. An integer that
         is stored may be an address, unless it is computed from loads of which the front end says that they are of
@@ -49,7 +49,7 @@ def mark_spelled(function: Function) -> None:
 
 
 def mark_copies(module: Module) -> None:
-    """Names the loads that copy bytes of which nobody says what they are, and those that are said to be of integers."""
+    """Names the loads that copy bytes of unknown type, and those that are declared to be of integers."""
     tbaa = Tbaa(module)
     for function in module.defined_functions():
         for inst in function.instructions():

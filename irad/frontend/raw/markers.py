@@ -202,7 +202,7 @@ def _trace(value: Value) -> Function | None:
 
 
 def stored_in(slot: Alloca) -> Value | None:
-    """What a local variable always holds: the one value stored there, if nobody else can get at the variable."""
+    """What a local variable always holds: the one value stored there, if nothing else can access the variable."""
     stored: list[Value] = []
     for user in slot.users:
         match user:
@@ -375,7 +375,7 @@ def _marker_text(name: str) -> str | None:
 
 
 def drop_markers(module: Module) -> None:
-    """Makes loads of markers that nobody uses any more loads of a constant: their globals are declared, never defined.
+    """Replaces loads of markers that are no longer used by a constant: their globals are declared, never defined.
 
     The loads stay, for debug records count the instructions of a function.
     """

@@ -1,8 +1,8 @@
 """What the memory behind a pointer parameter holds, read off what the program does with it.
 
 Input   a module as its front end made it, a function, a parameter; the pointer that a call passes for it.
-Output  a `MemoryType`, or None where that is not certain: then the engine goes by each access it sees, and
-        `checks.check_units` refuses copies of bytes that nobody explains.
+Output  a `MemoryType`, or None if that is not certain: then the engine relies on each access it sees, and
+        `checks.check_units` refuses copies of bytes of unknown type.
 Method  the pointer is followed through addresses, choices, local variables that hold it and calls of functions with a
         body. Loads, stores and their TBAA tags tell scalars, addresses the structures they step through, copies the
         local or global variable at their other end. If all of it is one type of number, the memory is an array of
@@ -47,7 +47,7 @@ _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove")
 
 @dataclass(eq=False, slots=True)
 class _Evidence:
-    """What is known of a piece of memory.
+    """What is known about a piece of memory.
 
     Attributes:
         scalars: the types of accesses.

@@ -9,7 +9,7 @@ from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, G
 
 
 def named_by(value: Value) -> Iterator[Function | GlobalVariable]:
-    """Those that the value is, or that stand in its expression, structure or alias, in order."""
+    """The constants that the value is, or that occur in its expression, structure or alias, in order."""
     match value:
         case Function() | GlobalVariable():
             yield value

@@ -208,7 +208,7 @@ def _plain(pointer: Value) -> Value:
 
 
 def _succeed(inst: CmpXchg) -> None:
-    """Nobody else writes, so memory is as expected."""
+    """No other thread writes, so memory is as expected."""
     pointer, expected, new = inst.operands
     build = _at(inst)
     build.store(new, pointer, align=inst.align)

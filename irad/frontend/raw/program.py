@@ -6,7 +6,7 @@ Output  LLVM text with an entry `i32 @irad.entry(ptr value, parameters…)` that
 Method  what the function cannot reach is dropped; what keeps LLVM from optimising at -O0 too; then LLVM's scalar
         pipeline, vectors taken apart, unwinding and calls through pointers made plain, and the pipeline again.
 
-Definitions that the linker may replace by others (weak ones) are no part of the program: they become declarations.
+Definitions that the linker may replace by others (weak ones) are not part of the program: they become declarations.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _normal_form(text: str, registry: Registry) -> str:
 
 
 def _forget_restrict(module: Module) -> None:
-    """C lets `restrict` pointers overlap if nobody writes there, but to their shadows the reverse sweep does."""
+    """C lets `restrict` pointers overlap if nothing is written there, but the reverse sweep writes to their shadows."""
     for name, function in module.functions.items():
         if name != ENTRY:
             for param in function.params:

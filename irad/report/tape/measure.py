@@ -29,7 +29,7 @@ def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
         Exception: whatever the function raises.
     """
     metered = subject.again(replace(subject.task.options, measure_tape=True))
-    measured()  # of an earlier call that nobody asked for
+    measured()  # of an earlier call, discarded
     derivative_of(metered, args)(copied(args))
     found = measured()
     assert found is not None
