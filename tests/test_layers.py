@@ -15,15 +15,14 @@ FOLDERS = ("irad", "passes", "rules")
 
 LAYERS = (
     (
-        *(
-            "irad.compiling",
-            "irad.errors",
-            "irad.message",
-            "irad.source_text",
-            "irad.options",
-            "irad.data",
-            "irad.versions",
-        ),
+        "irad.compiling",
+        "irad.lazy",
+        "irad.errors",
+        "irad.message",
+        "irad.source_text",
+        "irad.options",
+        "irad.data",
+        "irad.versions",
         "irad.runtime_layouts",
     ),
     ("irad.ir",),
@@ -45,7 +44,6 @@ class Import:
     module: str
     target: str
     line: int
-    for_types_only: bool = False
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line} imports {self.target}"
@@ -64,15 +62,8 @@ def all_modules() -> dict[str, Path]:
     return {module_name(path): path for path in paths if not any(link in path.parents for link in links)}
 
 
-def type_checking_lines(tree: ast.AST) -> set[int]:
-    guards = (n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test).endswith("TYPE_CHECKING"))
-    return {line for guard in guards for s in guard.body for line in range(s.lineno, (s.end_lineno or s.lineno) + 1)}
-
-
 def imports_of(module: str, source: str, modules: frozenset[str]) -> Iterator[Import]:
-    tree = ast.parse(source)
-    guarded = type_checking_lines(tree)
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Import(names=names):
                 targets = [alias.name for alias in names]
@@ -83,7 +74,7 @@ def imports_of(module: str, source: str, modules: frozenset[str]) -> Iterator[Im
             case _:
                 continue
         for target in dict.fromkeys(targets):
-            yield Import(module, target, node.lineno, node.lineno in guarded)
+            yield Import(module, target, node.lineno)
 
 
 def unit_of(module: str) -> str:
@@ -99,8 +90,6 @@ def complaint(found: Import) -> str | None:
         return f"{found}: write irad.{top}, one file must have one module name"
     if source == "irad":
         return None  # irad/__init__.py names all layers, lazily
-    if found.module == "irad.rules" and found.for_types_only:
-        return None  # it names what users call to write rules, lazily
     if top in COMPILERS and LAYER_OF[source] < FIRST_LAYER_WITH_COMPILERS:
         return f"{found}: only the front end and what is above it know a compiler"
     if source == "irad.ir" and top != "irad" and top not in sys.stdlib_module_names:
@@ -143,7 +132,7 @@ def test_import_of_irad_itself_is_for_the_top_layer():
 
 def test_public_names_are_lazy():
     eager = imports_of("irad", (ROOT / "irad" / "__init__.py").read_text(), frozenset(all_modules()))
-    assert [str(i) for i in eager if i.target.startswith("irad.") and not i.for_types_only] == []
+    assert [str(i) for i in eager if i.target.startswith("irad.")] == ["irad:11 imports irad.lazy"]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ from irad.ir.types import PointerType
 from irad.passes.derivative import Generated, GeneratedPair, generate
 from irad.passes.objects import ObjectKind
 from irad.passes.unit import Unit
-from irad.rules import ALL
+from irad.rules.builtin import ALL
 from irad.ruleset.registry import Registry
 
 

@@ -624,3 +624,13 @@ def is_eager(user_dispatcher: Any) -> bool:
 def compiler_lock() -> Any:
     """Numba's lock on everything that compiles."""
     return global_compiler_lock
+
+
+def refresh_if_compiling() -> None:
+    """Has Numba look for what has been registered with it, where this thread is compiling a function that may use it.
+
+    Otherwise Numba looks itself, before the next function. The first time takes it a third of a second.
+    """
+    if global_compiler_lock.is_locked():  # by this thread
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()

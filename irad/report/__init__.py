@@ -1,20 +1,14 @@
 """Reports on derivatives: what the tool did to a function, and why. See README.md.
 
-The public names load on first use, so that the model of a report can be had without Numba.
+The public names stand in the stub beside this file, and load on first use, so that the model of a report can be had
+without Numba.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from irad.lazy import LazyNames
 
-if TYPE_CHECKING:
-    from irad.report.inspection import Inspection, inspect
-
-__all__ = ["Inspection", "inspect"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module 'irad.report' has no attribute {name!r}")
-    return getattr(import_module("irad.report.inspection"), name)
+_NAMES = LazyNames(__name__, __file__)
+__all__ = sorted(_NAMES.homes)
+__dir__ = _NAMES.listed
+__getattr__ = _NAMES.load

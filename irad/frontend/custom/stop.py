@@ -16,8 +16,9 @@ from numba.extending import intrinsic, overload
 from irad.errors import SignatureError
 from irad.frontend import abi, layouts
 from irad.frontend.numba_messages import described
+from irad.frontend.numba_private import refresh_if_compiling
 from irad.frontend.numba_raw import RawContext
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.numba_untyped import types
 
 _Value = TypeVar("_Value")
 
@@ -134,6 +135,4 @@ def _of_tuple(numba_type: Any) -> Any:
     return scope["stopped"]
 
 
-# The first use of irad.rules may be inside a function that Numba is typing at this moment.
-cpu_target.typing_context.refresh()
-cpu_target.target_context.refresh()
+refresh_if_compiling()  # the first use of irad.rules may be inside the function that Numba is typing

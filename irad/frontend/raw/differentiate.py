@@ -30,7 +30,7 @@ from irad.ir.parser import parse_module
 from irad.ir.types import FloatType
 from irad.options import Options
 from irad.passes.derivative import Generated
-from irad.rules import ALL
+from irad.rules.builtin import ALL
 from irad.ruleset.registry import Registry
 
 _NO_NUMBERS = MemoryType(8, ())
