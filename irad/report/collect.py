@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,11 +23,13 @@ from irad.frontend.derivation import observe_derivation
 from irad.frontend.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.frontend.numba_cpu import Program, location_of
 from irad.ir.debug_info import DebugInfo
+from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.passes.derivative import Generated
 from irad.passes.instrument.places import TapePlaces
 from irad.passes.instrument.user_places import UserPlaces
 from irad.report.functions import PairReader
+from irad.report.lanes import lane_words, numbers_of
 from irad.report.lines import line_facts
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.machine import assembly_stage, compile_code, optimized_stage
@@ -214,7 +216,9 @@ class Collector:
         """The program as the analyses find it, of a function that is not differentiated."""
         module = prepare_program(self.program.text, canonical_loops)
         functions = [f for f in module.functions.values() if not f.is_declaration]
-        return lines_of_functions(functions, DebugInfo(module), self.source, Namer.of_text(self.program.text))
+        return lines_of_functions(
+            functions, DebugInfo(module), self.source, _namer(self.program, map(str, module.functions))
+        )
 
 
 @dataclass
@@ -238,13 +242,14 @@ class _Observed:
     ) -> None:
         """Reads everything while the primal is still there."""
         pairs, info = generated.pairs, DebugInfo(module)
-        namer = Namer(str(name) for name in module.functions)
+        namer = _namer(program, map(str, module.functions))
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
         tape_places = TapePlaces(generated.tape, generated.frames, UserPlaces(module, generated.launches))
         readers = {
             made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
             for made in pairs
         }
+        _name_lanes(readers.values(), generated.launches)
         reader = TapeReader(generated, tape_places, lambda variant, value: readers[variant].spell(value))
         tape = reader.entries()
         self.functions = tuple(each.report(pairs, tape.get(variant, ())) for variant, each in readers.items())
@@ -257,6 +262,22 @@ class _Observed:
         self.prepared = lines_of_functions(self.primals, info, source, namer)
         made = [function for each in pairs for function in (each.pair.augmented, each.pair.reverse)]
         self.adjoint = lines_of_functions(made, info, source, namer)
+
+
+def _namer(program: Program, symbols: Iterable[str]) -> Namer:
+    """Names the functions of a program, those with rules by what they stand for."""
+    return Namer(symbols, {each.symbol: each.rule.name for each in program.ruled})
+
+
+def _name_lanes(readers: Iterable[PairReader], launches: Mapping[Function, CallSite]) -> None:
+    """Tells the readers of parallel loops' bodies what the function around passes to them."""
+    by_function = {each.made.unit.function: each for each in readers}
+    for function, reader in by_function.items():
+        loop, launch = reader.made.forward.program.loops.get(function), launches.get(function)
+        caller = launch.block.function if launch is not None and launch.block is not None else None
+        around = by_function.get(caller) if isinstance(caller, Function) else None
+        if loop is not None and around is not None:
+            reader.name_parameters(lane_words(loop, launch, around.words.of_given), numbers_of(loop))
 
 
 def _definition(function: Any, source: UserSource) -> SourceLocation | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -72,6 +72,13 @@ class PairReader:
         self._spelled = {name: value for value, name in self._augmented.items()}
         self.saved = frozenset(self.primals[v][0] for v in self.made.plan.saved if v in self.primals)
 
+    def name_parameters(self, names: Mapping[Parameter, str], numbers: Collection[Parameter]) -> None:
+        """Says what the parameters of a parallel loop's body are in the function around it; ``numbers`` lead to one."""
+        self.words.parameters, self.words.numbers = names, numbers
+        told = {f"argument {python_name(param.name or '')}": word for param, word in names.items()}
+        told |= {f"argument {param.name}": word for param, word in names.items()}
+        self.allocations = dict(sorted((self.allocations | told).items(), key=lambda pair: -len(pair[0])))
+
     def _memory_in_words(self, item: MemoryObject) -> str:
         place = self.place_of(item.value) if item.value is not None else None
         where = f" of line {place.line}" if place is not None else ""
@@ -100,8 +107,8 @@ class PairReader:
             symbol=symbol,
             name=self.name(),
             variant=self.variant(),
-            augmented=str(pair.augmented.name),
-            reverse=str(pair.reverse.name),
+            augmented=self.namer.name(str(pair.augmented.name)),
+            reverse=self.namer.name(str(pair.reverse.name)),
             place=self.place(),
             calls=tuple(self.calls(pairs)),
             values=tuple(self.values()),
@@ -114,14 +121,18 @@ class PairReader:
         name = self.namer.name(str(self.made.unit.function.name))
         if not name.startswith(PARALLEL_LOOP):
             return name
-        found = next((place for loop in self.made.unit.loops.roots() if (place := self.loops.of(loop))), None)
+        found = self._place_of_loop()
         return f"parallel loop of line {found.line}" if found is not None else "parallel loop"
+
+    def _place_of_loop(self) -> SourceLocation | None:
+        """Where the loop is of which this is the body."""
+        return next((place for loop in self.made.unit.loops.roots() if (place := self.loops.of(loop))), None)
 
     def variant(self) -> str:
         """How the function is differentiated, in words."""
         variant, function = self.made.unit.variant, self.made.unit.function
         active = dict.fromkeys(
-            python_name(param.name or "?")
+            self.words.parameters.get(param) or python_name(param.name or "?")
             for param, kind in zip(function.params, variant.kinds, strict=True)
             if kind is not ParameterKind.CONST and not _is_result(param)
         )
@@ -135,6 +146,8 @@ class PairReader:
     def place(self) -> SourceLocation | None:
         """Where the function is defined; its first known place where that is not known, as of the body of a loop."""
         known = self.definitions.get(str(self.made.unit.function.name))
+        if known is None and self.made.unit.function in self.made.forward.program.loops:
+            known = self._place_of_loop()
         if known is not None:
             return known
         chains = map(self.info.inline_chain, self.made.unit.function.instructions())

@@ -145,8 +145,8 @@ class FunctionReport:
     Attributes:
         symbol: LLVM's name of the primal.
         name: demangled, as Python names it.
-        variant: how it is differentiated, in words: "by x; result active".
-        augmented, reverse: LLVM's names of the pair.
+        variant: how it is differentiated, in words: "with respect to x; result active".
+        augmented, reverse: the names of the pair, as the stages show them.
         place: where it is defined in Python; None where unknown.
         calls: indices into `Report.functions`, one per call site.
         values: in program order.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +17,7 @@ PARALLEL_LOOP: Final = "parallel_loop"
 """What the functions are called that Numba makes of the bodies of parallel loops."""
 
 _SYMBOL: Final = re.compile(r"(?:__gufunc__\.)?_ZN[\w$]+")
+_RULED: Final = re.compile(r"irad\.ruled\.\d+")  # what stands for the calls of a function with a rule
 _ESCAPE: Final = re.compile(r"_([0-9a-f]{2})")
 _SPECIAL: Final = re.compile(r"_3c\w+_3e")  # <locals>, <lambda>
 _LETTERS: Final = re.compile(r"(?:_[89a-f][0-9a-f])+")  # UTF-8 of what is not ASCII
@@ -165,10 +166,16 @@ def _spelled(word: str, inside: list[str]) -> str:
 
 
 class Namer:
-    """Short names for the symbols of one program, each for one symbol only."""
+    """Short names for the symbols of one program, each for one symbol only.
 
-    def __init__(self, symbols: Iterable[str]) -> None:
+    Args:
+        symbols: of the program.
+        ruled: by symbol the names of functions with rules, of which the program has a stand-in only.
+    """
+
+    def __init__(self, symbols: Iterable[str], ruled: Mapping[str, str] | None = None) -> None:
         self._names: dict[str, str] = {}
+        self._ruled = dict(ruled or {})
         bare = dict.fromkeys(match[0] for symbol in symbols if (match := _SYMBOL.match(symbol)) is not None)
         found = {symbol: known for symbol in bare if (known := demangle(symbol)) is not None}
         shared = Counter(known.name for known in found.values())
@@ -182,11 +189,16 @@ class Namer:
 
     def name(self, symbol: str) -> str:
         """The short name of a symbol; the symbol itself where it is not mangled."""
+        stand_in = _RULED.match(symbol)
+        if stand_in is not None:
+            return self._ruled.get(stand_in[0], stand_in[0]) + symbol[stand_in.end() :]
         match = _SYMBOL.match(symbol)
         return symbol if match is None else self._short(match[0]) + symbol[match.end() :]
 
     def shorten(self, text: str) -> str:
         """A text with its symbols replaced."""
+        if self._ruled and "irad.ruled." in text:
+            text = _RULED.sub(lambda match: self._ruled.get(match[0], match[0]), text)
         return _SYMBOL.sub(lambda match: self._short(match[0]), text) if "_ZN" in text else text
 
     def _short(self, symbol: str) -> str:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +106,7 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
         return with_marks(text, mark, sampler.address)
 
     run = derivative_of(subject, args)
-    taken, plain = _best(run, args), _best(lambda given: subject.primal(*given), args)
+    taken, plain = _best((run, lambda given: subject.primal(*given)), args)
     with ExitStack() as stack:
         for dispatcher, values in run(copied(args)):
             stack.enter_context(replaced_code(dispatcher, kinds_of(dispatcher, values), marked))
@@ -131,15 +131,21 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
     return Profile(shares, reverse, taken, plain, share, sampler.looks(), calls)
 
 
-def _best(call: Callable[[tuple[Any, ...]], object], args: tuple[Any, ...]) -> float:
-    """Seconds of the fastest of several calls, the first of which is not counted; what Python hands over included."""
-    call(copied(args))
-    best, end, calls = math.inf, time.monotonic() + _TIMING, 0
+def _best(functions: Sequence[Callable[[tuple[Any, ...]], object]], args: tuple[Any, ...]) -> list[float]:
+    """Seconds of the fastest of several calls of each function, the first of which is not counted.
+
+    What Python hands over is included. The functions take turns, for their times are compared: what else the machine
+    does, and whether the threads of parallel loops sleep, should be the same for all.
+    """
+    for function in functions:
+        function(copied(args))
+    best, end, calls = [math.inf] * len(functions), time.monotonic() + _TIMING * len(functions), 0
     while calls < _FEWEST or (time.monotonic() < end and calls < _MOST):
-        given = copied(args)
-        started = time.perf_counter()
-        call(given)
-        best = min(best, time.perf_counter() - started)
+        for number, function in enumerate(functions):
+            given = copied(args)
+            started = time.perf_counter()
+            function(given)
+            best[number] = min(best[number], time.perf_counter() - started)
         calls += 1
     return best
 

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -33,6 +33,7 @@ from irad.source_text import loop_variable
 _PHI: Final = re.compile(r"([A-Za-z_]\w*)\.\d")
 _LEAF: Final = re.compile(r"arg\.([A-Za-z_]\w*)\.(\d+)(?:\.(\d+))?")
 _ARRAY_PARTS: Final = {"0": "owner of {}", "1": "owner of {}", "2": "{}.size", "3": "{}.itemsize", "4": "{}"}
+_NUMBA: Final = frozenset({"num_threads_var", "excinfo", "retptr"})  # variables in code that Numba writes
 _ENGINE: Final = {
     "from": "which branch ran",
     "slab": "tape of a loop",
@@ -50,6 +51,8 @@ class ValueWords:
     Attributes:
         place_of: the user's line of a value.
         loops: where loops are.
+        parameters: what the parameters of a parallel loop's body are in the function around it.
+        numbers: those of them that lead to one number.
     """
 
     unit: Unit
@@ -58,6 +61,8 @@ class ValueWords:
     copies: Copies
     place_of: Callable[[Value], SourceLocation | None]
     loops: LoopPlaces
+    parameters: Mapping[Parameter, str] = field(default_factory=dict)
+    numbers: Collection[Value] = ()
     _known: dict[Value, str] = field(default_factory=dict)
 
     def of(self, value: Value) -> str:
@@ -81,11 +86,18 @@ class ValueWords:
             return "a number that the forward sweep computes"
         return f"part of {self.of(origin)}"
 
+    def of_given(self, value: Value) -> str:
+        """What is passed to a parallel loop: numbers as they are, pointers as the memory that they lead to."""
+        return self._of_objects(value) if isinstance(value.type, PointerType) else self.of(value)
+
     def _parameter(self, value: Parameter) -> str:
+        if value in self.parameters:
+            return self.parameters[value]
         name = value.name or "argument"
         leaf = _LEAF.fullmatch(name)
         if leaf is None:
-            return "the result" if name.startswith("retptr") else python_name(name)
+            special = {"retptr": "the result", "excinfo": "the place of exceptions"}
+            return special.get(name.partition(".")[0], python_name(name))
         names = {param.name for param in self.unit.function.params}
         if not {f"arg.{leaf[1]}.4", f"arg.{leaf[1]}.5.0", f"arg.{leaf[1]}.6.0"} <= names:
             return leaf[1]
@@ -99,7 +111,7 @@ class ValueWords:
         chain = self.info.inline_chain(value)
         if chain and not is_library(chain[0].file):
             variables = variables_of(value, str(self.unit.function.name), self.copies, self.info)
-            if variables:
+            if variables and variables[0] not in _NUMBA:
                 return variables[0]
         words_ = self._variable_of_phi(value) or self._variable_of_loop(value) or self._operation(value)
         place = self.place_of(value)
@@ -109,7 +121,7 @@ class ValueWords:
     def _variable_of_phi(self, value: Instruction) -> str | None:
         """LLVM names a phi by the variable whose values meet there."""
         found = _PHI.match(value.name or "") if isinstance(value, Phi) else None
-        return found[1] if found is not None and found[1] in self._variables else None
+        return found[1] if found is not None and found[1] in self._variables - _NUMBA else None
 
     def _variable_of_loop(self, value: Instruction) -> str | None:
         """What counts the iterations of a ``for`` is the loop's variable, or what that is made of."""
@@ -129,12 +141,16 @@ class ValueWords:
     def _operation(self, value: Instruction) -> str:
         match value:
             case Load():
-                is_array = all(item.kind is ObjectKind.HEADER for item in self.unit.points_to.of(value.operands[0]))
+                objects = self.unit.points_to.of(value.operands[0])
+                if objects and all(item.value in self.numbers for item in objects):
+                    return self._behind(value)
+                is_array = all(item.kind is ObjectKind.HEADER for item in objects)
                 if isinstance(value.type, PointerType):
                     return self._behind(value) if is_array else f"pointer in {self._behind(value)}"
                 return f"element of {self._behind(value)}"
             case CallSite():
-                return f"{words.callee_name(value, self.unit, self.namer)}(…)"
+                name = words.callee_name(value, self.unit, self.namer)
+                return f"result of {name}" if " " in name else f"{name}(…)"
             case GetElementPtr():
                 return f"place in {self._behind(value)}"
             case Phi():
@@ -146,7 +162,10 @@ class ValueWords:
 
     def _behind(self, value: Instruction) -> str:
         """The memory that a load or an address is of."""
-        objects = self.unit.points_to.of(value.operands[0])
+        return self._of_objects(value.operands[0])
+
+    def _of_objects(self, pointer: Value) -> str:
+        objects = self.unit.points_to.of(pointer)
         names = dict.fromkeys(map(self._object, objects[:2]))
         return " or ".join(names) if 0 < len(objects) <= 2 else "memory"
 

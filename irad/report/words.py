@@ -33,14 +33,31 @@ from irad.ruleset.interface import Elementwise
 _OPERATIONS: Final = {
     "fadd": "sum", "fsub": "difference", "fmul": "product", "fdiv": "quotient", "frem": "remainder",
     "add": "integer sum", "sub": "integer difference", "mul": "integer product", "fneg": "negation",
+    "udiv": "integer quotient", "sdiv": "integer quotient", "urem": "integer remainder", "srem": "integer remainder",
+    "shl": "shift of bits", "lshr": "shift of bits", "ashr": "shift of bits",
+    "and": "and of bits", "or": "or of bits", "xor": "exclusive or of bits",
 }  # fmt: skip
 _PARAMETER: Final = re.compile(r"(?<![%\w.])arg\.([A-Za-z_]\w*)(?:\.\d+)*")
+
+_TAPE: Final = re.compile(r"\birad\.arena_\w+ is not called again")
+_EXCEPTION: Final = re.compile(r"\bargument excinfo\b")
+_RAISED: Final = re.compile(r"global \.const\.picklebuf\.\w+(?:\.\d+)?(?:, global \.const\.picklebuf\.\w+(?:\.\d+)?)*")
+_RUNTIME: Final = {
+    "NRT_MemInfo": "Numba's allocator", "NRT_": "Numba's reference counts",
+    "get_sched": "Numba's scheduler", "allocate_sched": "Numba's scheduler", "deallocate_sched": "Numba's scheduler",
+    "do_scheduling": "Numba's scheduler", "set_parallel_chunksize": "Numba's scheduler",
+    "get_parallel_chunksize": "Numba's scheduler", "get_num_threads": "Numba's thread count",
+    "irad.parallel.": "what fills or copies an array",
+}  # fmt: skip
+"""What Numba calls by itself, by the beginning of its symbols; the first that fits counts."""
 
 _RESULT: Final = re.compile(r"\bargument retptr(?:\.\d+)?\b")
 
 
 def plain(text: str) -> str:
     """An explanation with the Python names of arguments: `argument arg.x.4` is `argument x`."""
+    text = _TAPE.sub("memory of the tape is not allocated again", text)
+    text = _RAISED.sub("what the function raises", _EXCEPTION.sub("the place of exceptions", text))
     return _RESULT.sub("the memory of the result", _PARAMETER.sub(lambda match: match[1], text))
 
 
@@ -91,7 +108,8 @@ def callee_name(call: CallSite, unit: Unit, namer: Namer) -> str:
         return callee.name
     target = call.callee
     if isinstance(target, Function) and target.name is not None:
-        return namer.name(target.name)
+        own = next((words for start, words in _RUNTIME.items() if str(target.name).startswith(start)), None)
+        return own or namer.name(target.name)
     return "what a pointer leads to"
 
 

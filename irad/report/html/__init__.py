@@ -69,7 +69,10 @@ def _times(report: Report) -> list[tuple[str, str]]:
     return [
         ("gradient", format_seconds(times.seconds)),
         ("forward / reverse", f"{format_seconds(forward)} / {format_seconds(reverse)}"),
-        ("times the function", f"{times.ratio:.1f}× of {format_seconds(times.primal_seconds)}"),
+        (
+            "times the function",
+            f"{times.ratio:{'.1f' if times.ratio >= 0.1 else '.2g'}}× of {format_seconds(times.primal_seconds)}",
+        ),
     ]
 
 

@@ -204,6 +204,6 @@ class CallGraph {
     this.card.replaceChildren(make("h3", {}, make("code", {}, fn.name)), make("dl", { class: "line-facts" },
       fact("variant", fn.variant), fn.place ? fact("defined", fn.place) : null,
       fact("values", `${fn.active} of ${plural(fn.values, "value")} active, ${fn.saved} on the tape`),
-      fact("symbols", ...fn.symbols.map((symbol) => make("code", { class: "symbol" }, symbol)))));
+      fact("in the stages", ...fn.pair.map((name) => make("code", { class: "symbol", title: fn.symbol }, name)))));
   }
 }

@@ -93,7 +93,8 @@ def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -
     return {
         "name": function.name,
         "variant": function.variant,
-        "symbols": [function.symbol, function.augmented, function.reverse],
+        "symbol": function.symbol,
+        "pair": [function.augmented, function.reverse],
         "place": None if place is None else short_place(place),
         "line": place.line if place is not None and place.file == report.place.file and place.line in shown else None,
         "values": len(function.values),

@@ -18,6 +18,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.options import Options
 from irad.passes.callees import Pointer, resolve
+from irad.report.names import PARALLEL_LOOP, demangle
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Result, result_of
 from irad.report.pseudo_python.capture import Capture, capture
@@ -178,6 +179,19 @@ def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
     return parts[0] if len(parts) == 1 else ast.Tuple(list(parts), ast.Load())
 
 
+def _called(captured: Capture, symbol: str) -> str:
+    """A call in words: what is called is named as in the source."""
+    known = captured.program.python_functions.get(symbol)
+    ruled = next((each.rule.name for each in captured.program.ruled if each.symbol == symbol), None)
+    demangled = demangle(symbol)
+    is_loop = demangled is not None and demangled.name == PARALLEL_LOOP
+    if is_loop or symbol.startswith("irad.parallel."):  # what fills and copies arrays in Numba's loops
+        return "a parallel loop"
+    name = known[0].__qualname__ if known is not None else ruled
+    name = name or (demangled.name if demangled is not None else python_name(symbol))
+    return f"a call of {name}, which was not inlined,"
+
+
 def _check_calls(captured: Capture) -> None:
     """Calls that stay calls and take part in the derivative have no form in Python yet."""
     unit = captured.pairs[0].forward.unit
@@ -186,12 +200,10 @@ def _check_calls(captured: Capture) -> None:
             continue
         callee = resolve(inst, unit.registry)
         symbol = getattr(inst.callee, "name", None) or "a function value"
-        known = captured.program.python_functions.get(symbol)
-        name = known[0].__qualname__ if known is not None else python_name(symbol)
         moves = symbol.startswith(("NRT_", "llvm.mem", "malloc"))
         if isinstance(callee, Function | Pointer) or (isinstance(callee, CallRule) and not moves):
             error = UnsupportedError(
-                f"a call of {name}, which was not inlined, cannot be written as Python",
+                f"{_called(captured, symbol)} cannot be written as Python",
                 "look at the adjoint as LLVM IR",
                 "what is written is one function, with all that was inlined into it",
             )
