@@ -157,8 +157,9 @@ class PairReader:
         """The places of the callees' pairs."""
         numbers = {made.pair: number for number, made in enumerate(pairs)}
         by_function = {made.pair.variant: number for made, number in zip(pairs, numbers.values(), strict=True)}
+        lanes = {made.unit.function: number for number, made in enumerate(pairs) if made.unit.variant.is_lane}
         for _, callee in self.made.forward.callee_frames.values():
-            number = numbers.get(callee, by_function.get(callee.variant))
+            number = numbers.get(callee, by_function.get(callee.variant, lanes.get(callee.variant.function)))
             if number is not None:
                 yield number
 

@@ -86,6 +86,12 @@ def test_a_parallel_loop_names_what_the_function_around_passes(lanes: Report):
     assert (loop.place.file, loop.name) == (__file__, f"parallel loop of line {loop.place.line}")
 
 
+def test_a_parallel_loop_is_called_by_the_function_around_it(lanes: Report):
+    loops = {number for number, each in enumerate(lanes.functions) if each.is_lane}
+    assert loops
+    assert set(lanes.functions[0].calls) == loops
+
+
 def test_the_card_of_the_call_graph_has_names_that_people_read(lanes: Report):
     for function in payload.head(lanes)["functions"]:
         assert not any("_ZN" in name for name in function["pair"])
