@@ -11,7 +11,7 @@ from irad.compiling import collection_paused
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
 from irad.ir.debug_info import inline_chain
 from irad.ir.instructions import Instruction, Store
-from irad.ir.module import Function, Module
+from irad.ir.module import Module
 from irad.ir.parser import parse_module
 from irad.ir.printer import format_instruction, print_module
 from irad.ir.reducible import make_reducible
@@ -19,17 +19,15 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.message import source_line
 from irad.options import errors_show_llvm
-from irad.passes.agreement.check import check_agreement
-from irad.passes.derivative import Generated, GeneratedPair, generate, launches_of
+from irad.passes.derivative import finish, generate, prepare_module
 from irad.passes.instrument.marks import MarkKind
 from irad.passes.instrument.places import Place, TapePlace, TapePlaces, TapeSlot, places_of
-from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 from irad.passes.instrument.user_places import UserPlaces, user_places
 from irad.passes.parallel.bulk import CLEAR
-from irad.passes.prepare import prepare
-from irad.passes.program import Pair
+from irad.passes.parallel.flatten import launches_of
+from irad.passes.program import Observer, Pair, Program
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
-from irad.passes.unit import PointerVariant, Variant
+from irad.passes.variant import PointerVariant, Variant
 from irad.ruleset.registry import Registry
 
 __all__ = [
@@ -49,8 +47,6 @@ __all__ = [
     "TapeSlot",
     "derive",
 ]
-
-Observer = Callable[[str, Module, Generated | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +105,7 @@ def derive(
     registry: Registry,
     *,
     check: bool = False,
-    observer: Observer | None = None,
+    observe: Observer | None = None,
     canonical_loops: Callable[[str], str] | None = None,
 ) -> Derivative:
     """Differentiates the entry function of a program.
@@ -118,9 +114,8 @@ def derive(
         program_text: LLVM text in normal form, as the front end gives it.
         request: what to differentiate.
         registry: the rules.
-        check: verify the module before and after, and that the sweeps of each pair agree on what they decide.
-        observer: is shown the module after each step: "prepared"; "generated", with the pairs and all that the analyses
-            speak of; "derivative", when what is not called any more is gone, with the pairs.
+        check: verify the code after each pass, and that the sweeps of each pair agree on what they decide.
+        observe: is shown each pass of `irad.passes.pipeline` after it has run, by name, with what it worked on.
         canonical_loops: gives the loops of a program the normal form; without it, a program whose cycles can be entered
             at several places is refused.
 
@@ -129,12 +124,10 @@ def derive(
     """
     with collection_paused():
         module = prepare_program(program_text, canonical_loops)
-        if observer is not None:
-            observer("prepared", module, None)
         if check:
             verify(module)
         try:
-            generated = generate(module, request, registry)
+            generated = generate(module, request, registry, verifies=check, observe=observe)
         except UnsupportedProgram as several:
             locate(several, module)
             if len(set(map(str, several.errors))) == 1:  # of one line of the source
@@ -143,21 +136,12 @@ def derive(
         except IradError as error:
             locate(error, module)
             raise
-        pairs = generated.pairs
-        if observer is not None:
-            observer("generated", module, generated)
-        user = UserPlaces(module, generated.launches)
-        table, places = _places(module, generated, user)
-        tape = TapePlaces(generated.tape, generated.frames, user).all() if request.meters else ()
-        mark_reverse_sweeps(module, (made.pair.reverse for made in pairs))
-        _clean(module, pairs)
-        if observer is not None:
-            observer("derivative", module, generated)
-        if check:
-            verify(module)
-            for made in pairs:
-                check_agreement(made.pair.augmented, made.pair.reverse)
-        entry = pairs[0].pair
+        program = generated.program
+        user = UserPlaces(module, program.launches)
+        table, places = _places(program, user) if request.watches else (None, ())
+        tape = TapePlaces(program.tape_marks, program.frame_parts, user).all() if request.meters else ()
+        finish(generated)
+        entry = generated.pairs[0].pair
         size = entry.frame_size.initializer
         assert isinstance(size, ConstantInt)
         assert entry.augmented.name is not None
@@ -169,8 +153,8 @@ def derive(
         entry.reverse.name,
         size.value,
         entry.shadows,
-        generated.tables,
-        tuple(map(_ruled_pair, generated.ruled)),
+        program.tables_by_symbol(),
+        tuple(map(_ruled_pair, program.ruled)),
         CLEAR if CLEAR in module.functions else None,
         table,
         places,
@@ -181,19 +165,17 @@ def derive(
 def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | None = None) -> Module:
     """The program as the analyses find it; arguments as those of `derive`."""
     module = _parse(program_text, canonical_loops)
-    prepare(module)
+    prepare_module(module)
     return module
 
 
-def _places(module: Module, generated: Generated, user: UserPlaces) -> tuple[str | None, tuple[Place, ...]]:
+def _places(program: Program, user: UserPlaces) -> tuple[str, tuple[Place, ...]]:
     """What is watched; the table is named by what it describes, so that equal programs share it."""
-    if generated.places is None:
-        return None, ()
-    places = places_of(generated.marks, user)
+    table, places = program.places(), places_of(program.marks, user)
     name = f"irad.places.{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"
-    del module.globals[str(generated.places.name)]
-    generated.places.name = name
-    module.globals[name] = generated.places
+    del program.module.globals[str(table.name)]
+    table.name = name
+    program.module.globals[name] = table
     return name, places
 
 
@@ -210,34 +192,6 @@ def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> M
         return module
     changed = [make_reducible(function) for function in module.defined_functions()]
     return parse_module(canonical_loops(print_module(module))) if any(changed) else module
-
-
-def _clean(module: Module, pairs: tuple[GeneratedPair, ...]) -> None:
-    """Drops what the derivative does not call any more; the entry's primal becomes internal."""
-    entry = pairs[0].pair
-    entry.variant.function.prefix = ("internal",)
-    reachable: dict[Function, None] = {}
-    pending: list[Function] = [entry.augmented, entry.reverse]
-    pending += [f for name, f in module.functions.items() if name == CLEAR]
-    while pending:
-        function = pending.pop()
-        if function in reachable:
-            continue
-        reachable[function] = None
-        for inst in function.instructions():
-            pending.extend(v for v in inst.operands if isinstance(v, Function))
-    referenced = _referenced_by_globals(module)
-    for name, function in list(module.functions.items()):
-        if function in reachable or name in referenced or function.is_declaration:
-            continue
-        for inst in list(function.instructions()):
-            inst.set_operands(())
-        del module.functions[name]
-
-
-def _referenced_by_globals(module: Module) -> frozenset[str]:
-    text = "\n".join(str(g.initializer) for g in module.globals.values() if g.initializer is not None)
-    return frozenset(name for name in module.functions if name in text)
 
 
 def locate(error: IradError, module: Module) -> None:

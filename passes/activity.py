@@ -38,7 +38,6 @@ from irad.ir.module import Function
 from irad.ir.types import (
     ArrayType,
     FloatType,
-    FunctionType,
     NamedStructType,
     StructType,
     Type,
@@ -46,11 +45,9 @@ from irad.ir.types import (
     element_types,
 )
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.callees import Pointer, Unknown, effects_of, is_from_outside, resolve
-from irad.passes.memory_types import MemoryTypes
+from irad.passes.callees import effects_of, is_from_outside, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
 from irad.passes.request import ParameterKind
-from irad.passes.signatures import Signatures, takes_no_numbers
 from irad.ruleset.interface import Elementwise, Inactive
 from irad.ruleset.registry import Registry
 
@@ -134,62 +131,6 @@ def is_differentiable(type_: Type) -> bool:
             return False
 
 
-def everything(
-    function: Function,
-    points_to: PointsTo,
-    memory_types: MemoryTypes,
-    shadowable: frozenset[Parameter],
-    registry: Registry,
-    really: Activity,
-    signatures: Signatures | None = None,
-) -> Activity:
-    """The plan `save_all`: every float is active and all memory has a shadow, as far as it can.
-
-    Not the results of callees that may have no derivative, where nothing is ``really`` active: they stay constant, as
-    do calls of functions that take no numbers by their ``signatures``. Nor
-    memory that is one of several a pointer may lead to, if another can have no shadow: the pointer's might be null.
-    """
-    stated = signatures or {}
-    constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really, stated))
-    active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
-    for inst in function.instructions():
-        if is_differentiable(inst.type) and inst not in constant:
-            active[inst] = None
-    shadowed = _mask_of(
-        o
-        for o in points_to.objects
-        if _can_have_shadow(o, shadowable, registry)
-        and (memory_types.holds_floats(1 << o.index) or memory_types.holds_pointers >> o.index & 1)
-    )
-    by_value = frozenset(i for i in function.instructions() if isinstance(i, CallSite) and really.passes_by_value(i))
-    shadowed = _without_mixed(points_to, shadowed, really.shadowed)
-    return Activity(
-        frozenset(active),
-        shadowed,
-        shadowed,
-        points_to,
-        {},
-        constant_calls=constant,
-        calls_by_value=by_value,
-        really_varied=really.varied,
-    )
-
-
-def _without_mixed(points_to: PointsTo, shadowed: int, needed: int) -> int:
-    """Leaves out of a set of objects those that a pointer may mix with others; and what they lead to."""
-    groups = dict.fromkeys(points_to.pointees.values())
-    previous = -1
-    while shadowed != previous:
-        previous = shadowed
-        for mask in groups:
-            if mask & ~shadowed:
-                shadowed &= ~mask | needed
-        for item in points_to.objects:
-            if not shadowed >> item.index & 1:
-                shadowed &= ~points_to.contents[item.index] | needed
-    return shadowed
-
-
 def find_activity(
     function: Function,
     kinds: Mapping[Parameter, ParameterKind],
@@ -216,29 +157,16 @@ def find_activity(
     return solver.result()
 
 
-def _is_constant_call(inst: Instruction, registry: Registry, really: Activity, signatures: Signatures) -> bool:
-    """Whether a call gives a constant: an unknown callee to which active values go has been refused before."""
-    if not isinstance(inst, CallSite):
-        return False
-    match resolve(inst, registry):
-        case Inactive() | Unknown():
-            return True
-        case Pointer() | Function(function_type=FunctionType(variadic=True)):
-            return not really.takes_part(inst)
-        case Function() as function:
-            return takes_no_numbers(function, signatures)
-        case _:
-            return False
-
-
-def _mask_of(items: Iterable[MemoryObject]) -> int:
+def mask_of(items: Iterable[MemoryObject]) -> int:
+    """A set of objects."""
     mask = 0
     for item in items:
         mask |= 1 << item.index
     return mask
 
 
-def _can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], registry: Registry) -> bool:
+def can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], registry: Registry) -> bool:
+    """Whether there may be a shadow of an object."""
     if isinstance(item.value, CallSite) and isinstance(resolve(item.value, registry), Inactive):
         return False  # what it makes is constant
     match item.kind:
@@ -453,7 +381,7 @@ class _Solver:
                 yield call, written | filled_by(call, effects, self.points_to)
 
     def close_shadows(self, active_objects: int, idle: Set[Value]) -> int:
-        possible = _mask_of(o for o in self.points_to.objects if _can_have_shadow(o, self.shadowable, self.registry))
+        possible = mask_of(o for o in self.points_to.objects if can_have_shadow(o, self.shadowable, self.registry))
         groups = dict.fromkeys(self.points_to.pointees.values())
         for call in self.function.instructions():
             if isinstance(call, CallSite) and call not in idle and self.has_body(call):

@@ -105,7 +105,7 @@ def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: _Sc
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
         case CallSite():
-            is_given = not unit.has_types and _has_body(unit, inst) and _takes_varied(unit, inst)
+            is_given = not unit.program.request.has_types and _has_body(unit, inst) and _takes_varied(unit, inst)
             return is_given and _holds_integers(inst.type) and _callee_has(inst, _makes_bits)
         case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
             return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
@@ -124,7 +124,7 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
         case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
             return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
         case CallSite():
-            hands_on, takes = (_is_bits, _casts_bits) if unit.has_types else (_is_integer, _takes_bits)
+            hands_on, takes = (_is_bits, _casts_bits) if unit.program.request.has_types else (_is_integer, _takes_bits)
             is_given = any(a in tainted and hands_on(a) for a in inst.arguments) and _has_body(unit, inst)
             return is_given and _gives_useful(unit, inst) and _callee_has(inst, takes)
         case _:

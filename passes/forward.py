@@ -49,6 +49,7 @@ from irad.ir.values import (
     zero,
 )
 from irad.passes.alias_scopes import AliasScopes, rank_objects
+from irad.passes.callee_variants import callee_variant, pointer_variant, takes_part
 from irad.passes.callees import Pointer, effects_of, resolve
 from irad.passes.number_places import is_made_here, number_places
 from irad.passes.parallel.modes import WINDOW_SIZE
@@ -56,8 +57,8 @@ from irad.passes.program import Pair, Program
 from irad.passes.request import MemoryType
 from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function
 from irad.passes.tape import FrameLayout
-from irad.passes.unit import PointerVariant, Unit, augmented_type
-from irad.passes.variants import callee_variant, pointer_variant, takes_part
+from irad.passes.unit import Unit
+from irad.passes.variant import PointerVariant, augmented_type
 from irad.ruleset.interface import CallRule, Inactive
 
 _NULL = ConstantNull(types.PTR)

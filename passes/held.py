@@ -45,7 +45,8 @@ class _Held:
         self.forward = forward
         self.cfg: ControlFlow = control_flow(forward.function)
         unit = forward.unit
-        self.has_status = unit.variant.is_entry or unit.function in unit.signatures  # as all functions of Numba's
+        signatures = unit.program.signatures
+        self.has_status = unit.variant.is_entry or unit.function in signatures  # as all functions of Numba's
         live = live_blocks(unit.cfg, True) if self.has_status else unit.live
         self.live = {forward.block(block) for block in live}
         self.primal = {copy: primal for primal, copy in forward.values.items()}

@@ -1,7 +1,7 @@
 """Which allocations of the primal may be kept until the reverse sweep has ended, so that it can load from them again.
 
-Input   a `Unit`'s analyses; later the set of allocations that recomputed loads read.
-Output  `keepable`: a mask; `defer_frees`: rewrites the forward sweep.
+Input   a `Unit`'s analyses.
+Output  `keepable`: a mask. `deferred_frees` rewrites the augmented primal for those that are read again.
 Method  Numba frees by dropping the last reference. A dropped reference is handed to the arena instead, which drops it
         when the derivative ends. Nothing in the primal can tell the difference.
 Limit   allocations that move (growing lists), or that leave a callee, or the entry when its caller may write to them,
@@ -10,14 +10,10 @@ Limit   allocations that move (growing lists), or that leave a callee, or the en
 
 from __future__ import annotations
 
-from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, Ret
 from irad.ir.module import Function
 from irad.passes.callees import effects_of, is_from_outside, resolve
-from irad.passes.forward import Forward
 from irad.passes.objects import ObjectKind, PointsTo
-from irad.passes.runtime import ARENA_DEFER, runtime_function
-from irad.ruleset.interface import Inactive
 from irad.ruleset.registry import Registry
 
 _DROP_REFERENCE = "NRT_decref"
@@ -61,32 +57,12 @@ def _moved_or_handed_on(call: CallSite, points_to: PointsTo, registry: Registry)
         for argument in call.arguments:
             mask |= points_to.reachable(points_to.mask(argument))
         return mask
-    if not _drops_reference(call):
+    if not drops_reference(call):
         for index in effects.frees:
             mask |= points_to.reachable(points_to.mask(call.arguments[index]))
     return mask
 
 
-def _drops_reference(call: CallSite) -> bool:
+def drops_reference(call: CallSite) -> bool:
+    """Whether a call drops a reference to an allocation."""
     return isinstance(call.callee, Function) and call.callee.name == _DROP_REFERENCE
-
-
-def defer_frees(forward: Forward, kept: int) -> None:
-    """Hands the references to kept allocations to the arena instead of dropping them."""
-    if not kept:
-        return
-    unit = forward.unit
-    for block in unit.cfg.order:
-        for call in block.instructions:
-            if not isinstance(call, CallSite) or not _drops_reference(call):
-                continue
-            if not unit.points_to.reachable(unit.points_to.mask(call.arguments[0])) & kept or not isinstance(
-                resolve(call, unit.registry), Inactive
-            ):
-                continue
-            copy = forward.values[call]
-            assert isinstance(copy, CallSite)
-            build = Builder.before(copy)
-            defer = runtime_function(forward.program.module, ARENA_DEFER)
-            build.call(defer, [forward.arena, copy.arguments[0]])
-            copy.erase()

@@ -13,7 +13,7 @@ from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value, const_int
-from irad.passes.plan import LoopMode, Plan, make_plan
+from irad.passes.plan import LoopMode, Plan
 from irad.passes.recipes import Recipes, is_free
 from irad.passes.reverse.control import ForwardLoops
 from irad.passes.reverse.sweep import Sweep
@@ -46,10 +46,8 @@ class Materialiser:
     record_slots: dict[Loop, Alloca] = field(default_factory=dict)
     last_records: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
 
-    def run(self) -> Plan:
-        """Does all of it; returns the plan."""
-        used = [n for n in self.sweep.needs if n.placeholder.users]
-        plan = make_plan(self.sweep.forward, self.recipes, (n.value for n in used))
+    def carry_out(self, plan: Plan) -> None:
+        """Does all of it."""
         for value in plan.saved:
             self.save(value)
         for loop in innermost_first(self.sweep.forward.unit.loops.loops):
@@ -59,7 +57,6 @@ class Materialiser:
             if isinstance(storage, Records):
                 self.follow_records(loop)
         self.replace_placeholders()
-        return plan
 
     def replace_placeholders(self) -> None:
         """Puts real code in their place."""

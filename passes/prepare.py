@@ -19,13 +19,10 @@ would put the kink of the absolute value behind a root of infinite slope; a sum 
 from __future__ import annotations
 
 from irad.ir.builder import Builder
-from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.values import Value, zero
 from irad.passes.callees import ELSEWHERE
-from irad.passes.invariant_choices import settle_invariant_choices
-from irad.passes.split_aggregates import split_aggregates
 
 _KEPT_METADATA = ("dbg",)
 _KEPT_FUNCTION_ATTRIBUTES = ("noinline", "alwaysinline", "cold", "optsize")
@@ -40,9 +37,6 @@ def prepare(module: Module) -> None:
 
 def prepare_function(function: Function, module: Module) -> None:
     """Prepares one function."""
-    remove_unreachable_blocks(function)
-    split_aggregates(function)
-    settle_invariant_choices(function)
     words = _expand(function.attributes, module)
     function.attributes = tuple(w for w in _KEPT_FUNCTION_ATTRIBUTES if w in words)
     function.result_attributes = ()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from irad.ir import types
+from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
 from irad.passes.callees import is_from_outside
@@ -14,7 +17,7 @@ from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
 from irad.passes.returned_addresses import KnownAddresses
 from irad.passes.signatures import Signatures
-from irad.passes.unit import PointerVariant, Variant, augmented_type, reverse_type, shadowed
+from irad.passes.variant import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
 
 
@@ -38,12 +41,19 @@ class Pair:
     shadows: tuple[int, ...]
 
 
+Observer: TypeAlias = Callable[[str, Any], None]
+"""Is told the name of a pass, and the record that it worked on: see `irad.passes.pipeline`."""
+
+
 @dataclass(eq=False, slots=True)
 class Program:
     """The module under construction and the pairs in it.
 
     Attributes:
+        verifies: the code is verified after each pass.
+        observe: is shown each pass after it has run, with the record that it worked on.
         loops: the bodies of its parallel loops.
+        launches: the call of each parallel loop, by its function.
         signatures: what the parameters of its functions point to.
         addresses: what is known about the addresses that its functions return and store.
         augmented: the augmented primals of all pairs. pair_of: the pair that a generated function is of.
@@ -54,7 +64,10 @@ class Program:
     module: Module
     registry: Registry
     request: Request
+    verifies: bool = False
+    observe: Observer | None = None
     loops: Loops = field(default_factory=dict)
+    launches: dict[Function, CallSite] = field(default_factory=dict)
     signatures: Signatures = field(default_factory=dict)
     addresses: KnownAddresses = field(default_factory=KnownAddresses)
     pairs: dict[Variant, Pair] = field(default_factory=dict)
@@ -122,6 +135,10 @@ class Program:
             self.module.globals[name] = found
             self.tables[variant] = found
         return found
+
+    def tables_by_symbol(self) -> dict[str, PointerVariant]:
+        """What calls through pointers look up."""
+        return {str(table.name): variant for variant, table in self.tables.items()}
 
     def places(self) -> GlobalVariable:
         """The table of the places that are watched; it lives outside the module and gets its name at the end."""

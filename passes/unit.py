@@ -1,135 +1,98 @@
-"""One function to differentiate, with everything the analyses found out about it.
-
-A `Variant` names what is wanted of a function: which parameters take part and how. The same function may be wanted in
-several variants; each becomes a pair of functions, the augmented primal and its reverse.
-"""
+"""One function to differentiate, with everything the analyses find out about it, pass by pass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irad.ir import types
-from irad.ir.cfg import ControlFlow
-from irad.ir.dominance import DominatorTree
-from irad.ir.loops import LoopNest
+from irad.ir.cfg import ControlFlow, control_flow
+from irad.ir.dominance import DominatorTree, dominators
+from irad.ir.loops import LoopNest, loop_nest
 from irad.ir.module import Block, Function, Module
-from irad.ir.types import FunctionType
 from irad.ir.values import Parameter
 from irad.passes.activity import Activity
 from irad.passes.effects import Effects
 from irad.passes.memory_types import MemoryTypes
 from irad.passes.objects import PointsTo
 from irad.passes.parallel.modes import Sharing
+from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind
-from irad.passes.signatures import Signatures
+from irad.passes.variant import Variant
 from irad.ruleset.registry import Registry
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A function together with the activity of its parameters and of its result; ``memory`` is what they point to.
-
-    Attributes:
-        is_lane: of the function of a parallel loop, what one lane does rather than all of them.
-        stays: parameters whose memory stays as it is until the reverse sweep, but for what the function itself writes.
-        apart: pairs of parameters whose memory does not overlap.
-        overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
-        result_is_read: of such a function, whether the primal's value is used, other than linearly.
-        unneeded: of such a function, parameters whose memory is not read after the call.
-    """
-
-    function: Function
-    kinds: tuple[ParameterKind, ...]
-    memory: tuple[MemoryType | None, ...]
-    result_active: bool
-    result_has_shadow: bool
-    is_entry: bool = False
-    is_lane: bool = False
-    stays: frozenset[int] = frozenset()
-    apart: frozenset[tuple[int, int]] = frozenset()
-    overwritten: frozenset[int] = frozenset()
-    result_is_read: bool = True
-    unneeded: frozenset[int] = frozenset()
-
-    @property
-    def function_type(self) -> FunctionType:
-        """Of the primal."""
-        return self.function.function_type
-
-
-@dataclass(frozen=True, slots=True)
-class PointerVariant:
-    """What a call through a pointer needs of the function there: as `Variant`, of some function of that type.
-
-    ``by_value``: memory with a shadow lies behind pointers in an aggregate that is passed or returned. No pair can be
-    had for that. It is no reason to refuse the program: Numba's function values have another entry, without aggregates,
-    and code that chooses the one that is there.
-    """
-
-    function_type: FunctionType
-    kinds: tuple[ParameterKind, ...]
-    memory: tuple[MemoryType | None, ...]
-    result_active: bool
-    result_has_shadow: bool
-    by_value: bool = False
-
-    @property
-    def shadows(self) -> tuple[int, ...]:
-        """Indices of the parameters that come with a shadow."""
-        return shadowed(self.kinds)
 
 
 @dataclass(eq=False, slots=True)
 class Unit:
-    """A function in normal form and the results of its analyses.
+    """A function in normal form and the results of its analyses, each set by its pass (`irad.passes.pipeline`).
 
-    ``sharing`` is that of a lane; ``unneeded`` are parameters whose memory the caller does not read afterwards;
-    ``workspace`` constant ones whose memory may have a shadow.
+    Attributes:
+        program: that it is a part of.
+        variant: what is wanted of the function.
+        kinds: how its parameters take part.
+        memory: what its parameters point to.
+        unneeded: parameters whose memory the caller does not read afterwards.
+        workspace: constant parameters whose memory may have a shadow.
+        everything: all memory is taken for active, as the oracle does.
+        kept: allocations that may be kept until the reverse sweep has ended, as a mask.
+        sharing: of a lane: how lanes share shadows.
     """
 
-    module: Module
-    function: Function
+    program: Program
     variant: Variant
-    registry: Registry
-    points_to: PointsTo
-    memory_types: MemoryTypes
-    activity: Activity
-    cfg: ControlFlow
-    dominators: DominatorTree
-    loops: LoopNest
-    live: frozenset[Block]
-    effects: Effects
-    everything: bool
-    strict: bool
-    zero_wins: bool = False
-    signatures: Signatures = field(default_factory=dict)
-    has_types: bool = False
-    sharing: Sharing | None = None
+    kinds: dict[Parameter, ParameterKind] = field(init=False)
+    memory: dict[Parameter, MemoryType | None] = field(init=False)
     unneeded: frozenset[Parameter] = frozenset()
     workspace: frozenset[Parameter] = frozenset()
+    cfg: ControlFlow = field(init=False)
+    dominators: DominatorTree = field(init=False)
+    loops: LoopNest = field(init=False)
+    points_to: PointsTo = field(init=False)
+    memory_types: MemoryTypes = field(init=False)
+    kept: int = 0
+    effects: Effects = field(init=False)
+    activity: Activity = field(init=False)
+    everything: bool = False
+    live: frozenset[Block] = field(init=False)
+    sharing: Sharing | None = None
+
+    def __post_init__(self) -> None:
+        params, request = self.function.params, self.program.request
+        self.kinds = dict(zip(params, self.variant.kinds, strict=True))
+        self.memory = dict(zip(params, self.variant.memory, strict=True))
+        if self.variant.is_entry:
+            self.unneeded = frozenset(params[i] for i in request.unneeded)
+            self.workspace = frozenset(params[i] for i in request.workspace)
+        self.cfg = control_flow(self.function)
+        self.dominators = dominators(self.cfg)
+        self.loops = loop_nest(self.cfg, self.dominators)
+
+    @property
+    def function(self) -> Function:
+        """The primal."""
+        return self.variant.function
+
+    @property
+    def module(self) -> Module:
+        """That the primal is in."""
+        return self.program.module
+
+    @property
+    def registry(self) -> Registry:
+        """The rules."""
+        return self.program.registry
+
+    @property
+    def shadowable(self) -> frozenset[Parameter]:
+        """The parameters whose memory may have a shadow."""
+        return frozenset(
+            param
+            for param, kind in self.kinds.items()
+            if kind is ParameterKind.SHADOW or (self.variant.is_entry and _has_floats(self.memory[param]))
+        )
 
     def kind(self, param: Parameter) -> ParameterKind:
         """How a parameter takes part."""
-        return self.variant.kinds[self.function.params.index(param)]
+        return self.kinds[param]
 
 
-def shadowed(kinds: tuple[ParameterKind, ...]) -> tuple[int, ...]:
-    """The parameters that get a shadow."""
-    return tuple(i for i, kind in enumerate(kinds) if kind is ParameterKind.SHADOW)
-
-
-def augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
-    """Type of the augmented primal."""
-    result = variant.function_type.result
-    if variant.result_has_shadow:
-        result = types.struct_type([result, types.PTR])
-    params = [types.PTR, types.PTR, *variant.function_type.params, *(types.PTR for _ in shadows)]
-    return types.function_type(result, params)
-
-
-def reverse_type(variant: Variant | PointerVariant) -> FunctionType:
-    """Type of the reverse."""
-    result = variant.function_type.result
-    seeds = [result] if variant.result_active else []
-    outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
-    return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
+def _has_floats(memory: MemoryType | None) -> bool:
+    return memory is not None and bool(memory.floats())

@@ -33,7 +33,7 @@ from irad.frontend.pointers import install
 from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.types import PointerType
-from irad.passes.derivative import Generated, GeneratedPair, generate
+from irad.passes.derivative import Generated, generate
 from irad.passes.objects import ObjectKind
 from irad.passes.unit import Unit
 from irad.rules.builtin import ALL
@@ -210,7 +210,7 @@ def observe_derivation(
     dispatcher: Any,
     argument_types: tuple[Any, ...],
     task: Task,
-    observer: Observer,
+    observe: Observer,
     *,
     arguments_may_change: bool = False,
 ) -> None:
@@ -224,16 +224,16 @@ def observe_derivation(
     def derive_it(task: Task) -> None:
         wanted = _want(dispatcher, argument_types, task, arguments_may_change)
         registry = registry_of(wanted.program.ruled, _registry())
-        derive(wanted.program.text, wanted.request, registry, observer=observer, canonical_loops=canonical_loops)
+        derive(wanted.program.text, wanted.request, registry, observe=observe, canonical_loops=canonical_loops)
 
     with compiler_lock():
         _lending(dispatcher, argument_types, task, derive_it)
 
 
 def generated(
-    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, make_pair: Callable[..., GeneratedPair]
-) -> tuple[Wanted, Module]:
-    """Generates like `derivation_of`, with ``make_pair`` in the place of `irad.passes.derivative.generate_pair`.
+    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, last: str
+) -> tuple[Wanted, Module, Generated]:
+    """Generates like `derivation_of`, up to a pass.
 
     Raises:
         SignatureError: the task does not fit the types.
@@ -244,11 +244,11 @@ def generated(
         registry = registry_of(wanted.program.ruled, _registry())
         module = prepare_program(wanted.program.text, canonical_loops)
         try:
-            generate(module, wanted.request, registry, make_pair)
+            made = generate(module, wanted.request, registry, last=last)
         except IradError as error:
             locate(error, module)
             raise
-    return wanted, module
+    return wanted, module, made
 
 
 @dataclass(frozen=True)
@@ -366,14 +366,14 @@ def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
 def _compile(program: Program, request: Request, verify: bool) -> Compiled:
     written: set[int] = set()
 
-    def observe(stage: str, module: Module, found: Generated | None) -> None:
-        if found is not None:
-            written.update(written_parameters(found.pairs[0].unit))
+    def observe(name: str, record: Any) -> None:
+        if name == "refusals" and record.variant.is_entry:
+            written.update(written_parameters(record))
 
     registry = registry_of(program.ruled, _registry())
     with step(f"differentiating {program.source.function}") as details:
         derivative = derive(
-            program.text, request, registry, check=verify, observer=observe, canonical_loops=canonical_loops
+            program.text, request, registry, check=verify, observe=observe, canonical_loops=canonical_loops
         )
         details.append(f"{_lines(derivative.text)} of LLVM IR made of {_lines(program.text)}")
     install(derivative.pointers, request, _registry())

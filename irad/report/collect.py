@@ -25,9 +25,10 @@ from irad.frontend.numba_cpu import Program, location_of
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
-from irad.passes.derivative import Generated
+from irad.passes.generated import Generated
 from irad.passes.instrument.places import TapePlaces
 from irad.passes.instrument.user_places import UserPlaces
+from irad.passes.pipeline import COMPLETE
 from irad.report.functions import PairReader
 from irad.report.lanes import lane_words, numbers_of
 from irad.report.lines import line_facts
@@ -174,11 +175,11 @@ class Collector:
         """What the engine finds."""
         found = _Observed()
 
-        def observe(stage: str, module: Module, generated: Generated | None) -> None:
-            if stage == "prepared":
-                found.primals = [f for f in module.functions.values() if not f.is_declaration]
-            elif stage == "generated" and generated is not None:
-                found.read(module, generated, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)
+        def observe(name: str, record: Any) -> None:
+            if name == "summary":
+                found.primals = record.module.defined_functions()
+            elif name == COMPLETE:
+                found.read(record, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)
 
         observe_derivation(
             self.subject.primal,
@@ -233,7 +234,6 @@ class _Observed:
 
     def read(
         self,
-        module: Module,
         generated: Generated,
         program: Program,
         source: UserSource,
@@ -241,10 +241,12 @@ class _Observed:
         typed: Iterable[TypedFunction],
     ) -> None:
         """Reads everything while the primal is still there."""
-        pairs, info = generated.pairs, DebugInfo(module)
+        derived, pairs = generated.program, generated.pairs
+        module = derived.module
+        info = DebugInfo(module)
         namer = _namer(program, map(str, module.functions))
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        tape_places = TapePlaces(generated.tape, generated.frames, UserPlaces(module, generated.launches))
+        tape_places = TapePlaces(derived.tape_marks, derived.frame_parts, UserPlaces(module, derived.launches))
         readers = {
             made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
             for made in pairs

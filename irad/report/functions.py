@@ -14,7 +14,7 @@ from irad.ir.instructions import CallSite, Instruction, Load, Phi, Store
 from irad.ir.printer import print_lines
 from irad.ir.types import VOID, PointerType
 from irad.ir.values import Parameter, Value
-from irad.passes.derivative import GeneratedPair
+from irad.passes.generated import GeneratedPair
 from irad.passes.instrument.loop_places import LoopPlaces
 from irad.passes.objects import MemoryObject
 from irad.passes.request import ParameterKind

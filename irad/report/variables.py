@@ -20,7 +20,7 @@ from irad.ir.instructions import Instruction
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.activity import is_differentiable
-from irad.passes.derivative import GeneratedPair
+from irad.passes.generated import GeneratedPair
 from irad.report.names import python_name
 from irad.report.source import is_parallel_body
 

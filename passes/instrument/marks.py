@@ -13,7 +13,7 @@ from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.values import Value
-from irad.passes.unit import Variant
+from irad.passes.variant import Variant
 
 
 class MarkKind(enum.Enum):

@@ -16,7 +16,7 @@ from irad.ir.values import Value
 from irad.passes.instrument.loop_places import LoopPlaces
 from irad.passes.instrument.marks import FrameParts, Mark, MarkKind, TapeMark, TapePart, parts_of
 from irad.passes.instrument.user_places import UserPlaces
-from irad.passes.unit import Variant
+from irad.passes.variant import Variant
 
 
 @dataclass(frozen=True, slots=True)

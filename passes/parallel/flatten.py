@@ -247,3 +247,13 @@ def _replace_launch(call: CallSite, loop: Loop) -> None:
 def is_loop_function(value: Value | None) -> bool:
     """Whether a function is the body of a parallel loop."""
     return isinstance(value, Function) and PARALLEL in value.attributes
+
+
+def launches_of(module: Module) -> dict[Function, CallSite]:
+    """The first call of each function of a parallel loop."""
+    found: dict[Function, CallSite] = {}
+    for function in module.defined_functions():
+        for call in function.instructions():
+            if isinstance(call, CallSite) and isinstance(call.callee, Function) and is_loop_function(call.callee):
+                found.setdefault(call.callee, call)
+    return found

@@ -18,7 +18,7 @@ from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
 from irad.passes.runtime import PAIR_REVERSE
-from irad.passes.unit import PointerVariant, Variant, reverse_type
+from irad.passes.variant import PointerVariant, Variant, reverse_type
 from irad.ruleset.expr import compared_symbols, emit, symbols_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 

@@ -8,6 +8,7 @@ from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Ret, Store
 from irad.ir.module import Block
 from irad.ir.values import Parameter, Value
+from irad.passes.callee_variants import takes_part
 from irad.passes.callees import resolve
 from irad.passes.forward import Forward
 from irad.passes.request import ParameterKind
@@ -16,7 +17,6 @@ from irad.passes.reverse.calls import reverse_call
 from irad.passes.reverse.control import Control, ForwardLoops, enter_loops, reversed_order
 from irad.passes.reverse.sweep import Place, Sweep, zero_of
 from irad.passes.unit import Unit
-from irad.passes.variants import takes_part
 from irad.ruleset.interface import Inactive
 
 

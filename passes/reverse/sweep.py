@@ -222,12 +222,12 @@ class Sweep:
     @property
     def sum_flags(self) -> tuple[str, ...]:
         """Fast-math words of adjoint sums."""
-        return () if self.forward.unit.strict else ("reassoc",)
+        return () if self.forward.program.request.strict else ("reassoc",)
 
     @property
     def zero_wins(self) -> bool:
         """Whether a zero partial derivative makes zero of an infinite cotangent."""
-        return self.forward.unit.zero_wins
+        return self.forward.program.request.zero_wins
 
     def load_shadow(self, type_: Type, pointer: Value) -> Value:
         """Loads from the shadow of what a primal pointer points to."""

@@ -1,9 +1,18 @@
 from __future__ import annotations
 
-import irad.passes
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
 from irad.driver import derive
+from irad.errors import InternalError
 from irad.ir.parser import parse_module
 from irad.ir.verifier import verify
+from irad.passes import pipeline
+from irad.passes.generated import GeneratedPair
+from irad.passes.pipeline import PIPELINE, Pass, Stage
+from irad.passes.request import Request
 from tests.passes.test_program import RECURSIVE
 from tests.passes.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.units import canonical, generated, gradient, parsed, registry, request_of
@@ -51,10 +60,42 @@ def test_what_is_made_is_valid_and_contains_no_placeholder():
 
 
 def test_the_table_of_contents_names_modules_in_the_order_of_work():
-    names = [name for name, _ in irad.passes.PIPELINE]
+    names = [each.name for each in PIPELINE]
     assert len(set(names)) == len(names)
     assert names.index("points_to") < names.index("activity") < names.index("forward") < names.index("materialise")
-    for name, purpose in irad.passes.PIPELINE:
-        __import__(f"irad.passes.{name}")
-        assert purpose.endswith(".")
-        assert len(purpose) < 120
+    for each in PIPELINE:
+        __import__(f"irad.passes.{each.name}")
+        assert each.purpose.endswith(".")
+        assert len(each.purpose) < 120
+
+
+def test_the_pipeline_is_what_runs():
+    seen: list[str] = []
+    derive(canonical(COUNTED), _request(COUNTED), registry(), observe=lambda name, record: seen.append(name))
+    shown = [each.name for each in PIPELINE if each.stage is not Stage.PREPARE and each.name in seen]
+    assert seen == shown
+    left_out = {each.name for each in PIPELINE if each.stage is not Stage.PREPARE} - set(seen)
+    assert left_out == {"oracle_activity", "parallel.sharing", "instrument.watch", "agreement.check"}
+
+
+@pytest.mark.parametrize("broken", [each.name for each in PIPELINE if each.stage is Stage.PAIR and each.changes])
+def test_code_is_verified_after_each_pass_that_changes_some(broken: str, monkeypatch: pytest.MonkeyPatch):
+    options = {"watches": True} if broken == "instrument.watch" else {}
+    monkeypatch.setattr(pipeline, "PIPELINE", tuple(_breaking(p) if p.name == broken else p for p in PIPELINE))
+    with pytest.raises(InternalError, match="invalid IR"):
+        derive(canonical(COUNTED), _request(COUNTED, **options), registry(), check=True)
+
+
+def _request(text: str, **options: Any) -> Request:
+    return request_of(parsed(text)[1], "scsc", **options)
+
+
+def _breaking(one: Pass) -> Pass:
+    """A pass that does its work, and puts an instruction behind a terminator."""
+
+    def run(made: GeneratedPair) -> None:
+        one.run(made)
+        block = made.pair.augmented.blocks[0]
+        block.instructions.append(block.instructions[0])
+
+    return replace(one, run=run)

@@ -5,8 +5,8 @@ import pytest
 from irad.errors import UnsupportedError
 from irad.ir.instructions import Alloca, Call, Load, Store
 from irad.ir.values import ConstantNull
+from irad.passes.callee_variants import callee_variant
 from irad.passes.request import ParameterKind
-from irad.passes.variants import callee_variant
 from tests.passes.units import DOUBLES, POINTERS, generated, gradient, unit_of, value
 
 DECLARE = "declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)\ndeclare void @NRT_decref(ptr)\n"

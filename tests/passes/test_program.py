@@ -6,7 +6,7 @@ from irad.ir import types
 from irad.ir.values import GlobalVariable
 from irad.passes.program import Program
 from irad.passes.request import ParameterKind
-from irad.passes.unit import Variant, augmented_type, reverse_type
+from irad.passes.variant import Variant, augmented_type, reverse_type
 from tests.passes.units import DOUBLES, generated, parsed, registry, request_of
 
 TEXT = """

@@ -17,15 +17,16 @@ from irad.ir.parser import parse_module
 from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.agreement.check import check_agreement
-from irad.passes.derivative import Generated, GeneratedPair, analyse, generate
+from irad.passes.derivative import analyse, generate, prepare_module
 from irad.passes.effects import Effects, find_effects
 from irad.passes.exhaustion import EXHAUSTED
+from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.objects import PointsTo
 from irad.passes.points_to import find_objects
-from irad.passes.prepare import prepare
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind, Request
-from irad.passes.unit import Unit, Variant
+from irad.passes.unit import Unit
+from irad.passes.variant import Variant
 from irad.rules import ALL
 from irad.ruleset.registry import Registry
 
@@ -52,7 +53,7 @@ def canonical(text: str) -> str:
 def parsed(text: str) -> tuple[Module, Function]:
     """A prepared module and its first function with a body."""
     module = parse_module(canonical(text))
-    prepare(module)
+    prepare_module(module)
     return module, module.defined_functions()[0]
 
 
@@ -107,7 +108,7 @@ def generated(
     text: str, kinds: str, memory: Sequence[MemoryType | None] | None = None, **options: Any
 ) -> tuple[GeneratedPair, ...]:
     """The pairs made for the first function of a module, the entry's first."""
-    return derivative(text, kinds, memory, **options).pairs
+    return tuple(derivative(text, kinds, memory, **options).pairs)
 
 
 def value(function: Function, name: str) -> Value:

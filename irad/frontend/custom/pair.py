@@ -45,7 +45,7 @@ from irad.frontend.definition import Definition
 from irad.frontend.kept import raise_status
 from irad.frontend.numba_messages import REFUSALS, explanation
 from irad.frontend.numba_untyped import cpu_target, types
-from irad.passes.unit import Variant
+from irad.passes.variant import Variant
 
 
 @dataclass(frozen=True)

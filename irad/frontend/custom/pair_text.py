@@ -13,7 +13,7 @@ from typing import Final
 
 from irad.driver import ParameterKind, RuledPair
 from irad.frontend import abi
-from irad.passes.unit import Variant, augmented_type, reverse_type, shadowed
+from irad.passes.variant import Variant, augmented_type, reverse_type, shadowed
 from irad.runtime_layouts import ARENA, RULE_RAISED
 
 _TEXT: Final = Template(

@@ -21,7 +21,7 @@ from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
 from irad.ir.types import FunctionType
-from irad.passes.unit import Variant
+from irad.passes.variant import Variant
 
 _PLAIN = (LeafKind.NUMBER, LeafKind.ARRAY)
 

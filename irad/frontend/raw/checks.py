@@ -22,7 +22,7 @@ from irad.ir.instructions import Binary, CallSite, Cast, Freeze, IndirectBr, Ins
 from irad.ir.module import Function, Module
 from irad.ir.types import IntType
 from irad.ir.values import ConstantInt, Poison, Undef, Value
-from irad.passes.derivative import GeneratedPair
+from irad.passes.generated import GeneratedPair
 from irad.passes.objects import ObjectKind
 from irad.passes.retype import copying_group
 from irad.passes.unit import Unit

@@ -29,7 +29,7 @@ from irad.ir.module import Module
 from irad.ir.parser import parse_module
 from irad.ir.types import FloatType
 from irad.options import Options
-from irad.passes.derivative import Generated
+from irad.passes.pipeline import COMPLETE
 from irad.rules.builtin import ALL
 from irad.ruleset.registry import Registry
 
@@ -136,7 +136,7 @@ class _Work:
             self.request(asked),
             self.registry,
             check=self.options.verify,
-            observer=_refuse,
+            observe=_refuse,
             canonical_loops=canonical_loops,
         )
 
@@ -187,14 +187,14 @@ class _Work:
             raise UnsupportedProgram(_flat(self.errors))
 
 
-def _refuse(stage: str, module: Module, found: Generated | None) -> None:
+def _refuse(name: str, record: Any) -> None:
     """Refuses what only raw IR can hold, as long as all that the analyses speak of is there."""
-    if stage != "generated" or found is None:
+    if name != COMPLETE:
         return
     try:
-        check_units(found.pairs)
+        check_units(record.pairs)
     except IradError as error:
-        locate(error, module)
+        locate(error, record.program.module)
         raise
 
 

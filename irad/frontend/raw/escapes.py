@@ -37,7 +37,7 @@ from irad.ir.module import Function
 from irad.ir.types import IntType
 from irad.ir.values import GlobalVariable, Value
 from irad.passes.callees import Callee, Pointer, Unknown, effects_of, resolve
-from irad.passes.derivative import GeneratedPair
+from irad.passes.generated import GeneratedPair
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule

@@ -1,6 +1,6 @@
 """Brings both sweeps into the form that is rendered: values only, no stack slots, no placeholders, nothing dead.
 
-Input   a `CapturedPair`, whose functions are changed; nobody compiles them.
+Input   a `GeneratedPair`, whose functions are changed; nobody compiles them.
 Output  `Reads`: which placeholders of the reverse sweep stand for saved values and affine variables.
 """
 
@@ -14,7 +14,7 @@ from irad.ir.loops import Loop, innermost_first, loop_nest
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
-from irad.report.pseudo_python.capture import CapturedPair
+from irad.passes.generated import GeneratedPair
 from irad.report.pseudo_python.dead_code import remove_dead
 from irad.report.pseudo_python.needs import replace_needs
 from irad.report.pseudo_python.origins import fold_origins, name_origins
@@ -24,7 +24,7 @@ from irad.report.pseudo_python.slots import promote_slots
 from irad.report.pseudo_python.sums import fold_sums, mark_strong_products
 
 
-def clean_up(captured: CapturedPair) -> Reads:
+def clean_up(captured: GeneratedPair) -> Reads:
     """Does all of it."""
     reads = Reads()
     notes = name_origins(captured)

@@ -8,10 +8,10 @@ from irad.ir.instructions import Alloca, Binary, CallSite, Cast, Freeze, ICmp, I
 from irad.ir.module import Function
 from irad.ir.values import Value
 from irad.passes.callees import effects_of, resolve
-from irad.report.pseudo_python.capture import CapturedPair
+from irad.passes.generated import GeneratedPair
 
 
-def remove_dead(captured: CapturedPair, function: Function, roots: Iterable[Value]) -> None:
+def remove_dead(captured: GeneratedPair, function: Function, roots: Iterable[Value]) -> None:
     """Removes instructions without effect that nothing needs."""
     needed: set[Value] = set()
     pending: list[Value] = list(roots)
@@ -31,7 +31,7 @@ def remove_dead(captured: CapturedPair, function: Function, roots: Iterable[Valu
         inst.erase()
 
 
-def _has_effect(captured: CapturedPair, inst: Instruction) -> bool:
+def _has_effect(captured: GeneratedPair, inst: Instruction) -> bool:
     if isinstance(inst, Store | Ret):
         return True
     if isinstance(inst, CallSite):

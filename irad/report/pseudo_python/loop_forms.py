@@ -17,7 +17,7 @@ from irad.ir.module import Block
 from irad.ir.trip_count import TripCount, affine_variables, trip_count
 from irad.ir.types import I64, IntType
 from irad.ir.values import ConstantInt, Parameter, Value
-from irad.report.pseudo_python.capture import CapturedPair
+from irad.passes.generated import GeneratedPair
 
 
 @dataclass(eq=False, slots=True)
@@ -58,7 +58,7 @@ class LoopForm:
         return self.count is not None
 
 
-def find_loop_forms(captured: CapturedPair) -> dict[Loop, LoopForm]:
+def find_loop_forms(captured: GeneratedPair) -> dict[Loop, LoopForm]:
     """The form of each loop."""
     loops = captured.loops
     forms: dict[Loop, LoopForm] = {}
@@ -73,7 +73,7 @@ def find_loop_forms(captured: CapturedPair) -> dict[Loop, LoopForm]:
     return forms
 
 
-def _count(captured: CapturedPair, twin: Loop) -> TripCount | None:
+def _count(captured: GeneratedPair, twin: Loop) -> TripCount | None:
     latch, cfg = twin.latch, captured.loops.cfg
     if latch is None or twin.preheader is None or not isinstance(latch.terminator, CondBr):
         return None

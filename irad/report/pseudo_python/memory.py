@@ -15,9 +15,9 @@ from irad.ir import types
 from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function
 from irad.ir.values import ConstantInt, Value
+from irad.passes.generated import GeneratedPair
 from irad.passes.request import MemoryType
 from irad.report.pseudo_python.arrays import Array, Result, array_of_leaf
-from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.polynomial import Polynomial
 
 HEADER_DATA = 24
@@ -52,7 +52,7 @@ class Memory:
         addresses: of arrays.
     """
 
-    captured: CapturedPair
+    captured: GeneratedPair
     arguments: tuple[abi.Argument, ...]
     result: Result
     starts: dict[Value, Place] = field(default_factory=dict)

@@ -14,13 +14,13 @@ from irad.ir.instructions import Freeze, Instruction, Select, replace_uses
 from irad.ir.module import Block
 from irad.ir.types import PointerType
 from irad.ir.values import Undef, Value
+from irad.passes.generated import GeneratedPair
 from irad.passes.recipes import is_free
 from irad.passes.reverse.sweep import Place
-from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.reads import AffineRead, Reads
 
 
-def replace_needs(captured: CapturedPair, reads: Reads) -> None:
+def replace_needs(captured: GeneratedPair, reads: Reads) -> None:
     """Puts what is needed in the place of the placeholders; ``reads`` tells what the ones that are left stand for."""
     sweep = captured.sweep
     placeholders = {need.placeholder for need in sweep.needs}
@@ -36,7 +36,7 @@ def replace_needs(captured: CapturedPair, reads: Reads) -> None:
         need.placeholder.erase()
 
 
-def keep_choices(captured: CapturedPair) -> None:
+def keep_choices(captured: GeneratedPair) -> None:
     """Lets the forward sweep keep which array was chosen, where the reverse sweep would choose again.
 
     In Python that is a variable, and chosen there already.
@@ -64,7 +64,7 @@ def keep_choices(captured: CapturedPair) -> None:
 class _Head:
     """Makes values at the head of one adjoint block, each once."""
 
-    captured: CapturedPair
+    captured: GeneratedPair
     reads: Reads
     place: Place
     build: Builder

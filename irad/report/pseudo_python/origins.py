@@ -9,10 +9,10 @@ from irad.ir.instructions import CondBr, Freeze, ICmp, Instruction, Phi, replace
 from irad.ir.module import Function
 from irad.ir.types import I1
 from irad.ir.values import ConstantInt, Value
-from irad.report.pseudo_python.capture import CapturedPair
+from irad.passes.generated import GeneratedPair
 
 
-def name_origins(captured: CapturedPair) -> dict[Value, bool]:
+def name_origins(captured: GeneratedPair) -> dict[Value, bool]:
     """Lets the forward sweep note a condition where it notes which of two ways it came.
 
     Returns:
@@ -39,7 +39,7 @@ def name_origins(captured: CapturedPair) -> dict[Value, bool]:
     return found
 
 
-def replace_saved(captured: CapturedPair, old: Value, new: Value) -> None:
+def replace_saved(captured: GeneratedPair, old: Value, new: Value) -> None:
     """Lets the plan, and what the reverse sweep wants, name another value that is equal."""
     plan = captured.plan
     saved = dict.fromkeys(new if v is old else v for v in plan.saved)

@@ -19,10 +19,10 @@ from irad.ir.module import Block
 from irad.ir.trip_count import affine_variables
 from irad.ir.types import IntType, PointerType
 from irad.ir.values import ConstantInt, Value
+from irad.passes.generated import GeneratedPair
 from irad.passes.request import ParameterKind
 from irad.report.pseudo_python import trees
 from irad.report.pseudo_python.arrays import Result, parameter_texts, same_values, truth_parameters, unsigned_parameters
-from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.chosen import find_chosen
 from irad.report.pseudo_python.cleanup import clean_up
 from irad.report.pseudo_python.facts import find_choices
@@ -66,7 +66,7 @@ class PairText:
 
 
 def pair_text(
-    captured: CapturedPair,
+    captured: GeneratedPair,
     arguments: tuple[abi.Argument, ...],
     result: Result,
     namer: Namer,
@@ -77,7 +77,7 @@ def pair_text(
 
 @dataclass(eq=False, slots=True)
 class _Writer:
-    captured: CapturedPair
+    captured: GeneratedPair
     arguments: tuple[abi.Argument, ...]
     result: Result
     namer: Namer

@@ -16,7 +16,7 @@ from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop, LoopNest
 from irad.ir.module import Function
 from irad.ir.values import Value
-from irad.report.pseudo_python.capture import CapturedPair
+from irad.passes.generated import GeneratedPair
 from irad.report.pseudo_python.loop_forms import LoopForm
 from irad.report.pseudo_python.memory import Memory
 from irad.report.pseudo_python.polynomial import Polynomial
@@ -42,7 +42,7 @@ class Sheet:
         used: called for each value whose text is taken from ``texts``; liveness listens.
     """
 
-    captured: CapturedPair
+    captured: GeneratedPair
     function: Function
     cfg: ControlFlow
     dominators: DominatorTree

@@ -10,11 +10,11 @@ from irad.ir.cfg import control_flow
 from irad.ir.instructions import Alloca, Instruction, Load, Phi, Store, replace_uses
 from irad.ir.module import Block, Function
 from irad.ir.values import ConstantFloat, ConstantInt, Undef, Value
-from irad.report.pseudo_python.capture import CapturedPair
+from irad.passes.generated import GeneratedPair
 from irad.report.pseudo_python.reads import Reads
 
 
-def promote_slots(captured: CapturedPair, reads: Reads) -> None:
+def promote_slots(captured: GeneratedPair, reads: Reads) -> None:
     """Turns the stack slots of the reverse sweep into values; notes which cotangents and counters they held."""
     sweep = captured.sweep
     primal_of = {slot: value for value, slot in sweep.slots.items()}

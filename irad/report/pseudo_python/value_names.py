@@ -11,8 +11,8 @@ from irad.ir.instructions import Binary, CallSite, FCmp, ICmp, Instruction, Load
 from irad.ir.types import FloatType, PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.callees import resolve
+from irad.passes.generated import GeneratedPair
 from irad.report.pseudo_python import trees
-from irad.report.pseudo_python.capture import CapturedPair
 from irad.report.pseudo_python.memory import Memory
 from irad.report.pseudo_python.names import Namer, source_name, source_names
 from irad.report.pseudo_python.sheet import Sheet
@@ -33,7 +33,7 @@ class ValueNames:
         tape_names: of what is saved in loops.
     """
 
-    captured: CapturedPair
+    captured: GeneratedPair
     memory: Memory
     namer: Namer
     place_of: Callable[[Instruction], SourceLocation | None]

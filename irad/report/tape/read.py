@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Function
 from irad.ir.values import Value
-from irad.passes.derivative import Generated, GeneratedPair
+from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark, TapePart
 from irad.passes.instrument.meter import BY_POINTER
 from irad.passes.instrument.places import TapePlaces, TapeSlot
-from irad.passes.unit import Variant
+from irad.passes.variant import Variant
 from irad.report.model import Storage, TapeEntry
 from irad.report.tape.totals import weight
 
@@ -40,8 +40,8 @@ class TapeReader:
         """The entries of each function, those first that loops repeat most."""
         found: dict[Variant, dict[object, TapeEntry]] = {}
         owners = {mark: made for made in self.generated.pairs for mark in made.tape}
-        for number, mark in enumerate(self.generated.tape):
-            if number == BY_POINTER and not self.generated.tables:
+        for number, mark in enumerate(self.generated.program.tape_marks):
+            if number == BY_POINTER and not self.generated.program.tables:
                 continue
             for part, slot in self.places.slots(mark):
                 owner, entry = self._entry(number, mark, part, slot, owners.get(mark))

@@ -10,7 +10,7 @@ from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Cast, FCmp, Load, replace_uses
 from irad.passes.agreement.check import check_agreement
 from irad.passes.agreement.pinned import Pinned
-from irad.passes.derivative import GeneratedPair
+from irad.passes.generated import GeneratedPair
 from tests.passes.agreement.test_pinned import DECLARE, GATHER, MEMORY, TRIPS, index
 from tests.passes.units import generated, value
 

@@ -17,7 +17,8 @@ from irad.passes.instances import stays_in_its_instance
 from irad.passes.parallel.flatten import Loop
 from irad.passes.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.request import MemoryType, ParameterKind
-from irad.passes.unit import PointerVariant, Unit, Variant
+from irad.passes.unit import Unit
+from irad.passes.variant import PointerVariant, Variant
 
 
 def takes_part(unit: Unit, call: CallSite) -> bool:
@@ -61,7 +62,7 @@ def _kinds(
 ) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
     """How the parameters of a callee take part, and what their memory holds."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
-    signature = unit.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+    signature = unit.program.signatures.get(call.callee) if isinstance(call.callee, Function) else None
     stated = signature or (None,) * len(call.arguments)
     memory = tuple(
         stated[number] or _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None

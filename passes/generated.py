@@ -1,0 +1,59 @@
+"""What is being generated: the sweeps of one variant, and the whole derivative; reports read both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irad.passes.forward import Forward
+from irad.passes.instrument.marks import TapeMark
+from irad.passes.materialise import Materialiser
+from irad.passes.plan import Plan
+from irad.passes.program import Pair, Program
+from irad.passes.recipes import Recipes
+from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.sweep import Sweep
+from irad.passes.unit import Unit
+
+
+@dataclass(eq=False, slots=True)
+class GeneratedPair:
+    """The pair of one variant; each pass sets what it makes.
+
+    Attributes:
+        forward: the augmented primal, with the maps from primal values to its own.
+        sweep: the reverse sweep.
+        loops: what is known of the loops of the forward sweep.
+        recipes: what can be computed again.
+        plan: what is saved.
+        storage: where that lives.
+        tape: what the augmented primal allocates.
+    """
+
+    program: Program
+    unit: Unit
+    pair: Pair
+    forward: Forward = field(init=False)
+    sweep: Sweep = field(init=False)
+    loops: ForwardLoops = field(init=False)
+    recipes: Recipes = field(init=False)
+    plan: Plan = field(init=False)
+    storage: Materialiser = field(init=False)
+    tape: tuple[TapeMark, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class Generated:
+    """A derivative.
+
+    Attributes:
+        pairs: the pair of the entry first.
+        launched: the pairs of parallel loops, each with the pair of one lane.
+    """
+
+    program: Program
+    pairs: list[GeneratedPair] = field(default_factory=list)
+    launched: list[tuple[Pair, Pair]] = field(default_factory=list)
+
+    def units(self) -> dict[Pair, Unit]:
+        """The analyses, by pair."""
+        return {made.pair: made.unit for made in self.pairs}

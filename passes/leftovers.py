@@ -1,0 +1,34 @@
+"""Drops the functions that a derivative does not call, such as a primal that no rule calls."""
+
+from __future__ import annotations
+
+from irad.ir.module import Function, Module
+from irad.passes.parallel.bulk import CLEAR
+from irad.passes.program import Pair
+
+
+def drop_leftovers(module: Module, entry: Pair) -> None:
+    """Drops them; the entry's primal becomes internal."""
+    entry.variant.function.prefix = ("internal",)
+    reachable: dict[Function, None] = {}
+    pending: list[Function] = [entry.augmented, entry.reverse]
+    pending += [f for name, f in module.functions.items() if name == CLEAR]
+    while pending:
+        function = pending.pop()
+        if function in reachable:
+            continue
+        reachable[function] = None
+        for inst in function.instructions():
+            pending.extend(v for v in inst.operands if isinstance(v, Function))
+    referenced = _referenced_by_globals(module)
+    for name, function in list(module.functions.items()):
+        if function in reachable or name in referenced or function.is_declaration:
+            continue
+        for inst in list(function.instructions()):
+            inst.set_operands(())
+        del module.functions[name]
+
+
+def _referenced_by_globals(module: Module) -> frozenset[str]:
+    text = "\n".join(str(g.initializer) for g in module.globals.values() if g.initializer is not None)
+    return frozenset(name for name in module.functions if name in text)

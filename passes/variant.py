@@ -1,0 +1,89 @@
+"""What is wanted of a function: which parameters take part and how. Each variant becomes a pair of functions.
+
+The same function may be wanted in several variants; for each there is an augmented primal and its reverse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.ir import types
+from irad.ir.module import Function
+from irad.ir.types import FunctionType
+from irad.passes.request import MemoryType, ParameterKind
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A function together with the activity of its parameters and of its result; ``memory`` is what they point to.
+
+    Attributes:
+        is_lane: of the function of a parallel loop, what one lane does rather than all of them.
+        stays: parameters whose memory stays as it is until the reverse sweep, but for what the function itself writes.
+        apart: pairs of parameters whose memory does not overlap.
+        overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
+        result_is_read: of such a function, whether the primal's value is used, other than linearly.
+        unneeded: of such a function, parameters whose memory is not read after the call.
+    """
+
+    function: Function
+    kinds: tuple[ParameterKind, ...]
+    memory: tuple[MemoryType | None, ...]
+    result_active: bool
+    result_has_shadow: bool
+    is_entry: bool = False
+    is_lane: bool = False
+    stays: frozenset[int] = frozenset()
+    apart: frozenset[tuple[int, int]] = frozenset()
+    overwritten: frozenset[int] = frozenset()
+    result_is_read: bool = True
+    unneeded: frozenset[int] = frozenset()
+
+    @property
+    def function_type(self) -> FunctionType:
+        """Of the primal."""
+        return self.function.function_type
+
+
+@dataclass(frozen=True, slots=True)
+class PointerVariant:
+    """What a call through a pointer needs of the function there: as `Variant`, of some function of that type.
+
+    ``by_value``: memory with a shadow lies behind pointers in an aggregate that is passed or returned. No pair can be
+    had for that. It is no reason to refuse the program: Numba's function values have another entry, without aggregates,
+    and code that chooses the one that is there.
+    """
+
+    function_type: FunctionType
+    kinds: tuple[ParameterKind, ...]
+    memory: tuple[MemoryType | None, ...]
+    result_active: bool
+    result_has_shadow: bool
+    by_value: bool = False
+
+    @property
+    def shadows(self) -> tuple[int, ...]:
+        """Indices of the parameters that come with a shadow."""
+        return shadowed(self.kinds)
+
+
+def shadowed(kinds: tuple[ParameterKind, ...]) -> tuple[int, ...]:
+    """The parameters that get a shadow."""
+    return tuple(i for i, kind in enumerate(kinds) if kind is ParameterKind.SHADOW)
+
+
+def augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
+    """Type of the augmented primal."""
+    result = variant.function_type.result
+    if variant.result_has_shadow:
+        result = types.struct_type([result, types.PTR])
+    params = [types.PTR, types.PTR, *variant.function_type.params, *(types.PTR for _ in shadows)]
+    return types.function_type(result, params)
+
+
+def reverse_type(variant: Variant | PointerVariant) -> FunctionType:
+    """Type of the reverse."""
+    result = variant.function_type.result
+    seeds = [result] if variant.result_active else []
+    outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
+    return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
