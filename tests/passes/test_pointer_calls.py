@@ -33,9 +33,9 @@ def test_pairs_come_from_one_table_for_all_calls_that_are_alike():
     (made,) = whole.pairs
     looked_up = calls(made.pair.augmented, "irad.pointer_pair")
     assert len(looked_up) == 2
-    (symbol,) = whole.tables
+    (symbol,) = tables = whole.program.tables_by_symbol()
     assert {c.arguments[1].name for c in looked_up} == {symbol}
-    variant = whole.tables[symbol]
+    variant = tables[symbol]
     assert variant.result_active
     assert str(variant.function_type) == "double (double)"
     through_pointers = [
@@ -45,10 +45,10 @@ def test_pairs_come_from_one_table_for_all_calls_that_are_alike():
 
 
 def test_the_name_of_a_table_says_what_it_holds():
-    tables = derivative(TEXT, "scca").tables.keys()
-    assert tables == derivative(TEXT, "scca").tables.keys()
-    assert not tables & derivative(TEXT, "scca", strict=True).tables.keys()
-    assert not tables & derivative(TEXT, "scca", plan="save_all").tables.keys()
+    tables = derivative(TEXT, "scca").program.tables_by_symbol().keys()
+    assert tables == derivative(TEXT, "scca").program.tables_by_symbol().keys()
+    assert not tables & derivative(TEXT, "scca", strict=True).program.tables_by_symbol().keys()
+    assert not tables & derivative(TEXT, "scca", plan="save_all").program.tables_by_symbol().keys()
 
 
 def test_a_call_with_constants_only_stays_a_call():
@@ -56,7 +56,7 @@ def test_a_call_with_constants_only_stays_a_call():
     whole = derivative(text, "scca")
     (made,) = whole.pairs
     assert not calls(made.pair.augmented, "irad.pointer_pair")
-    assert not whole.tables
+    assert not whole.program.tables
 
 
 def test_the_reason_to_leave_is_asked_for():

@@ -187,7 +187,7 @@ def in_an_object(a):
 
 @PROGRAMS.at(floats(3))
 @njit
-def exceptions_caught(a):
+def missing_key_caught(a):  # one try block a function: of two, Numba forgets the second on Python 3.12 and later
     table, items = {1: a[0]}, List([a[1]])
     s = table[1]
     try:
@@ -195,11 +195,19 @@ def exceptions_caught(a):
         s *= table[2]
     except Exception:
         s *= items[1]
+    return s * table[1]
+
+
+@PROGRAMS.at(floats(3))
+@njit
+def index_out_of_range_caught(a):
+    items = List([a[1]])
+    s = a[0] * a[2]
     try:
         s += items[7]
     except Exception:
         s += items[0] * s
-    return s * table[1]
+    return s * a[0]
 
 
 @MORE.at(floats(8))

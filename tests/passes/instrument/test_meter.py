@@ -14,7 +14,7 @@ from tests.passes.units import derivative
 def storages(text: str, kinds: str) -> list[list[tuple[str, int]]]:
     """Of each place storage and bytes of what a unit holds."""
     made = derivative(text, kinds, meters=True)
-    return [[(part.storage, part.bytes) for part in parts_of(mark, made.frames)] for mark in made.tape]
+    return [[(part.storage, part.bytes) for part in parts_of(mark, made.program.frame_parts)] for mark in made.program.tape_marks]
 
 
 def allocators(text: str, kinds: str, **options: Any) -> set[str | None]:
@@ -52,6 +52,6 @@ def test_only_on_request():
 def test_places_are_noted_whether_they_are_counted_or_not():
     for text, kinds in ((COUNTED, "scsc"), (CALLEE, "scsc")):
         described, counted = derivative(text, kinds), derivative(text, kinds, meters=True)
-        found = [[[(p.storage, p.bytes) for p in parts_of(mark, made.frames)] for mark in made.tape]
+        found = [[[(p.storage, p.bytes) for p in parts_of(mark, made.program.frame_parts)] for mark in made.program.tape_marks]
                  for made in (described, counted)]  # fmt: skip
         assert found[0] == found[1]

@@ -35,7 +35,7 @@ done:
 
 
 def marks_of(body: str, **options: Any):
-    return derivative(TEXT.format(body=body), "scscc", **{"watches": True, **options}).marks
+    return derivative(TEXT.format(body=body), "scscc", **{"watches": True, **options}).program.marks
 
 
 def words(body: str, kind: MarkKind) -> list[str]:
@@ -82,8 +82,8 @@ def test_promises_that_there_are_no_nans_are_taken_back():
 
 def test_only_on_request():
     made = derivative(TEXT.format(body="%y = fdiv double %k, %x"), "scscc")
-    assert made.marks == ()
-    assert made.places is None
+    assert made.program.marks == []
+    assert "irad.places" not in made.program.module.globals
     pair = made.pairs[0].pair
     called = {
         i.callee.name
