@@ -5,16 +5,22 @@ from typing import Any
 from irad.ir.instructions import Call
 from irad.ir.module import Function
 from irad.passes.instrument.marks import parts_of
+from irad.passes.program import Program
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT
 from tests.passes.test_exhaustion import CALLEE
 from tests.passes.test_tape import COUNTED, WHILE
 from tests.passes.units import derivative
 
 
+def _held(program: Program) -> list[list[tuple[str, int]]]:
+    """Storage and bytes of what each place of a tape holds."""
+    frames = program.frame_parts
+    return [[(part.storage, part.bytes) for part in parts_of(mark, frames)] for mark in program.tape_marks]
+
+
 def storages(text: str, kinds: str) -> list[list[tuple[str, int]]]:
     """Of each place storage and bytes of what a unit holds."""
-    made = derivative(text, kinds, meters=True)
-    return [[(part.storage, part.bytes) for part in parts_of(mark, made.program.frame_parts)] for mark in made.program.tape_marks]
+    return _held(derivative(text, kinds, meters=True).program)
 
 
 def allocators(text: str, kinds: str, **options: Any) -> set[str | None]:
@@ -52,6 +58,5 @@ def test_only_on_request():
 def test_places_are_noted_whether_they_are_counted_or_not():
     for text, kinds in ((COUNTED, "scsc"), (CALLEE, "scsc")):
         described, counted = derivative(text, kinds), derivative(text, kinds, meters=True)
-        found = [[[(p.storage, p.bytes) for p in parts_of(mark, made.program.frame_parts)] for mark in made.program.tape_marks]
-                 for made in (described, counted)]  # fmt: skip
+        found = [_held(made.program) for made in (described, counted)]
         assert found[0] == found[1]
