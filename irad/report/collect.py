@@ -24,7 +24,7 @@ from irad.frontend.inspection import TypedFunction, program_of, raw_text, typed_
 from irad.frontend.numba_cpu import Program, location_of
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
-from irad.ir.module import Function, Module
+from irad.ir.module import Function
 from irad.passes.generated import Generated
 from irad.passes.instrument.places import TapePlaces
 from irad.passes.instrument.user_places import UserPlaces
