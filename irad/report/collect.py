@@ -251,7 +251,7 @@ class _Observed:
             made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
             for made in pairs
         }
-        _name_lanes(readers.values(), generated.launches)
+        _name_lanes(readers.values(), derived.launches)
         reader = TapeReader(generated, tape_places, lambda variant, value: readers[variant].spell(value))
         tape = reader.entries()
         self.functions = tuple(each.report(pairs, tape.get(variant, ())) for variant, each in readers.items())
