@@ -22,6 +22,7 @@ import irad
 from irad.data.copies import copied
 from irad.frontend import derivation
 from irad.report.tape.totals import tape_total
+from tests.report.tape_programs import CASES
 
 PROGRAMS = {
     "test_control_flow": [
@@ -71,6 +72,8 @@ def cases() -> Iterator[Any]:
         first = [name for name in names if "-" not in name]
         for name in wanted if isinstance(wanted, list) else first[:wanted]:
             yield pytest.param(names[name], id=f"{file.removeprefix('test_')}-{name}")
+    for each in CASES:
+        yield pytest.param(each, id=f"own-{each.name}")
 
 
 @contextmanager
