@@ -1,6 +1,6 @@
 """While irad compiles: log records, a line on a terminal once a compilation takes long, no collection of garbage.
 
-`step` is put around what takes its time. The outermost step that runs is what a user waits for: after two seconds a
+`step` is put around whatever takes time. The outermost running step is what a user waits for: after two seconds a
 line on standard error says so, if that is a terminal, and goes away when the step ends. Every step is logged under the
 name ``irad`` when it ends: the outermost ones at INFO, their parts at DEBUG.
 
@@ -67,7 +67,7 @@ class _Line:
 
 
 class _State(threading.local):
-    """The steps of a thread, outermost first, and whether something else tells of them."""
+    """The steps of a thread, outermost first, and whether something else reports them."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []

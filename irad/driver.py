@@ -72,7 +72,7 @@ class Derivative:
     """A derivative as LLVM text.
 
     Attributes:
-        text: a module with the two functions below and all that they call.
+        text: a module with the two functions below and everything that they call.
         augmented: `i32 (ptr frame, ptr arena, primal parameters…, shadows…)`: the primal, which also fills the tape.
         reverse: `void (ptr frame, ptr arena, ptr for each ACTIVE parameter…)`: stores the cotangents there.
         frame_size: bytes of frame, which the caller provides (64-byte aligned) and keeps from one call to the other.

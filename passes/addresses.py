@@ -14,7 +14,7 @@ from irad.ir.values import ConstantInt, ConstantNull, GlobalVariable, Parameter,
 
 _WORD: Final = 64
 _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "shl", "and", "or", "srem", "urem"})
-_FEW: Final = 8  # offsets that are told apart
+_FEW: Final = 8  # offsets that are distinguished
 _GROWTHS: Final = 2  # of a position: in a loop that moves a pointer, it would grow with each
 
 

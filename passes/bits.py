@@ -144,7 +144,7 @@ def _has_body(unit: Unit, call: CallSite) -> bool:
 
 
 def _callee_has(call: CallSite, wanted: Callable[[Instruction], bool]) -> bool:
-    """Whether a callee, or one that it calls, has such an instruction; code behind a pointer may have any."""
+    """Whether a callee, or one that it calls, has such an instruction; code that a pointer leads to may have any."""
     pending, seen = [call.callee], {call.callee}
     for callee in pending:
         if not isinstance(callee, Function):

@@ -1,4 +1,4 @@
-"""What a call calls: a function with a body, one that has a rule, code behind a pointer, or something unknown."""
+"""What a call calls: a function with a body, one that has a rule, the target of a pointer, or something unknown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Pointer:
 Callee: TypeAlias = Function | Elementwise | Inactive | CallRule | Unknown | Pointer
 
 PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
-ELSEWHERE = '"irad.elsewhere"'  # attribute of a call that may write to memory which it is not handed
+ELSEWHERE = '"irad.elsewhere"'  # attribute of a call that may write to memory that is not passed to it
 # Attributes of a function whose effects are known, with parameter numbers. The last two: whose addresses may be stored
 # in the memory for the result, and whether those of new memory may be.
 READS, WRITES, CAPTURES, FILLS = "irad.reads", "irad.writes", "irad.captures", "irad.fills"
@@ -39,7 +39,7 @@ _NO_EFFECTS = Effects(result=Origin.UNKNOWN, other=False)
 
 
 def resolve(call: CallSite, registry: Registry) -> Callee:
-    """The meaning of a call. A rule wins over a body; a function whose pair comes from outside is one with a body."""
+    """The meaning of a call. A rule takes precedence over a body; one whose pair comes from outside has a body."""
     callee = call.callee
     if isinstance(callee, InlineAsm):
         return Unknown("inline assembly")
@@ -87,7 +87,7 @@ def effects_of(callee: Callee) -> Effects | None:
 def _with_summary(rule: Inactive, attributes: tuple[str, ...]) -> Inactive:
     """A declaration with the effects that the function's body shows.
 
-    A function that hands on addresses of its arguments is left a stranger: its results have no shadow.
+    A function that passes on addresses of its arguments is left a stranger: its results have no shadow.
     """
     effects = _summary(attributes)
     return rule if effects is None or effects.captures else replace(rule, effects=effects)

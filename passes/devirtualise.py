@@ -6,7 +6,7 @@ Method  the pointer is traced through phis and selects to functions, and through
         ends somewhere else, every function of the module whose address is taken and whose type fits is a candidate.
         The call is replaced by a chain of compares; what matches none is called through the pointer as before.
 Why     the branches are ordinary calls: with a body or a rule, analysed and taped like any other.
-Limit   functions are told apart by type and not by how they get where they are called.
+Limit   functions are distinguished by type and not by how they reach the place where they are called.
 
     %f = select i1 %c, ptr @a, ptr @b         %is = icmp eq ptr %f, @a
     %r = call double %f(double %x)            br i1 %is, label %call, label %call1      (@b needs no compare)

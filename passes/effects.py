@@ -6,7 +6,7 @@ Output  `Effects`: for a pointer read at an instruction, whether that memory may
 Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block,
         or in a block that the load's block reaches; or when it does not outlive the forward sweep. Where the reverse of
         a callee may restore what that overwrote, it has changed when the reverse sweep runs for a second time.
-Limit   writes are told apart by object and position, not by address.
+Limit   writes are distinguished by object and position, not by address.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks for what can fail in a forward sweep: memory of the tape or of the machine's stack, a pair behind a pointer.
+"""Checks what can fail in a forward sweep: memory of the tape or of the machine's stack, a pair found by a pointer.
 
 Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
 in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises

@@ -1,7 +1,7 @@
 """Held: the references that a forward sweep holds where it may be left, because no more tape is allowed.
 
 Input   a finished augmented primal, before its allocations are checked.
-Output  for each call that may fail, what has to be released if the sweep is left behind it.
+Output  for each call that may fail, what has to be released if the sweep is left after it.
 Method  backward: a reference is held where, on every way on to the return, it is dropped once more often than it is
         taken; what is returned is dropped, too. An intersection over successors, to the greatest fixpoint; ways that
         raise do not count.
@@ -36,7 +36,7 @@ State: TypeAlias = dict[Value, int]
 
 
 def held_behind(forward: Forward, calls: Collection[Call]) -> dict[Call, tuple[Value, ...]]:
-    """What is held behind each of some calls, a value as often as it is."""
+    """What is held after each of some calls, a value as often as it is."""
     return _Held(forward).behind(calls)
 
 

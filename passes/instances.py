@@ -1,17 +1,17 @@
 """Arrays that a loop allocates in each iteration: a later iteration writes to another array.
 
-Input   a `Unit`, a pointer that an instruction is handed.
+Input   a `Unit`, a pointer that is passed to an instruction.
 Output  `stays_in_its_instance`: whether the memory is not written after that instruction, although the loop writes to
         what it allocates in the same place.
 Method  The pointer must lead to one allocation only, and come from it without a phi: then it leads to the instance that
         was made last. Each write that can run afterwards must come behind the next run of the allocation, and go
         through a pointer that comes from it in the same way: then it goes to another instance.
-Limit   instances that are handed from one iteration to the next, through phis or memory, are not followed.
+Limit   instances that are passed from one iteration to the next, through phis or memory, are not followed.
 
     loop:
       %m = call ptr @NRT_MemInfo_alloc_aligned(…)      %p = load ptr, ptr (%m + 24)
       store double %x, ptr %p                          of the next iteration: to another array
-      call void @ruled(ptr %p)                         what it is handed stays as it is
+      call void @ruled(ptr %p)                         what it is passed stays as it is
       br i1 %more, label %loop, label %done
 """
 
@@ -29,7 +29,7 @@ from irad.passes.unit import Unit
 
 
 def stays_in_its_instance(unit: Unit, pointer: Value, at: Instruction) -> bool:
-    """Whether memory behind a pointer that an instruction is handed is not written afterwards, and lives on."""
+    """Whether the memory of a pointer that is passed to an instruction is not written afterwards, and stays alive."""
     mask = unit.points_to.mask(pointer)
     members = unit.points_to.members(mask)
     if len(members) != 1 or members[0].kind is not ObjectKind.ALLOCATION or mask & unit.effects.lost:

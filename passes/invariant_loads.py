@@ -7,7 +7,7 @@ Method  inner loops first, a load goes to the preheader of a loop if its address
 Why     LLVM does not know that arrays are apart whose data pointers it has seen loaded from memory. Inside the loop the
         value would be saved once for each iteration, where it is overwritten later, and its cotangent would go
         to memory each time; outside, the cotangent is summed up in a register.
-Limit   objects are told apart, not the elements of one.
+Limit   objects are distinguished, not the elements of one.
 
     loop:                                              before:
       %c = load double, ptr %centred                     %c = load double, ptr %centred
@@ -81,7 +81,7 @@ def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int
 
 
 def _is_shared(mask: int, points_to: PointsTo) -> bool:
-    """Whether code that was not handed a pointer may write there: through a global variable, or behind the scenes."""
+    """Whether code that was not passed a pointer may write there: through a global variable, or behind the scenes."""
     for item in points_to.members(mask):
         constant = isinstance(item.value, GlobalVariable) and item.value.constant
         if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):

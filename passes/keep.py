@@ -2,7 +2,7 @@
 
 Input   a `Unit`'s analyses.
 Output  `keepable`: a mask. `deferred_frees` rewrites the augmented primal for those that are read again.
-Method  Numba frees by dropping the last reference. A dropped reference is handed to the arena instead, which drops it
+Method  Numba frees by dropping the last reference. A dropped reference is passed to the arena instead, which drops it
         when the derivative ends. Nothing in the primal can tell the difference.
 Limit   allocations that move (growing lists), or that leave a callee, or the entry when its caller may write to them,
         are not kept.

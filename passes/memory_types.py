@@ -35,7 +35,7 @@ from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
 
 _BACK: Final = Position(-1, 0)
-_MOST_PLACES: Final = 64  # in one object at which floats are told apart
+_MOST_PLACES: Final = 64  # in one object at which floats are distinguished
 _BY_TEXT: Mapping[str, FloatType] = {"double": types.DOUBLE, "float": types.FLOAT}
 
 
@@ -165,7 +165,7 @@ class MemoryTypes:
         return bool(self.floats[index]) or (layout is not None and bool(layout.floats()))
 
     def explain(self, pointer: Value) -> str:
-        """In words: what the memory behind a pointer holds."""
+        """In words: what the memory that a pointer leads to holds."""
         mask = self.points_to.mask(pointer)
         layout = self.layout(mask)
         if layout is not None:

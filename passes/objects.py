@@ -1,6 +1,6 @@
 """Memory objects, and which of them each pointer may point to: what `points_to` finds and all other passes ask.
 
-Sets of objects are bit masks. Pointers in memory are told apart by the place where they lie (`addresses`).
+Sets of objects are bit masks. Pointers in memory are distinguished by the place where they lie (`addresses`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from irad.passes.addresses import ANYWHERE, EVERYTHING, Position, Positions
 from irad.ruleset.interface import Effects, Place
 from irad.ruleset.memory_type import MemoryType
 
-_MOST_PLACES: Final = 64  # in one object at which pointers are told apart
+_MOST_PLACES: Final = 64  # in one object at which pointers are distinguished
 
 
 class ObjectKind(enum.Enum):

@@ -85,7 +85,7 @@ class _Search:
                     raise error
 
     def call(self, unit: Unit, activity: Activity, call: CallSite, callee: Function, promised: Promised) -> None:
-        """Follows a call that is handed memory declared constant."""
+        """Follows a call that is passed memory declared constant."""
         handed = {
             number: promised[found]
             for number, argument in enumerate(call.arguments)

@@ -120,7 +120,7 @@ def _precision_error(unit: Unit, inst: Instruction) -> IradError | None:
 
 
 def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
-    """Numbers that a function hands back as numbers of another type: its caller tells memory apart by types."""
+    """Numbers that a function returns as numbers of another type: its caller distinguishes memory by types."""
     if not isinstance(inst, Store) or not isinstance(inst.operands[0].type, PointerType):
         return None
     value, pointer = inst.operands
@@ -205,7 +205,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
 
 
 def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
-    """Whether an object is an argument's memory of which the caller says where it holds numbers."""
+    """Whether an object is an argument's memory for which the caller says where it holds numbers."""
     if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
         return False
     memory = unit.variant.memory[unit.function.params.index(item.value)]

@@ -89,7 +89,7 @@ def copying_group(start: Instruction) -> dict[Instruction, None] | None:
 
 
 def moved_values(inst: Instruction) -> list[Value] | None:
-    """The values that an instruction hands on as they are, none for a load; None if it does anything else."""
+    """The values that an instruction passes on as they are, none for a load; None if it does anything else."""
     match inst:
         case Store():
             return inst.operands[:1]

@@ -5,7 +5,7 @@ Output  `Signatures`: for each function what each of its parameters points to, N
 Method  LLVM drops and renumbers parameters of internal functions and makes special copies of them, but keeps names.
 
 A callee stores a pointer only where its types let it, and only one to memory of the kind that belongs there. The kinds
-are told apart by `kind_of`; memory seen as numbers of several types is of several kinds.
+are distinguished by `kind_of`; memory seen as numbers of several types is of several kinds.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def summarise(
         function: it.
         memory: what the parameters point to, as far as it is known.
         registry: the rules.
-        result: the parameter that points to memory for the result, in which pointers may be handed on.
+        result: the parameter that points to memory for the result, in which pointers may be passed on.
         returns_new: whether those lead to new memory, as a user promised.
     """
     points_to = find_objects(function, memory, registry)

@@ -26,7 +26,7 @@ from irad.ir.values import ConstantNull, Value, const_int
 
 @dataclass(eq=False, slots=True)
 class FrameLayout:
-    """Offsets in a frame or record, handed out in the order of asking."""
+    """Offsets in a frame or record, assigned in the order of requests."""
 
     size: int = 0
 

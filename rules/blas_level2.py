@@ -137,7 +137,7 @@ def _trsv(r: Adjoint) -> None:
 
 
 def _apply_adjoint(r: Adjoint, routine: str) -> None:
-    """The adjoint of Aᵀ is conj(A), of which BLAS knows nothing: conj(x̄) ← A conj(x̄)."""
+    """The adjoint of Aᵀ is conj(A), which BLAS does not have: conj(x̄) ← A conj(x̄)."""
     s, bar = r.sizes, r.bars["x"]
     flags = [s["uplo"], s.flipped("trans"), s["diag"]]
     with r.conjugated(s.is_transposed("trans"), ONE, s["n"], r.line(bar, "incx")):

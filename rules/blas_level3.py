@@ -159,7 +159,7 @@ def _trsm(r: Adjoint) -> None:
 
 
 def _apply_adjoint(r: Adjoint, routine: str, factor: Number) -> None:
-    """The adjoint of Aᵀ is conj(A), of which BLAS knows nothing: what it works on is conjugated for its time."""
+    """The adjoint of Aᵀ is conj(A), which BLAS does not have: the operand is conjugated meanwhile."""
     s, bar = r.sizes, Matrix(r.bars["b"], r.sizes["ldb"])
     flags = (s["side"], s["uplo"], s.flipped("transa"), s["diag"], s["m"], s["n"])
     with r.conjugated(s.is_transposed("transa"), s["m"], s["n"], bar):

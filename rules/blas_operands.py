@@ -178,6 +178,6 @@ def at_least_one(builder: Builder, size: Value) -> Value:
 
 
 def extent(builder: Builder, rows: Value, columns: Value, leading: Value) -> Value:
-    """Elements from the first to behind the last of a column-major matrix."""
+    """The extent of a column-major matrix in elements, from the first to the end of the last."""
     last = builder.add(builder.mul(builder.sub(columns, ONE), leading), rows)
     return builder.intrinsic("llvm.smax.i64", types.I64, [last, const_int(types.I64, 0)])

@@ -8,7 +8,7 @@ the primal called:
 
 What the pointers lead to may change before the reverse sweep comes, so letters, sizes and factors are read in the
 forward sweep, and arrays that the adjoint needs are kept. Integers of a library have 32 or 64 bits; the lower half is
-read, and what is handed on is valid as either.
+read, and what is passed on is valid as either.
 """
 
 from __future__ import annotations

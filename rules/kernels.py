@@ -226,7 +226,7 @@ def _parts(builder: Builder, type_: FloatType, base: Value, index: Value) -> tup
 
 @dataclass(slots=True)
 class _Loop:
-    """`for index in range(count)`, built from the builder's block on; the builder ends up behind it."""
+    """`for index in range(count)`, built from the builder's block on; the builder ends up after it."""
 
     index: Value
     _close: Callable[[Builder], None]

@@ -84,7 +84,7 @@ def workspace(context: ForwardContext, element: Element, count: Value) -> Value:
 
 
 def extent(build: Builder, rows: Value, columns: Value, leading: Value) -> Value:
-    """Elements from the first to behind the last of a column-major matrix."""
+    """The extent of a column-major matrix in elements, from the first to the end of the last."""
     count = build.add(build.mul(build.sub(columns, ONE), leading), rows)
     return build.intrinsic("llvm.smax.i64", I64, [count, NONE])
 

@@ -216,7 +216,7 @@ def _record_helper(build: Builder, layout: MemoryType) -> Function:
 
 
 def _move_tail(build: Builder, layout: MemoryType, made: Function, start_of_tail: Value) -> None:
-    """The numbers of a record of which only the beginning is copied."""
+    """The numbers of a record that is copied only in part."""
     into, source, size = made.params
     for field_offset, text in layout.floats():
         at = build.add(start_of_tail, const_int(types.I64, field_offset))

@@ -6,7 +6,7 @@
 
 Taken one by one, the adjoint would go through singular vectors, which equal singular values leave open, though A⁺ does
 not depend on the choice. So the two calls are recognised as a pair, by the memory that they share and that nothing else
-sees: the product hands on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that of A from it.
+sees: the product passes on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that of A from it.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _call(name: str, arguments: Sequence[Value], build: Builder, body: Callable[
 def _either(
     k: Kernel, inside: Value, below: Value, from_below: Callable[[], Value], from_above: Callable[[], Value]
 ) -> Value:
-    """One of two numbers, of which the other is not computed; 0 where neither is wanted."""
+    """One of two numbers; the other is not computed; 0 if neither is wanted."""
     slot, always = k.variable(k.nothing), const_int(types.I1, 1)
     for condition, number in ((below, from_below), (k.build.xor(below, always), from_above)):
         with k.when(k.build.and_(inside, condition)):

@@ -80,7 +80,7 @@ class CheckReport:
 
     def _differentiated(self) -> str:
         names = [name for name, _ in self.arguments]
-        last = len(names) - 1  # star arguments have positions of their own behind the last name
+        last = len(names) - 1  # star arguments have positions of their own after the last name
         *most, final = dict.fromkeys(names[min(position, last)] for position in self.positions)
         return f"{', '.join(most)} and {final}" if most else final
 

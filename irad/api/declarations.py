@@ -86,8 +86,8 @@ def opt_out(f: _Function, signature: Any) -> _Function:
 def inactive_arg(f: _Function, *arguments: int | str) -> _Function:
     """Declares that no derivative flows through some arguments of a function: positions, or names.
 
-    The function is differentiated otherwise as any; if it has a rule, that is given these arguments as constant. Usable
-    with `functools.partial` as a decorator.
+    Otherwise the function is differentiated as usual; if it has a rule, the rule gets these arguments as constants.
+    Usable with `functools.partial` as a decorator.
 
     Raises:
         RuleError: the function has no such argument, or is a C function.

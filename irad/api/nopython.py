@@ -39,7 +39,7 @@ def _literal(value: Any, name: str) -> Any:
 
 
 def function_behind(f: Any) -> Any:
-    """The Python object behind the type of a function."""
+    """The Python object that the type of a function belongs to."""
     if isinstance(f, types.Dispatcher):
         return f.dispatcher
     raise SignatureError(

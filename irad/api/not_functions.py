@@ -1,4 +1,4 @@
-"""What is given in place of a function that Numba compiles, and what to give instead."""
+"""What users pass instead of a function that Numba compiles, and what they should pass."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Assembly of optimised LLVM text with a source line per instruction.
 
-Numba's code has debug locations of the functions it was made of, but no function of its own in the debug information;
+Numba's code has debug locations of the functions it was made from, but no function of its own in the debug information;
 so LLVM writes no line table for it. Here each function gets one, and locations in that, of lines that the caller
 chooses.
 The code itself does not change: debug information never changes what LLVM generates.

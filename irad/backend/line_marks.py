@@ -1,10 +1,10 @@
-"""Marks in machine code that tell which source line is running, for a thread that looks at them now and then.
+"""Marks in machine code that record which source line is running, for a thread that samples them.
 
 Input   an optimised module as text, the source line of each debug location.
 Output  the same module, with stores of the line's number to one word of memory.
 Method  A store precedes the first instruction of a line wherever another line, or an unknown one, may have
         run before (one forward data-flow problem for each function). A call leaves the mark of what it called, so
-        behind a call the caller's mark is restored. An instruction without a line belongs to the line that ran before.
+        after a call the caller's mark is restored. An instruction without a line belongs to the line that ran before.
 Limit   The text is not optimised again, so the marks disturb no optimisation; what they cost is a store for each
         change of line.
 
@@ -112,7 +112,7 @@ def _resting(name: str) -> int:
 
 
 def _outside_lines(body: list[str], mark: int, word: int, marked: set[str]) -> Iterator[str]:
-    """A function without lines: its own mark at its head and behind each call that changes it."""
+    """A function without lines: its own mark at its head and after each call that changes it."""
     is_due = True
     for text in body:
         operation = _operation(text)

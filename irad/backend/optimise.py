@@ -124,7 +124,7 @@ def _forbid_peeling(module: Any) -> Any:
 
 
 def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
-    """The functions that LLVM left standing but that should be inlined.
+    """The functions that LLVM did not inline but that should be.
 
     A derivative across a call costs a frame and hides memory from the analyses, so a callee is inlined unless it is
     recursive or would make the program larger than `_INLINE_BUDGET` instructions.

@@ -286,11 +286,11 @@ def header_of(data: MemoryType | None) -> MemoryType:
 
 
 def memory_of_return(return_type: Any) -> MemoryType:
-    """The layout of the memory behind the pointer for the return value."""
+    """The layout of the memory that the pointer for the return value leads to."""
     llvm_type = return_llvm_type(return_type)
     return MemoryType(int(target_context().get_abi_sizeof(llvm_type)), tuple(fields_of_llvm(llvm_type, 0)))
 
 
 def return_llvm_type(return_type: Any) -> Any:
-    """The type of the memory behind the pointer for the return value."""
+    """The type of the memory that the pointer for the return value leads to."""
     return target_context().data_model_manager[return_type].get_return_type()

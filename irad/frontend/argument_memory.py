@@ -1,6 +1,6 @@
 """Memory that belongs to the arguments of one derivative call: copies, shadows, scratch.
 
-All code emitted here runs before the primal does, but for what hands results over or releases memory.
+All code emitted here runs before the primal does, except what returns results or releases memory.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _VOID_POINTER = cgutils.voidptr_t
 
 @dataclass
 class _Owned:
-    """Slots with references that this call holds: on memory that it may hand over, and on its own."""
+    """Slots with references that this call holds: to memory that it may return, and to its own."""
 
     results: list[Any] = field(default_factory=list)
     transient: list[Any] = field(default_factory=list)

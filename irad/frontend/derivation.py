@@ -401,7 +401,7 @@ def written_parameters(entry: Unit) -> Iterator[int]:
     points_to, written = entry.points_to, entry.effects.written
     unknown = any(item.kind is ObjectKind.UNKNOWN and written >> item.index & 1 for item in points_to.objects)
     for index, param in enumerate(entry.function.params):
-        reached = points_to.reachable(points_to.mask(param))  # parameters may share what lies behind them
+        reached = points_to.reachable(points_to.mask(param))  # parameters may share the memory that they lead to
         if isinstance(param.type, PointerType) and (unknown or reached & written):
             yield index
 

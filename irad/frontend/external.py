@@ -11,7 +11,7 @@ Method  the first that applies:
     scipy.linalg.cython_blas.dgemm    what that module and `cython_lapack` export
     irad.external.<address>.<text>    anything else: the text says, in words, what the dynamic linker knows
 
-Limit   Cython's functions end with an integer that tells which overload calls them. A C type that leaves it out, as
+Limit   Cython's functions end with an integer that says which overload calls them. A C type that leaves it out, as
         most users write it, has the plain symbol; one that has it ends in `.dispatch`.
 """
 

@@ -65,7 +65,7 @@ def _check_entry(name: str, argument: Argument, mine: Any, given: Any) -> None:
 def final_parts(
     context: Any, builder: Any, derivation: Derivation, shadows: Sequence[tuple[Any, Any]], seed: tuple[Any, Any]
 ) -> Iterator[tuple[tuple[Any, Any], tuple[Any, Any]]]:
-    """The shadow of each array that is given a cotangent, and that cotangent: each as Numba's array and its type.
+    """The shadow of each array that gets a cotangent, and that cotangent: each as Numba's array and its type.
 
     Args:
         context: Numba's target context.

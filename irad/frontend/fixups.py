@@ -88,7 +88,7 @@ def _repair_function(text: str) -> str:
 
 
 def _copy(indent: str, target: str, source: str, size: str, rest: str) -> str:
-    """A copy of ``size`` bytes; ``rest`` is what stood behind the access, of which only the source line is kept."""
+    """A copy of ``size`` bytes; ``rest`` is what followed the access; only the source line in it is kept."""
     line = re.search(r"!dbg !\d+", rest)
     suffix = f", {line.group(0)}" if line else ""
     return f"{indent}call void @{_MEMCPY}(ptr {target}, ptr {source}, i64 {size}, i1 false){suffix}"

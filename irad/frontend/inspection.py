@@ -1,4 +1,4 @@
-"""What Numba made of a function on the way to irad's program, and what it made of the derivative: for reports only.
+"""What Numba made from a function on the way to irad's program, and from the derivative: for reports only.
 
 Nothing here is on the way to a derivative. Numba's front end runs again, since the program does not keep what it found.
 """

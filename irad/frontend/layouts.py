@@ -41,7 +41,7 @@ def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
 
 
 def memory_of_element(element: Any) -> MemoryType | None:
-    """The layout of an array's memory: elements one behind the other."""
+    """The layout of an array's memory: elements one after the other."""
     fields = tuple(_fields_of_element(element, 0))
     if not fields or any(text == "" for _, text in fields):
         return None

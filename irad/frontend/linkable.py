@@ -113,6 +113,6 @@ def fill_environments(library: Any) -> None:
 
 
 def functions_of(library: Any) -> frozenset[Any]:
-    """The Python functions of which a finished library has linked derivatives."""
+    """The Python functions whose derivatives a finished library has linked."""
     linked = (each for each in library._linking_libraries if isinstance(each, Linkable))
     return frozenset(function for each in linked for function in each.functions)

@@ -111,7 +111,7 @@ class Sweeps:
         derivation: what is called.
         arguments: the caller's values, one per parameter of the primal.
         extras: what the caller passes besides.
-        keeps_value: whether the value is handed on: if it is a record it is copied out of memory that may end.
+        keeps_value: whether the value is passed on: if it is a record it is copied out of memory that may end.
     """
 
     def __init__(
@@ -366,7 +366,7 @@ def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
 
 
 def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
-    """Writes the cotangent of the return value; the result tells where the seed has another shape.
+    """Writes the cotangent of the return value; the result says where the seed has another shape.
 
     A seed of another shape is left out, so that the reverse sweep can still run and release what it holds.
     """

@@ -18,7 +18,7 @@ from irad.frontend.numba_untyped import cpu_target, dispatcher
 
 
 class LinkedLibrary(codegen.JITCodeLibrary):
-    """Code that is only linked into other libraries: those optimise it, and machine code is made of theirs alone."""
+    """Code that is only linked into other libraries: they optimise it, and only their code becomes machine code."""
 
     def finalize(self) -> None:
         """Links what it calls."""

@@ -1,7 +1,7 @@
 """The CPU front end: a Numba function and its argument types become one LLVM text.
 
 Input   a ``CPUDispatcher`` in any state and Numba types of its arguments.
-Output  `Program`: scalar, normalised LLVM text of the function and of all that it calls, and what is needed to run it.
+Output  `Program`: scalar, normalised LLVM text of the function and of its callees, and what is needed to run it.
 Method  compile privately (`numba_private`), link the raw modules, optimise them to the normal form (`optimise`).
 """
 
@@ -257,7 +257,7 @@ def _only_raises(function: Any) -> bool:
     """Whether a function takes nothing but integers, and raises whenever it is called.
 
     Such a function writes a message: Numba's for shapes that do not match has two thousand instructions, and an
-    assignment to a slice calls it for each axis. As it is handed no memory, and no number with a derivative, nothing is
+    assignment to a slice calls it for each axis. Since neither memory nor active numbers are passed to it, nothing is
     lost to the analyses where it stays a call.
     """
     if function.is_declaration or not function.name.startswith("_ZN"):
@@ -308,7 +308,7 @@ def _refuse_derivatives(linked: _Linker) -> None:
 
 
 def _reachable(root: Any, *, into_ruled: bool = True) -> list[Any]:
-    """A library and all that it calls, each once, callers first; without Numba's runtime.
+    """A library and everything that it calls, each once, callers first; without Numba's runtime.
 
     Without ``into_ruled`` not what the bodies of functions with a rule call.
     """
@@ -327,7 +327,7 @@ def _reachable(root: Any, *, into_ruled: bool = True) -> list[Any]:
 
 
 def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any], Any]]:
-    """The Python functions behind the symbols of libraries."""
+    """The Python functions that the symbols of libraries were compiled from."""
     found = {
         library.descriptor.mangled_name: library.function
         for library in libraries

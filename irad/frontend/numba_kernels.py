@@ -34,7 +34,7 @@ def build_wrapper(original: Callable[..., Any], wrapper: Any, library: Any, name
 def build_loop_body(
     original: Callable[..., Any], wrapper: Any, builder: Any, python: Any, function: Any, arguments: Any
 ) -> Any:
-    """Calls the body of the loop for one chunk; the result tells whether it raised."""
+    """Calls the body of the loop for one chunk; returns whether it raised."""
     if not wrapper.is_parfors:
         return original(wrapper, builder, python, function, arguments)
     convention, signature = wrapper.call_conv, wrapper.signature

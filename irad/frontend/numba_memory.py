@@ -1,7 +1,7 @@
 """What the LLVM parameters of the functions that Numba compiled point to, as their Numba types say.
 
 Input   Numba's descriptor of a function, the names of its LLVM parameters.
-Output  a `Signature`: a `MemoryType` for each pointer of which the type tells, by the name of the LLVM parameter.
+Output  a `Signature`: a `MemoryType` for each pointer that the type describes, by the name of the LLVM parameter.
 Method  a value is a struct of its parts; what the pointers among the parts of an array, a list, a set, a string, a
         typed container or an instance lead to is stated here; tuples, optional values and values of other types that
         are structs to Numba, those of extensions too, are taken apart.
@@ -63,7 +63,7 @@ def _memory_of_return(return_type: Any) -> MemoryType:
 
 
 def _memory_of_items(item_type: Any) -> MemoryType | None:
-    """Values one behind the other, as containers hold them."""
+    """Values one after the other, as containers hold them."""
     plain = layouts.memory_of_element(item_type)
     if plain is None or not any(text == "ptr" for _, text in plain.fields):
         return plain

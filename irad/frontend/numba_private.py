@@ -1,11 +1,11 @@
 """Everything irad needs of Numba that is not Numba's public interface.
 
 Input   a dispatcher and argument types.
-Output  the raw, unoptimised LLVM modules of the function and of all that it calls.
+Output  the raw, unoptimised LLVM modules of the function and of everything that it calls.
 Method  a *shadow compile*: while it is active, the calling thread sees a private target context whose code libraries
         neither optimise nor link nor load machine code, and private tables in place of every table in which Numba
         remembers what it compiled. Numba's own code does the rest, callees included, and finds nothing compiled yet.
-        Other threads see Numba as ever; the user's tables, caches and statistics stay as they are.
+        Other threads see Numba as usual; the user's tables, caches and statistics stay as they are.
 Limit   functions are lowered again even if the user has compiled them: globals are read again, under the values that
         Numba froze where it kept them (`frozen`).
 """
@@ -299,7 +299,7 @@ class Shadow:
 
 @contextmanager
 def _fresh_compilation() -> Iterator[None]:
-    """No enclosing call stack, flags or target: a compilation by Numba may be under way in this thread."""
+    """No enclosing call stack, flags or target: Numba may be compiling in this thread."""
     typing_context = cpu_target.typing_context
     callstack = typing_context.callstack
     typing_context.callstack = typing.context.CallStack()

@@ -55,7 +55,7 @@ class RawLibrary(codegen.JITCodeLibrary):
     outlined: Outlined | None = None
     lowered: Lowered | None = None
     derivative: str | None = None
-    """The function of which the code calls a derivative, so that it cannot be differentiated itself."""
+    """The function whose code calls a derivative, so that it cannot be differentiated itself."""
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""

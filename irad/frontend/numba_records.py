@@ -1,4 +1,4 @@
-"""Records that own their memory: gradients with respect to records, and records that a derivative hands on.
+"""Records that own their memory: gradients with respect to records, and records that a derivative passes on.
 
 A record of Numba is a pointer into memory of somebody else, of an array as a rule, and no tuple that holds one can be
 returned. So in compiled code the records that irad makes are arrays without dimensions, whose item is the record;

@@ -108,7 +108,7 @@ class ObjectMemory:
             take(build.inttoptr(word, VOID_POINTER))
 
     def notes(self, fail: Callable[[], None]) -> Notes:
-        """What gradients are made of."""
+        """What gradients are made from."""
         return Notes(self._context, self._builder, self._ledger.noted, self.meminfo, fail)
 
     def state(self) -> tuple[Any, Any]:

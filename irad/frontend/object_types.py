@@ -50,7 +50,7 @@ _PART_1, _PART_2 = 0, 8  # how rules name the parts of typed lists and dictionar
 
 @dataclass(frozen=True)
 class Constant:
-    """A value without derivative, behind which nothing can change."""
+    """A value without a derivative that leads to nothing that can change."""
 
     type: Any
 

@@ -51,7 +51,7 @@ _HEADER_SIZE_SLOT: Final = 32  # where a header has the size of the data
 _LIST_STRUCT, _DICT_STRUCT = 24, 48  # bytes of the shadows `%irad.list` and `%irad.dict`
 _DICT_KEYS, _ENTRY_COUNT = 8, 16  # in NB_Dict the table; in that, how many entries it has (numba/cext/dictobject.h)
 _ITERATOR_SIZE, _ITERATOR_NEXT = 32, 24  # of NB_DictIter; where it has the number of the next entry
-_LIST_ALLOCATED: Final = 8  # in the payload of a reflected list, behind the size
+_LIST_ALLOCATED: Final = 8  # in the payload of a reflected list, after the size
 
 
 class Stage(enum.Enum):

@@ -73,7 +73,7 @@ class Builder:
 
     @classmethod
     def after(cls, inst: Instruction) -> Builder:
-        """Inserts behind an instruction (behind all phis, if it is a phi)."""
+        """Inserts after an instruction (after all phis, if it is a phi)."""
         block = inst.block
         assert block is not None, "the instruction is in no block"
         if isinstance(inst, Phi):
@@ -108,7 +108,7 @@ class Builder:
         return self.function.module
 
     def insert(self, inst: Instruction) -> None:
-        """Inserts a detached instruction as it is; a phi goes behind the phis of the block."""
+        """Inserts a detached instruction as it is; a phi goes after the phis of the block."""
         if isinstance(inst, Phi):
             self.block.insert(len(self.block.phis()), inst)
         elif self._anchor is None:

@@ -103,7 +103,7 @@ class Function(TrackedValue):
 
 @dataclass(eq=False, slots=True)
 class MetadataNode:
-    """`!7 = distinct !{…}`: ``text`` is what follows the `=` (and `distinct`); references stay as printed."""
+    """`!7 = distinct !{…}`: ``text`` follows the `=` (and `distinct`); references stay as printed."""
 
     text: str
     distinct: bool = False

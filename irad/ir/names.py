@@ -67,7 +67,7 @@ def name_key(token: str) -> str:
 
 
 def name_of_key(key: str) -> str | None:
-    """The raw name behind a key; None where it is a number."""
+    """The raw name that a key belongs to; None if it is a number."""
     if key[1:2] == '"':
         return unescape(key[2:-1])
     return None if key[1:].isdecimal() else key[1:]

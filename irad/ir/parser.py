@@ -33,7 +33,7 @@ _NODE_WORDS: Final = re.compile(r"![0-9]+|!\{.*\}|!DI[A-Za-z]+\(.*\)|!GenericDIN
 
 
 def parse_module(text: str) -> Module:
-    """The module behind a text.
+    """The module that a text describes.
 
     Raises:
         ParseError: with line and column, at the first thing that is not understood.

@@ -81,7 +81,7 @@ def _check_arguments(r: BodyReader, written: FunctionType, operands: list[Value]
 
 
 def _bundles(r: BodyReader, operands: list[Value]) -> tuple[tuple[str, int], ...]:
-    """`[ "tag"(T v, …), … ]`; the operands go behind the arguments."""
+    """`[ "tag"(T v, …), … ]`; the operands go after the arguments."""
     bundles: list[tuple[str, int]] = []
     r.expect("[")
     while not r.accept("]"):

@@ -44,7 +44,7 @@ class FunctionReader(BodyReader):
         self._parameters(found, result)
         found.attributes = self.function_attributes()
         self._placement(found)
-        if defined:  # those of a declaration stand in front; behind it a metadata node may follow
+        if defined:  # those of a declaration come first; after it a metadata node may follow
             metadata.update(self.attachments())
         found.metadata = tuple(metadata.items())
         if defined:

@@ -188,7 +188,7 @@ class TypeReader:
         return fields
 
     def function_type(self, result: Type) -> FunctionType:
-        """`(P, …)` behind a result that has been read."""
+        """`(P, …)` after a result that has been read."""
         self.expect("(")
         params: list[Type] = []
         variadic = False

@@ -1,7 +1,7 @@
 """Prints a `Module`, or parts of it, as LLVM text.
 
 The layout is LLVM's own, without its comments. Unnamed values are numbered as LLVM numbers them, equal names of one
-function are told apart by a suffix; nothing in the module is changed.
+function are distinguished by a suffix; nothing in the module is changed.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def spelling(value: Value) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PrintedLine:
-    """A line of a printed function; ``instruction`` is what it spells, None for heads, labels and records."""
+    """A line of a printed function with its ``instruction``, None for heads, labels and records."""
 
     text: str
     instruction: Instruction | None = None
@@ -109,7 +109,7 @@ def _head(module: Module) -> str:
 
 
 def _properties(suffix: tuple[str, ...], metadata: tuple[tuple[str, str], ...]) -> str:
-    """What stands behind a variable: properties with commas, then metadata, then attributes without."""
+    """What follows a variable: properties with commas, then metadata, then attributes without."""
     listed = [word for word in suffix if word[0] not in '#"']
     attributes = [f" {word}" for word in suffix if word[0] in '#"']
     listed += [f"!{kind} {node}" for kind, node in metadata]

@@ -83,7 +83,7 @@ class TripCount:
     speculative: bool
 
     def emit(self, builder: Builder) -> Value:
-        """Emits the count as an i64, to be read as unsigned; ``builder`` stands in the preheader or behind it."""
+        """Emits the count as an i64, to be read as unsigned; ``builder`` is positioned in the preheader or after it."""
         start, bound = self.start, self.bound
         if self.speculative:  # the loop might never branch on them, so they may be poison
             start, bound = _frozen(builder, start), _frozen(builder, bound)
@@ -238,7 +238,7 @@ def _is_exact(predicate: str, start: Value, step: int, bound: Value, advance: Bi
         return True
     if predicate[0] == "s" and "nsw" in advance.flags:
         return True
-    # `nuw` speaks of the operands as unsigned: an `add nuw` of -1 is not a decrement.
+    # `nuw` takes the operands as unsigned: an `add nuw` of -1 is not a decrement.
     if predicate[0] == "u" and "nuw" in advance.flags and (advance.opcode == "add") == (step > 0):
         return True
     return isinstance(bound, ConstantInt) and _has_room(predicate, step, bound, strict)

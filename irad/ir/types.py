@@ -102,7 +102,7 @@ _T = TypeVar("_T", bound=Type)
 
 
 class _Interner:
-    """The table behind the constructors below: one object for one spelling."""
+    """The table that the constructors below use: one object for one spelling."""
 
     table: ClassVar[dict[str, Type]] = {}
 
@@ -243,7 +243,7 @@ PTR: Final = pointer_type()
 
 
 def struct_body(value: Type) -> StructType:
-    """The literal struct behind a struct type, named or not."""
+    """The literal struct of a struct type, named or not."""
     match value:
         case StructType():
             return value

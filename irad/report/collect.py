@@ -167,7 +167,7 @@ class Collector:
 
     @cached_property
     def texts(self) -> list[tuple[str, str]]:
-        """What LLVM made of the derivative."""
+        """What LLVM made from the derivative."""
         return compile_code(self.subject.compiled())
 
     @cached_property

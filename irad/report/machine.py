@@ -1,4 +1,4 @@
-"""The stages behind irad: what LLVM made of the derivative where it is linked, and its assembly."""
+"""The stages after irad: what LLVM made from the derivative where it is linked, and its assembly."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FUNCTION: Final = re.compile(r'^"?([^\s"]+)"?:')
 
 
 def compile_code(compiled: list[tuple[str, Any, tuple[Any, ...]]]) -> list[tuple[str, str]]:
-    """The final LLVM text of each dispatcher of a derivative: what Numba's machine code was made of.
+    """The final LLVM text of each dispatcher of a derivative, from which Numba's machine code was made.
 
     Returns:
         (name of the dispatcher, text).

@@ -151,7 +151,7 @@ class FunctionReport:
         calls: indices into `Report.functions`, one per call site.
         values: in program order.
         tape: largest first.
-        is_lane: whether it is what one thread does of a parallel loop.
+        is_lane: whether it is one thread's part of a parallel loop.
     """
 
     symbol: str

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 PARALLEL_LOOP: Final = "parallel_loop"
-"""What the functions are called that Numba makes of the bodies of parallel loops."""
+"""The names of the functions that Numba makes from the bodies of parallel loops."""
 
 _SYMBOL: Final = re.compile(r"(?:__gufunc__\.)?_ZN[\w$]+")
 _RULED: Final = re.compile(r"irad\.ruled\.\d+")  # what stands for the calls of a function with a rule

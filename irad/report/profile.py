@@ -8,7 +8,7 @@ Method  The gradient runs again and again for about a second, in code that is Nu
         The marks tell the sweeps apart, too: see `irad.passes.instrument.sweep_marks`. How long a call takes, and the
         plain function, is measured without marks: the best of several runs, each on copies of the arguments.
 Meaning A line's share is of the time of the derivative's machine code: both sweeps, shadows, memory of the tape.
-        Arguments that Python hands over do not count. What belongs to no line, such as clearing shadows, is in the
+        Passing arguments from Python does not count. What belongs to no line, such as clearing shadows, is in the
         total only, so the shares of all lines may add up to less than one. What a line calls is its own time, unless
         it is shown in the source itself. Where LLVM has merged or moved instructions, it says whose they are.
 Limit   Threads of parallel loops write to the same word: the sample finds the line of one of them.
@@ -134,8 +134,8 @@ def profile(subject: Subject, source: UserSource, args: tuple[Any, ...], seconds
 def _best(functions: Sequence[Callable[[tuple[Any, ...]], object]], args: tuple[Any, ...]) -> list[float]:
     """Seconds of the fastest of several calls of each function, the first of which is not counted.
 
-    What Python hands over is included. The functions take turns, for their times are compared: what else the machine
-    does, and whether the threads of parallel loops sleep, should be the same for all.
+    Passing the arguments is included. The functions take turns, since their times are compared: other work of the
+    machine, and whether the threads of parallel loops sleep, should affect all of them alike.
     """
     for function in functions:
         function(copied(args))

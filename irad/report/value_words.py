@@ -41,7 +41,7 @@ _ENGINE: Final = {
     "iterations": "how often a loop runs",
     "iteration": "number of the iteration",
 }
-"""Values that the forward sweep makes of its own, by the first part of their names."""
+"""Values that the forward sweep makes itself, by the first part of their names."""
 
 
 @dataclass(eq=False)
@@ -124,7 +124,7 @@ class ValueWords:
         return found[1] if found is not None and found[1] in self._variables - _NUMBA else None
 
     def _variable_of_loop(self, value: Instruction) -> str | None:
-        """What counts the iterations of a ``for`` is the loop's variable, or what that is made of."""
+        """What counts the iterations of a ``for`` is the loop's variable, or what that is computed from."""
         loop = self.unit.loops.loop_of(value.block) if value.block is not None else None
         if not isinstance(value, Phi) or loop is None or loop.header is not value.block:
             return None

@@ -2,7 +2,7 @@
 
 Numba keeps each variable in memory of its own before LLVM optimises; so the raw text tells which value is stored to
 which variable, and which is passed for which parameter. Values keep their names through LLVM's pipelines, and the
-activity analysis speaks of those that are left. A variable of which no value is left, an array for one, is as active as
+activity analysis covers those that are left. A variable without any value left, an array for instance, is as active as
 what is made on its line, a parameter as what is made where it is used.
 """
 
@@ -85,7 +85,7 @@ class Copies:
         )
 
     def sources(self, node: Node) -> frozenset[Node]:
-        """A variable and all that is copied to it, in one step or several."""
+        """A variable and everything that is copied to it, in one step or several."""
         pending, seen = [node], {node}
         while pending:
             for origin in self.origins.get(pending.pop(), ()):
@@ -116,7 +116,7 @@ class ActiveVariables:
     Attributes:
         copies: what variables are called.
         active: values, and parameters by their Python names.
-        known: those of which the analysis speaks.
+        known: those that the analysis covers.
         lines: where anything active is made, by function; "" for bodies of parallel loops.
     """
 

@@ -179,15 +179,15 @@ class ForwardContext(Protocol):
         ...
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """What the memory behind a pointer holds, or None when that is not known; ``path`` as in `Place`."""
+        """What the memory that a pointer leads to holds, or None when that is not known; ``path`` as in `Place`."""
         ...
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        """Whether the memory behind a pointer may hold floating-point numbers."""
+        """Whether the memory that a pointer leads to may hold floating-point numbers."""
         ...
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        """Whether pointers are stored in the memory behind a pointer."""
+        """Whether pointers are stored in the memory that a pointer leads to."""
         ...
 
     def number_places(self, pointer: Value) -> MemoryType | None:

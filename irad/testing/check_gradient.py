@@ -1,4 +1,4 @@
-"""``check_gradient``: compare the derivatives of a function with finite differences, and all that comes with them."""
+"""``check_gradient``: compares the derivatives of a function, and everything that comes with them, with a reference."""
 
 from __future__ import annotations
 

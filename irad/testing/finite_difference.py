@@ -68,7 +68,7 @@ def gradient(f: Callable[[Vector], float], at: Vector, *, single: bool = False) 
 
 
 def _sweep(f: Callable[[float], float], at: float, step: float, noise: float) -> Estimate:
-    """The best of one sweep; ``noise`` is what is wrong with each value of ``f``."""
+    """The best of one sweep; ``noise`` is the error of each value of ``f``."""
     return extrapolate(lambda width: _central(f, at, width), step, noise, power=2)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with what `gradcheck` is given: settings that check nothing, empty bounds, shared memory."""
+"""Checks the input of `gradcheck`: settings that check nothing, empty bounds, shared memory."""
 
 from __future__ import annotations
 

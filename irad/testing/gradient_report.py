@@ -56,7 +56,7 @@ class ArgumentReport:
         size: the number of its floats.
         checked: the number of comparisons.
         method: where the expected numbers come from.
-        verdict: over all that was compared.
+        verdict: over everything that was compared.
         ratio: the largest difference as a multiple of what is allowed: at most 1 if right.
         accuracy: what is allowed, relative to the largest derivative: the check does not see smaller errors.
         worst: the float, or the random direction, with the largest difference.
@@ -209,7 +209,7 @@ def cells(argument: ArgumentReport) -> tuple[str, ...]:
 
 
 def short(number: float) -> str:
-    """A figure of which the magnitude matters; a dash where there is none."""
+    """A figure whose magnitude matters; a dash if there is none."""
     if isnan(number):
         return "–"
     return f"{number:.1e}" if number and not 0.01 <= abs(number) < 1000 else f"{number:.2g}"
@@ -229,7 +229,7 @@ def badness(argument: ArgumentReport) -> tuple[int, float]:
 
 
 def merged(reports: Sequence[ArgumentReport]) -> ArgumentReport:
-    """Several checks of one argument as one: the worst, with all that was compared and all kinks."""
+    """Several checks of one argument as one: the worst, with all comparisons and all kinks."""
     worst = max(reports, key=badness)
     if worst.verdict is not Verdict.RIGHT:  # of several failures the first: that at the given point
         worst = next(report for report in reports if report.verdict is worst.verdict)

@@ -337,7 +337,7 @@ def install() -> None:
 
 
 def _blocks(before: bool) -> str:
-    """The allocator; blocks begin behind a guarded page, or end in front of one."""
+    """The allocator; blocks begin after a guarded page, or end before one."""
     end = {"page": "%last", "start": "%slack", "distance": "4096"}
     begin = {"page": "4096", "start": "8192", "distance": "8192"}
     return _BLOCKS.substitute(begin if before else end, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -1,4 +1,4 @@
-"""One number made of all that a function gives: what derivatives of it are checked by."""
+"""One number made from everything that a function returns or writes, to check its derivatives."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Objective:
         return arguments
 
     def of(self, value: Any, arguments: Sequence[Any]) -> float:
-        """The number made of a value, and of arguments as they are after the call."""
+        """The number made from a value, and from arguments as they are after the call."""
         total = self.weights @ read_floats(value) if self.weights.size else 0.0
         return float(total + sum(each @ read_floats(arguments[i]) for i, each in self.outside.items()))
 

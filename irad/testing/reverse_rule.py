@@ -90,7 +90,7 @@ def check_reverse(
 
 
 test_reverse = check_reverse
-test_reverse.__test__ = False  # type: ignore[attr-defined]  # no test, whatever pytest makes of its name
+test_reverse.__test__ = False  # type: ignore[attr-defined]  # not a test, despite its name
 
 
 def callable_in_compiled_code(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Arguments made up from Numba types, to call a function with whose signature is all that is known."""
+"""Arguments invented from Numba types, for calling a function of which only the signature is known."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class _Origins:
         return origin is not None and origin.block is not None and origin.block.function is self.augmented
 
     def rounded_freely(self, decision: Instruction, *, stops_at_cotangents: bool = False) -> Instruction | None:
-        """What a decision is made of that is computed again and rounded freely; None if nothing is.
+        """The recomputed and freely rounded number that a decision depends on; None if there is none.
 
         Args:
             decision: where to start.
@@ -103,5 +103,5 @@ def _was_rounded_freely(copy: Instruction) -> bool:
 
 
 def _is_watched(inst: Instruction) -> bool:
-    """Whether it hands a number on, of which debug mode takes notice."""
+    """Whether it passes a number on to debug mode."""
     return isinstance(inst, CallSite) and isinstance(inst.callee, Function) and inst.callee.name in CHECKS.values()

@@ -39,7 +39,7 @@ class Pinned:
     _loose: dict[Value, bool] = field(default_factory=dict)
 
     def is_pinned(self, value: Value) -> bool:
-        """Whether a value decides something and would be made of numbers that are rounded freely."""
+        """Whether a value decides something and would be computed from numbers that are rounded freely."""
         return (
             isinstance(value, Instruction)
             and (value in self.deciding or is_decision(value))

@@ -82,7 +82,7 @@ class LoopPlaces:
     def _find_parallel(self, loop: Loop, every: list[Sequence[SourceLocation]]) -> SourceLocation | None:
         """Where a parallel loop is. Its head is not in its body: it is where the loop is launched, or below that.
 
-        Numba launches at one place what it has made of several statements.
+        Numba launches at one place what it has made from several statements.
         """
         launch = self._launch(loop)
         if launch is None:

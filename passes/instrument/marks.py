@@ -56,7 +56,7 @@ class TapePart:
     Attributes:
         value: of the forward sweep; None for what is not a value: links, shadows of local variables, padding.
         bytes: that it takes.
-        storage: "frame", "slab" or "record"; "kept" for memory of which only the program knows how much it is: shadows
+        storage: "frame", "slab" or "record"; "kept" for memory whose size only the program knows: shadows
             of what the function allocates, and what rules keep.
     """
 

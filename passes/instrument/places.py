@@ -50,7 +50,7 @@ class TapeSlot:
         value: its name in the program; "" for links, padding and shadows of local variables.
         location: where the user's source computes it.
         bytes: that it takes.
-        storage: "frame", "slab" or "record"; "kept" for memory of which only the program knows how much it is.
+        storage: "frame", "slab" or "record"; "kept" for memory whose size only the program knows.
     """
 
     value: str

@@ -1,4 +1,4 @@
-"""Sweep marks: debug locations tell which sweep an instruction is of.
+"""Sweep marks: debug locations that say which sweep an instruction belongs to.
 
 Input   finished pairs.
 Output  the same; locations in reverse sweeps have column `REVERSE`. Lines, scopes and code stay as they are.

@@ -214,14 +214,14 @@ class _Watch:
         self.sites[call] = self.mark(MarkKind.CALL, call, "")
 
     def pair_called(self, call: CallSite) -> Pair | None:
-        """The pair of which a call runs one function, which is watched itself."""
+        """The pair to which a called function belongs, which is watched itself."""
         callee = call.callee
         return self.forward.program.pair_of.get(callee) if isinstance(callee, Function) else None
 
     # -------------------------------------------------------------------------------------------- checks
 
     def watch(self, inst: Instruction) -> None:
-        """Appends an instruction to its block, with what it needs before and behind it."""
+        """Appends an instruction to its block, with what it needs before and after it."""
         block = inst.block
         assert block is not None
         if isinstance(inst, Binary | FCmp | Select | CallSite) and _NOT_WATCHED & set(inst.flags):

@@ -173,7 +173,7 @@ def _spread(build: Builder, operation: _Operation, memory: tuple[Value, Value, V
 
 
 def _kernel_for(module: Module, operation: _Operation) -> Function:
-    """What Numba's threads run: pieces that lie one behind the other."""
+    """What Numba's threads run: pieces that lie one after the other."""
     kernel = module.define(f"{operation.name}.kernel", _KERNEL, ["args", "dims", "steps", "data"])
     kernel.prefix = ("internal",)
     args, dims, steps, _ = kernel.params

@@ -87,7 +87,7 @@ def launch_loops(module: Module) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What a lane is told. ``frame_size`` is that of its frame, behind the rest; None where it has none."""
+    """What a lane is told. ``frame_size`` is that of its frame, after the rest; None if it has none."""
 
     parameters: Sequence[types.Type]
     frame_size: GlobalVariable | None
@@ -311,7 +311,7 @@ def _function(result: types.Type, *params: types.Type) -> FunctionType:
 
 
 def _repeat(build: Builder, count: Value, body: Callable[[Builder, Value], None]) -> Builder:
-    """Emits ``body`` as a loop from 0 to ``count``; returns the place behind it."""
+    """Emits ``body`` as a loop from 0 to ``count``; returns the place after it."""
     before, function = build.block, build.function
     loop, after = function.add_block("loop"), function.add_block("loop.done")
     zero, one = const_int(types.I64, 0), const_int(types.I64, 1)
@@ -326,7 +326,7 @@ def _repeat(build: Builder, count: Value, body: Callable[[Builder, Value], None]
 
 
 def _unless_null(build: Builder, pointer: Value, exhausted: object) -> Builder:
-    """Goes on behind a check."""
+    """Goes on after a check."""
     following = build.function.add_block()
     build.cond_br(build.icmp("eq", pointer, _NULL), exhausted, following)  # type: ignore[arg-type]
     return Builder(following)

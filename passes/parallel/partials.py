@@ -59,7 +59,7 @@ class Table:
 
         Args:
             build: where.
-            values: of the augmented function's parameters, shadows behind the others.
+            values: of the augmented function's parameters, shadows after the others.
         """
         head = Builder.at_start(build.function.entry)
         table = head.alloca(types.I64, const_int(types.I64, max(1, len(self.entries)) * PARTIAL.size // 8), align=8)

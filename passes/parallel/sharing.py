@@ -6,7 +6,7 @@ Method  Two lanes never touch the same element unless both only read it: the pri
         may be taken out of a shadow at any time, but only be added to it where no other lane adds. Arrays that are read
         get *partial shadows*, one for each lane, added up in the order of the lanes. Each lane also has a *window* of
         the array, which no other lane has, and adds there to the shadow itself; partial shadows are for the rest.
-Limit   elements are told apart at run time only. A lane that hands an active array to a callee with a body, or uses
+Limit   elements are distinguished at run time only. A lane that hands an active array to a callee with a body, or uses
         it through a pointer that may lead to another, too, makes lanes run one by one.
 
     out[i] = a[i - 1] + a[i + 1]        out direct, a by window

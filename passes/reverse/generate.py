@@ -96,7 +96,7 @@ def _seed_result(sweep: Sweep, block: Block) -> None:
 
 
 def _finish(sweep: Sweep, order: list[Block]) -> None:
-    """Enters the sweep at the adjoint of the return, and hands out the cotangents of active parameters at its end."""
+    """Enters the sweep at the adjoint of the return, and returns the cotangents of active parameters at its end."""
     unit = sweep.forward.unit
     start = Builder(sweep.allocas)
     returns = [block for block in order if isinstance(block.terminator, Ret)]
@@ -112,7 +112,7 @@ def _finish(sweep: Sweep, order: list[Block]) -> None:
 
 
 def _final_cotangent(sweep: Sweep, build: Builder, param: Parameter) -> Value:
-    """What is handed out: 0.0 and not -0.0 where nothing was added."""
+    """What is returned: 0.0 and not -0.0 where nothing was added."""
     slot, nothing = sweep.slots.get(param), zero_of(param.type)
     return nothing if slot is None else sweep.add(build.load(param.type, slot), nothing)
 

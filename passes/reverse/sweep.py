@@ -6,7 +6,7 @@ what the generator asked for.
 
 Cotangents of values whose uses all lie in their own block are plain SSA values; the others live in stack slots, empty
 between uses, that LLVM turns into registers. Empty is -0.0: unlike 0.0 it leaves every number as it is when added, so
-that LLVM sees which cotangents a loop only hands on.
+that LLVM sees which cotangents a loop only passes on.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Sweep:
         return self.need(value)
 
     def factor(self, primal: Value) -> Value:
-        """A primal value that a partial derivative is made of: it is compared with zero where that wins."""
+        """A primal value that a partial derivative is computed from: it is compared with zero where that wins."""
         return self.deciding_value(primal) if self.zero_wins else self.value(primal)
 
     def shadow(self, pointer: Value) -> Value:

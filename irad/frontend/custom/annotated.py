@@ -1,4 +1,4 @@
-"""What the functions of a rule are given: annotated arguments, a configuration; what they may ask at compile time.
+"""What the functions of a rule get: annotated arguments and a configuration; what they may ask at compile time.
 
     Const(value)                        no derivative
     Active(value)                       numbers: their cotangent is returned
@@ -296,7 +296,7 @@ def _decide_needed(argument: Any) -> bool:
 
 
 PREDICATES: Final[dict[Any, Callable[..., bool]]] = {is_active: _decide_active, is_needed: _decide_needed}
-"""What decides a predicate, from the type of its argument and what else it is given."""
+"""What decides a predicate, from the type of its argument and its other arguments."""
 
 
 @overload(is_needed)

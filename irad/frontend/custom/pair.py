@@ -2,7 +2,7 @@
 
 Input   what a derivative calls (`RuledPair`), the rule, the primal's signature.
 Output  `CompiledPair`: Numba's libraries of two functions, and LLVM text that gives them the shape of a pair.
-Method  each is an njit function of three steps: annotate the arguments, call the function of the rule, hand on what it
+Method  each is an njit function of three steps: annotate the arguments, call the function of the rule, pass on what it
         returned. So Numba compiles rules as it compiles everything else; they may call what njit code may call,
         derivatives included, and are inlined into the derivative where they are small.
 """

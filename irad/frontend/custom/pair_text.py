@@ -77,7 +77,7 @@ $zeros  br label %done"""
 def numba_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
     """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status.
 
-    The status is handed on behind the frame.
+    The status is passed on behind the frame.
     """
     values, shadow_of = _parameters(wanted.variant)
     returned_shadow = shadow_of.get(abi.RETURN_INDEX, "ptr null")
@@ -103,7 +103,7 @@ def numba_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str
 
 
 def c_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
-    """The same for a function with C's. The cotangent of its result is handed on behind the frame."""
+    """The same for a function with C's. The cotangent of its result is passed on behind the frame."""
     values, shadow_of = _parameters(wanted.variant)
     result = str(wanted.variant.function_type.result)
     has_value = result not in ("void", "ptr")  # Numba calls what returns nothing as if it returned a pointer

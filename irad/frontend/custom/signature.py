@@ -1,4 +1,4 @@
-"""What a rule is given and has to return, as Numba types: from the signature of the primal and from what is active.
+"""What a rule gets and has to return, as Numba types: from the signature of the primal and from what is active.
 
 Input   the primal's signature and the `Variant` in which a derivative calls it.
 Output  `Annotated` arguments, the types of cotangents and of shadows; errors for what a rule returned instead.
@@ -221,7 +221,7 @@ class Result:
 
     @property
     def cotangent_type(self) -> Any:
-        """What the reverse is given: numbers, and the shadows of arrays, in the structure of the value."""
+        """The cotangent that the reverse gets: numbers, and the shadows of arrays, in the structure of the value."""
         if not self.is_active:
             return types.none
         return structure(self.type, self.leaves, lambda leaf: leaf.type if leaf.kind in _PLAIN else types.none)

@@ -1,1 +1,1 @@
-"""Debug mode and the meter of the tape: what watched derivatives tell, and the errors and warnings made of it."""
+"""Debug mode and the meter of the tape: what watched derivatives report, and the errors and warnings made from it."""

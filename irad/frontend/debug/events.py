@@ -2,7 +2,7 @@
 
 Generated code calls `_told` with the numbers of the operation; where it is follows from the activations
 (`irad.passes.instrument.watch`). The answer is a *mark*, which generated code writes into the NaN: by it the event is
-found again when a NaN comes out. A place tells of its first `MOST_EVENTS` NaNs in a call, of its first infinity and
+found again when a NaN comes out. A place reports its first `MOST_EVENTS` NaNs in a call, its first infinity and
 of its first tie; NaNs that it makes later are marked with the place alone. A call has a number; what was told of it
 waits here until the call ends.
 """
@@ -28,7 +28,7 @@ from irad.runtime_layouts import ARENA, PLACES
 _HEAD = PLACES.size // 8  # words of a table before those of its places
 _MOST_CALLERS = 8
 _MOST_CALLS = 4096  # a call that raises is never asked for
-MOST_EVENTS: Final = 1000  # NaNs that one place tells of in one call
+MOST_EVENTS: Final = 1000  # NaNs that one place reports in one call
 _MARKS = 1 << 21  # of events, and as many of places: both fit into the payload of a NaN in single precision
 _PARENT, _ITERATIONS, _TABLE, _SITE, _SCHEDULE, _STEP = range(0, 48, 8)  # in an activation
 

@@ -27,8 +27,8 @@ class CallInfo:
     Attributes:
         function: qualified name of the primal.
         location: where it is defined.
-        inputs: names of what `begin` is given: arguments, shadows, a seed.
-        outputs: names of what `finish` is given.
+        inputs: names of the arguments of `begin`: arguments, shadows, a seed.
+        outputs: names of the arguments of `finish`.
         watched: the places of the program.
         tape: those of its tape.
         limit: of the bytes of the tape.

@@ -85,7 +85,7 @@ def _moved(inst: Instruction) -> list[Value]:
 
 
 def _kind_of(group: dict[Instruction, None], tbaa: Tbaa) -> Type | None:
-    """What a group moves, where all that tells says the same; None: integers, for all that is known."""
+    """What a group moves, if all evidence agrees; None: integers, as far as is known."""
     found = {kind for inst in group for kind in _evidence(inst, tbaa)}
     (width,) = {inst.type for inst in group}
     assert isinstance(width, IntType)
@@ -157,7 +157,7 @@ def _is_number(value: Value) -> bool:
 
 
 def _serve_users(inst: Instruction, group: dict[Instruction, None], kind: Type, width: Type) -> None:
-    """Users of the bits get the value itself, where that is what they made of them, else a cast."""
+    """Users of the bits get the value itself if they turned the bits into it, otherwise a cast."""
     bits: TrackedValue | None = None
     for user in list(inst.users):
         if user in group and inst in _moved(user):

@@ -194,7 +194,7 @@ def _factor(size: Value) -> int:
 
 
 def _is_unclear(unit: Unit, into: Value, source: Value) -> bool:
-    """Whether a copy may hand on active numbers that nothing describes."""
+    """Whether a copy may pass on active numbers that nothing describes."""
     activity, memory = unit.activity, unit.memory_types
     given, taken = unit.points_to.mask(source), unit.points_to.mask(into)
     if not (given & activity.varied_objects and taken & activity.useful_objects):

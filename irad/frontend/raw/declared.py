@@ -43,7 +43,7 @@ class Handwritten:
     """A function with its augmented primal and its reverse as the module has them.
 
     Attributes:
-        tape: what the one hands to the other; None: nothing.
+        tape: what the first passes to the second; None: nothing.
     """
 
     primal: Function
@@ -129,7 +129,7 @@ def _text(value: Value) -> str | None:
 
 
 def expanded(primal: Function) -> list[Type]:
-    """The parameters of a function with a shadow behind each pointer."""
+    """The parameters of a function with a shadow after each pointer."""
     return [each for p in primal.params for each in ([p.type] * (2 if isinstance(p.type, PointerType) else 1))]
 
 

@@ -188,7 +188,7 @@ class _Work:
 
 
 def _refuse(name: str, record: Any) -> None:
-    """Refuses what only raw IR can hold, as long as all that the analyses speak of is there."""
+    """Refuses what only raw IR can contain, while everything that the analyses refer to still exists."""
     if name != COMPLETE:
         return
     try:

@@ -65,7 +65,7 @@ class _Definition:
         return start
 
     def values_of_augmented(self) -> Iterator[Value]:
-        """What both functions of the module are given: each parameter, behind a pointer its shadow."""
+        """The arguments of both functions of the module: each parameter, and after a pointer its shadow."""
         function = self.module.functions[self.pair.augmented]
         count = len(self.functions.primal.params)
         shadows = iter(function.params[2 + count :])

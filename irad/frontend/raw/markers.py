@@ -155,7 +155,7 @@ def _read(
 
 
 def _function(value: Value, registry: Registry) -> Function:
-    """The function behind a value.
+    """The function that a value refers to.
 
     Raises:
         UnsupportedError: it is not known here, or has no body and no rule.

@@ -1,4 +1,4 @@
-"""What the memory behind a pointer parameter holds, read off what the program does with it.
+"""What the memory of a pointer parameter holds, inferred from what the program does with it.
 
 Input   a module as its front end made it, a function, a parameter; the pointer that a call passes for it.
 Output  a `MemoryType`, or None if that is not certain: then the engine relies on each access it sees, and
@@ -53,7 +53,7 @@ class _Evidence:
         scalars: the types of accesses.
         structures: those that addresses step through from the start of the memory, or of an element.
         is_partial: it is part of a structure that no address names.
-        is_array: there are several structures of that kind, one behind the other.
+        is_array: there are several structures of that kind, one after the other.
         is_complete: nothing is done with a pointer to it that was not looked into.
     """
 
@@ -64,7 +64,7 @@ class _Evidence:
     is_complete: bool = True
 
     def holds_integers(self) -> bool:
-        """Whether all that is read and written there is integers."""
+        """Whether only integers are read and written there."""
         kinds = self.scalars
         return bool(kinds) and self.is_complete and all(isinstance(kind, types.IntType) for kind in kinds)
 
@@ -78,7 +78,7 @@ class _Evidence:
         return None
 
     def structure(self) -> MemoryType | None:
-        """The one plain structure, of which the others are the beginning."""
+        """The one plain structure that begins with all others."""
         layouts = sorted({layout for each in self.structures if (layout := record_of(each))}, key=lambda m: m.stride)
         if len(layouts) == 0 or any(record_of(each) is None for each in self.structures):
             return None

@@ -147,7 +147,7 @@ def _give_all(call: CallSite) -> None:
 
 
 def _keep_share(call: CallSite, shares: dict[str, Alloca], *, is_signed: bool) -> None:
-    """Another schedule: all iterations are one share, which is handed out once, if there are any."""
+    """Any other schedule: all iterations are one share, which is assigned once, if there are any."""
     _, _, _, lower, upper, step, _ = call.arguments
     if not shares:
         head = Builder.at_start(_function_of(call).entry)
@@ -163,7 +163,7 @@ def _keep_share(call: CallSite, shares: dict[str, Alloca], *, is_signed: bool) -
 
 
 def _hand_out_share(call: CallSite, shares: Mapping[str, Alloca]) -> None:
-    """The share, unless it has been handed out: then the places for its bounds are not looked at."""
+    """The share, unless it has been assigned: then the places for its bounds are not read."""
     _, _, is_last, lower, upper, stride = call.arguments
     build = _at(call)
     left = build.load(types.I1, shares["left"])

@@ -1,4 +1,4 @@
-"""The program of one derivative: a function and all that it can reach, in the normal form that the engine reads.
+"""The program of one derivative: a function and everything that it can reach, in the normal form that the engine reads.
 
 Input   a module, a function in it.
 Output  LLVM text with an entry `i32 @irad.entry(ptr value, parameters…)` that calls the function, stores its result and

@@ -1,10 +1,10 @@
-"""Marks calls that may write to memory which they are not handed: by a global variable, or in code that is not here.
+"""Marks calls that may write to memory that is not passed to them: via a global variable, or in code that is not here.
 
 Input   a module in normal form, the rules.
 Output  none; such calls get the attribute `irad.elsewhere`, and then count as writing to all memory that others know.
 Method  code without a body and without a rule may write anywhere, unless the attributes of its function say less. A
         function with a body may, if it stores where a global variable or a pointer out of one leads, or if it makes
-        such a call. What a call is handed, the engine knows.
+        such a call. The engine knows what is passed to a call.
 
     static double k[2];
     void step(void) { k[0] *= 2; }        a call of step() may change what a parameter leads to: that may be k
@@ -75,7 +75,7 @@ def _is_stranger(call: CallSite, module: Module, registry: Registry) -> bool:
 
 
 def _may_write(attributes: frozenset[str]) -> bool:
-    """Whether a function with these attributes may write to memory that it is not handed."""
+    """Whether a function with these attributes may write to memory that is not passed to it."""
     stated = next((word for word in attributes if word.startswith(_MEMORY)), None)
     if stated is None:
         return not attributes & {"readnone", "readonly", "argmemonly"}

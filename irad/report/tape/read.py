@@ -105,7 +105,7 @@ _REST = {
 
 
 def _kept(mark: TapeMark) -> tuple[str, str]:
-    """What memory is for of which only the program knows how much it is."""
+    """The purpose of memory whose size only the program knows."""
     call = _primal_call(mark.inst)
     callee = call.callee if call is not None else None
     if isinstance(callee, Function) and str(callee.name).startswith("NRT_"):
