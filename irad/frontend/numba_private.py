@@ -379,7 +379,10 @@ def _compile_lifted(original: Any, self: Any, sig: Any) -> Any:
 
 
 def _get_compile_result(original: Any, self: Any, sig: Any) -> Any:
-    """For a dispatcher that becomes a first-class function value."""
+    """For a dispatcher that becomes a first-class function value: its code, or a call of it where it has a rule."""
+    called = caller_of(self)
+    if called is not self:
+        return called.get_compile_result(sig)
     if not self._can_compile:
         _lower_declared(self, tuple(sig.args))
     return original(self, sig)

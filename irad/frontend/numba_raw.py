@@ -193,7 +193,7 @@ class RawContext(cpu.CPUContext):
         if isinstance(val, CFunc):
             symbol = self.compile_cfunc(val).fndesc.llvm_cfunc_wrapper_name
         elif isinstance(val, dispatcher.Dispatcher):
-            symbol = caller_of(val).get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
+            symbol = val.get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
         else:
             symbol = self._symbol_at(val.__wrapper_address__(), val, len(ty.signature.args))
         function = cgutils.get_or_insert_function(builder.module, wrapper.pointee, symbol)
@@ -209,7 +209,7 @@ class RawContext(cpu.CPUContext):
         if isinstance(found.function, CFunc):
             compiled = self.compile_cfunc(found.function)
         else:
-            compiled = caller_of(found.function).get_compile_result(found.signature)
+            compiled = found.function.get_compile_result(found.signature)
         wrapper: str = compiled.fndesc.llvm_cfunc_wrapper_name
         return wrapper
 

@@ -221,16 +221,22 @@ def test_a_function_value_has_its_rule(declare):
     def chosen(x, i):
         return functions[i](x)
 
+    @njit
+    def picked(x, i):
+        function = second if i else first
+        return function(x)
+
     @njit(float64(types.FunctionType(float64(float64)), float64))
     def given(function, x):
         return function(x)
 
-    assert irad.grad(chosen)(2.0, 0) == 4.0
+    assert irad.grad(chosen)(2.0, 0) == irad.grad(picked)(2.0, 0) == 4.0
     declare(first)
     wanted = irad.grad(first)(2.0)
     assert wanted in (0.0, 100.0)
     assert irad.grad(chosen)(2.0, 0) == irad.grad(given, argnums=1)(first, 2.0) == wanted
-    assert irad.grad(chosen)(2.0, 1) == irad.grad(given, argnums=1)(second, 2.0) == 3.0
+    assert irad.grad(picked)(2.0, 0) == wanted
+    assert irad.grad(chosen)(2.0, 1) == irad.grad(given, argnums=1)(second, 2.0) == irad.grad(picked)(2.0, 1) == 3.0
 
 
 def test_a_function_behind_a_pointer_of_c_has_its_rule():
