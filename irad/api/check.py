@@ -14,6 +14,7 @@ from irad.api.functions import check_options, check_positions, options_or_defaul
 from irad.errors import IradError, SignatureError, SourceLocation
 from irad.frontend.dispatcher import refuse_inside_primal
 from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba_messages import readable
 from irad.frontend.numba_untyped import types
 from irad.frontend.problems import default_positions, problems_of
 from irad.frontend.raising import public
@@ -59,7 +60,7 @@ class CheckReport:
         return not self.problems
 
     def __str__(self) -> str:
-        parameters = ", ".join(f"{name}: {kind}" for name, kind in self.arguments)
+        parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
         head = f"{self.function}({parameters})\n  at  {self.location.file}:{self.location.line}"
         if self.supported:
             return f"{head}\nirad differentiates it with respect to {self._differentiated()}."
@@ -69,7 +70,7 @@ class CheckReport:
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        parameters = ", ".join(f"{name}: {kind}" for name, kind in self.arguments)
+        parameters = ", ".join(f"{name}: {readable(str(kind))}" for name, kind in self.arguments)
         place = f"{self.function}({parameters}), {self.location.file}:{self.location.line}"
         if self.supported:
             verdict = f"irad differentiates {self.function} with respect to {self._differentiated()}"

@@ -40,6 +40,13 @@ def primal_of(f: Any) -> Any:
             NO_SECOND_DERIVATIVE,
         )
     if isinstance(f, CPUDispatcher):
+        if f.targetoptions.get("forceobj"):
+            raise SignatureError(
+                f"{f.py_func.__qualname__} is compiled in object mode",
+                "decorate it with numba.njit",
+                "object mode runs the function in the Python interpreter, where irad sees none of its operations",
+                location_of(f.py_func),
+            )
         return f
     if isinstance(f, types.FunctionType):
         with _lock:

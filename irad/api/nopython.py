@@ -10,7 +10,10 @@ from typing import Any
 
 from numba.extending import overload
 
+from irad.api.check import check
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
+from irad.api.shadow import shadow_like
+from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.numba_messages import described
 from irad.frontend.numba_untyped import types
@@ -64,6 +67,28 @@ def _value_and_grad_into(f: Any, argnums: Any = 0) -> Callable[..., Any]:
     derivative = value_and_grad_into(function_behind(f), _literal(argnums, "argnums"))
     return lambda f, argnums=0: derivative
 
+
+def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:
+    """Refuses by name what cannot be called in compiled code; Numba would call it an unknown attribute."""
+
+    def typed(*arguments: Any, **keywords: Any) -> Callable[..., Any]:
+        raise SignatureError(
+            f"compiled code calls irad.{function.__name__}",
+            remedy,
+            f"irad.{function.__name__} is a Python function, and compiled code can only call compiled functions",
+            SourceLocation.here(),
+        )
+
+    overload(function, strict=False)(typed)
+
+
+_OUTSIDE = "call it from Python, with the function and its arguments"
+_of_python_alone(check, _OUTSIDE)
+_of_python_alone(tape_report, _OUTSIDE)
+_of_python_alone(
+    shadow_like,
+    "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
+)
 
 for function, typed in ((grad, _grad), (value_and_grad, _value_and_grad), (value_and_grad_into, _value_and_grad_into)):
     overload(function, prefer_literal=True, strict=False)(typed)

@@ -11,6 +11,7 @@ from irad.frontend.abi import Argument, Leaf, LeafKind
 from irad.frontend.annotations import Role, Seed, Task
 from irad.frontend.numba_cpu import location_of
 from irad.frontend.numba_messages import described
+from irad.frontend.numba_private import is_eager
 from irad.frontend.numba_untyped import types
 from irad.frontend.object_types import unknown_part
 
@@ -183,6 +184,8 @@ def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
     remedy, reason = _LEAVE_OUT, _NO_CHANGE
     if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
         reason = "its type was declared inactive with irad.rules.inactive_type"
+    elif isinstance(kind, types.Boolean | types.Integer) and is_eager(dispatcher):
+        remedy = f"(a) make it float64 in the signature that {_name(dispatcher)} is declared with or (b) {remedy}"
     elif isinstance(kind, types.Boolean | types.Integer):
         remedy = f"(a) pass a float, for example {_float_example(kind)}, or (b) {remedy}"
     elif isinstance(kind, types.Array):

@@ -124,7 +124,7 @@ def test_what_numba_cannot_compile():
     assert problem.location.line == line_of(broken, "no_such")
     (problem,) = irad.check(smooth, object(), 1.0).problems
     assert isinstance(problem, irad.BackendError)
-    assert "argument 0 (x) of smooth is a object" in problem.problem
+    assert "argument 0 (x) of smooth is an object" in problem.problem
 
 
 def test_defaults_and_star_arguments():

@@ -85,3 +85,14 @@ def caller(x): return irad.grad(f)(x)
 assert caller(3.0) == 6.0
 """
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("function", [irad.check, irad.tape_report], ids=["check", "tape_report"])
+def test_what_is_for_python_alone_is_refused_by_name(function):
+    @numba.njit
+    def caller(a):
+        return function(squares, a)
+
+    with pytest.raises(irad.SignatureError, match=f"compiled code calls irad.{function.__name__}") as caught:
+        caller(np.ones(2))
+    assert caught.value.location.file == __file__
