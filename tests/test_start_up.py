@@ -20,7 +20,16 @@ STEPS = {
     "import irad; irad.IradError": ["numba", "numpy"],
     "import irad; irad.Options": ["numba", "numpy"],
     "import irad.rules": ["numba", "irad.rules.builtin", "irad.api"],
-    "import irad; irad.grad": ["scipy.linalg", "click", "rich", "matplotlib", "irad.cli", "irad.demo", "irad.testing"],
+    "import irad; irad.grad": [
+        "irad.rules.builtin",
+        "scipy.linalg",
+        "click",
+        "rich",
+        "matplotlib",
+        "irad.cli",
+        "irad.demo",
+        "irad.testing",
+    ],
     "import irad; irad.vjp; irad.rules.augmented_primal": [
         "scipy.linalg",
         "click",

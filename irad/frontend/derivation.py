@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
+from irad import rules
 from irad.backend.optimise import canonical_loops
 from irad.compiling import step
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
@@ -36,7 +37,6 @@ from irad.ir.types import PointerType
 from irad.passes.derivative import Generated, generate
 from irad.passes.objects import ObjectKind
 from irad.passes.unit import Unit
-from irad.rules.builtin import ALL
 from irad.ruleset.registry import Registry
 
 
@@ -408,5 +408,5 @@ def written_parameters(entry: Unit) -> Iterator[int]:
 
 @cache
 def _registry() -> Registry:
-    """The built-in rules."""
-    return Registry.of(*ALL)
+    """The built-in rules. Their tables are made for the first derivative."""
+    return Registry.of(*rules.ALL)
