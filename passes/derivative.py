@@ -63,7 +63,6 @@ def generate(
         run_stage(Stage.PAIR, each, program, last=last)
         generated.pairs.append(each)
     run_stage(Stage.DERIVATIVE, generated, program)
-    program.tape_marks.append(TapeMark(None, (), made.variant))  # the caller provides this frame
     return generated
 
 

@@ -30,6 +30,7 @@ from irad.passes.effects import find_effects
 from irad.passes.exhaustion import check_allocations, check_stack
 from irad.passes.forward import build_forward
 from irad.passes.generated import Generated, GeneratedPair
+from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
 from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 from irad.passes.instrument.watch import watch_pair
@@ -59,7 +60,7 @@ from irad.passes.split_aggregates import split_aggregates
 from irad.passes.summary import summarise
 from irad.passes.unit import Unit
 
-COMPLETE: Final = "parallel.bulk"
+COMPLETE: Final = "instrument.marks"
 """The pass after which all code is there, that of the primal as well."""
 
 _FRAME_ALIGNMENT: Final = 64
@@ -315,6 +316,10 @@ def _spread_bulk(generated: Generated) -> None:
     spread_bulk(generated.program.module)
 
 
+def _note_frame(generated: Generated) -> None:
+    generated.program.tape_marks.append(TapeMark(None, (), generated.pairs[0].pair.variant))
+
+
 def _mark_sweeps(generated: Generated) -> None:
     mark_reverse_sweeps(generated.program.module, (made.pair.reverse for made in generated.pairs))
 
@@ -512,6 +517,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
         _spread_bulk,
         changes=True,
     ),
+    Pass("instrument.marks", "Notes the frame of the entry, which the caller provides.", Stage.DERIVATIVE, _note_frame),
     Pass(
         "instrument.sweep_marks",
         "Gives the reverse sweeps line numbers of their own, for profiles.",
