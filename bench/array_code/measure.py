@@ -83,7 +83,7 @@ def _timed(spent: dict[str, float]) -> Iterator[None]:
 
 
 def compile_times(program: ArrayProgram) -> dict[str, float]:
-    """The same in this process, for a program that nobody has called yet."""
+    """The same in this process, for a program that has not been called yet."""
     args = program.make()
     start = time.process_time()
     program.primal(*args)

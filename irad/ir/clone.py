@@ -16,7 +16,8 @@ from irad.ir.values import GlobalWrapper, MetadataOperand, Value
 
 _I = TypeVar("_I", bound=Instruction)
 
-# Fields of each shape beyond those of `Instruction`. All hold immutable values but `Phi.blocks`, which is mapped anew.
+# Fields of each shape beyond those of `Instruction`. All hold immutable values except `Phi.blocks`, which is mapped
+# again.
 _BASE: Final = frozenset(field.name for field in fields(Instruction))
 _OWN_FIELDS: Final[dict[type[Instruction], tuple[str, ...]]] = {
     shape: tuple(field.name for field in fields(shape) if field.name not in _BASE) for shape in get_args(AnyInstruction)

@@ -130,7 +130,7 @@ class _Watch:
             self.rewrite(block, watched)
 
     def rewrite(self, block: Block, watched: Collection[Instruction]) -> None:
-        """Writes a block anew, with the checks: all is appended, so that long blocks take linear time."""
+        """Rebuilds a block with the checks: everything is appended, so that long blocks take linear time."""
         instructions, block.instructions = block.instructions, []
         for inst in instructions:
             if inst not in watched:

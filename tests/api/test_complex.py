@@ -17,7 +17,7 @@ POINT = 1.5 - 0.5j
 
 @numba.njit
 def energy(z, w):
-    """Of the derivative by z conj(w) is left: energy = Re(z · w)."""
+    """The derivative of Re(z · w) with respect to z is conj(w)."""
     return (z * w).real
 
 

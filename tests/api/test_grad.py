@@ -532,7 +532,7 @@ def added_in_a_loop(x, y, n):
 
 
 def test_nothing_is_a_positive_zero():
-    """Cotangents start with -0.0, which nobody should see."""
+    """Cotangents start with -0.0, which must not show in gradients."""
     _, by_y = irad.grad(added_in_a_loop, argnums=(0, 1))(3.0, 2.0, 0)
     assert by_y == 0.0
     assert math.copysign(1.0, by_y) == 1.0

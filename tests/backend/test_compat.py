@@ -1,4 +1,4 @@
-"""What differs between the versions of Numba and llvmlite, and the warning of versions that nobody tried."""
+"""What differs between the versions of Numba and llvmlite, and the warning about versions that were not tested."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class _Watch:
         self._timer = Timer(_SECONDS, self._end)
 
     def restart(self) -> None:
-        """Begin to count anew."""
+        """Start counting again."""
         self._timer.cancel()
         self._timer = Timer(_SECONDS, self._end)
         self._timer.start()

@@ -41,7 +41,7 @@ class Program:
         return GOLDEN / self.kind / f"{self.name}.txt"
 
     def load(self) -> ModuleType:
-        """The program as a module, made anew."""
+        """The program as a fresh module."""
         spec = importlib.util.spec_from_file_location(self.name, self.path)
         assert spec is not None
         assert spec.loader is not None
