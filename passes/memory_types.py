@@ -9,7 +9,7 @@ Limit   types, not offsets, are collected from accesses; a layout comes from the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,20 +17,15 @@ from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import (
-    ArrayType,
     FloatType,
     NamedStructType,
-    PointerType,
-    StructType,
     Type,
-    VectorType,
-    element_types,
 )
 from irad.ir.values import Parameter, Value
 from irad.passes.addresses import ANYWHERE, Position
 from irad.passes.callees import effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind, PointsTo, filled_by, fixed_size, reached_by
-from irad.passes.record_layouts import FloatAccess, record_layout
+from irad.passes.record_layouts import FloatAccess, record_layout, record_of, scalars
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
 
@@ -475,39 +470,3 @@ def _agrees(layout: MemoryType, access: FloatAccess) -> bool:
     """Whether a number of that type may lie there."""
     fields = (Position(offset, layout.stride) for offset, text in layout.fields if text == str(access.kind))
     return any(access.place.may_be(field) for field in fields)
-
-
-def record_of(type_: Type) -> MemoryType | None:
-    """The scalars of a structure as a compiler declared it; None if it has pointers, unions, or an end that is open."""
-    if not _is_plain(type_):
-        return None
-    return MemoryType(types.size_of(type_), tuple((offset, str(kind)) for offset, kind in scalars(type_)))
-
-
-def _is_plain(type_: Type) -> bool:
-    match type_:
-        case NamedStructType(name=name) if name.startswith(("union.", "class.std::", "struct.std::")):
-            return False
-        case NamedStructType() | StructType():
-            return all(_is_plain(element) for element in element_types(type_))
-        case ArrayType(count=count, element=element):
-            return count > 0 and _is_plain(element)
-        case PointerType():
-            return False
-        case _:
-            return True
-
-
-def scalars(type_: Type) -> Iterator[tuple[int, Type]]:
-    """The scalars of a type with their byte offsets."""
-    match type_:
-        case VectorType(count=count, element=element) | ArrayType(count=count, element=element):
-            for position in range(count):
-                for offset, scalar in scalars(element):
-                    yield position * types.size_of(element) + offset, scalar
-        case StructType() | NamedStructType():
-            for start, element in zip(types.field_offsets(type_), types.element_types(type_), strict=True):
-                for offset, scalar in scalars(element):
-                    yield start + offset, scalar
-        case _:
-            yield 0, type_

@@ -483,12 +483,10 @@ class _Solver:
         overlaps = find_overlaps(self.objects, self.numbers, self.apart)
         parts = tuple(self.contents.parts)
         contents = tuple(union(iter(places.values())) for places in parts)
-        objects = tuple(self.objects)
         handed = {call: self.handed(call) for call in self.own}
-        bases = frozenset(self.bases)
+        objects, bases = tuple(self.objects), frozenset(self.bases)
         found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
-        storing = self.addresses.storing
-        bases = loaded_starts(self.function, found, self.headers, self.registry, storing, self.assumed)
+        bases = loaded_starts(self.function, found, self.headers, self.registry, self.addresses.storing, self.assumed)
         return replace(found, bases=bases, exposed=found.reachable(self.known_elsewhere()))
 
     def known_elsewhere(self) -> int:

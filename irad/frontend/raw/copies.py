@@ -29,7 +29,7 @@ from irad.ir.instructions import Call, Load
 from irad.ir.module import Function, Module
 from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types
 from irad.ir.values import ConstantInt, Value
-from irad.passes.memory_types import scalars
+from irad.passes.record_layouts import scalars
 
 Members: TypeAlias = Sequence[tuple[int, Type]]
 

@@ -28,7 +28,7 @@ from irad.ir.values import (
     Value,
 )
 from irad.passes.activity import is_differentiable
-from irad.passes.memory_types import scalars
+from irad.passes.record_layouts import scalars
 from irad.ruleset.interface import Inactive, PairRule, Rule
 
 _INACTIVE: Final = ("enzyme_inactive", "irad_inactive")

@@ -25,7 +25,7 @@ from irad.ir.instructions import CallSite, Invoke, LandingPad
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
-from irad.passes.memory_types import scalars
+from irad.passes.record_layouts import scalars
 
 PERSONALITY: Final = "__gxx_personality_v0"
 _FRAME_ALIGNMENT: Final = 64

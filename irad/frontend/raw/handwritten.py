@@ -22,7 +22,7 @@ from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
 from irad.ir.types import PTR, FloatType, PointerType, Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
-from irad.passes.memory_types import scalars
+from irad.passes.record_layouts import scalars
 
 
 def define_pair(module: Module, pair: RuledPair, functions: Handwritten) -> None:

@@ -38,7 +38,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function, Module
 from irad.ir.types import ArrayType, NamedStructType, StructType, Type
 from irad.ir.values import ConstantExpression, ConstantInt, GlobalVariable, Parameter, Value
-from irad.passes.memory_types import record_of, scalars
+from irad.passes.record_layouts import record_of, scalars
 from irad.ruleset.memory_type import MemoryType
 
 _MARKERS: Final = ("llvm.lifetime.", "llvm.dbg.", "__irad_autodiff", "__enzyme_autodiff")
