@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import Final
 
+from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.instructions import (
     AtomicRMW,
@@ -63,6 +64,29 @@ def lost_bits(unit: Unit) -> list[Instruction]:
                 scratch.note(inst)
         changed = before != (len(tainted), scratch.count)
     return [i for i in instructions if i.block in unit.live and _loses(unit, i, tainted)]
+
+
+def lost_error(unit: Unit, inst: Instruction) -> UnsupportedError:
+    """Bits of an active number that are computed with, as far as that is certain."""
+    rule = "give the function that does this a rule: irad.rules.easy_rule"
+    if unit.has_types and isinstance(inst, Store) and not _is_followed(unit, inst.operands[1]):
+        return UnsupportedError(
+            "it cannot be told whether an active number is manipulated as an integer here, bit by bit",
+            "(a) where a recursive function changes integers in nodes, go from node to node in a loop, with a list as "
+            f"the stack, (b) use floating-point operations or (c) {rule}",
+            "floats may lie in the same memory, and it is not known in which places",
+        )
+    return UnsupportedError(
+        "an active number is manipulated as an integer, bit by bit, and becomes a number again",
+        f"(a) use floating-point operations or (b) {rule}",
+        "integer arithmetic has no derivative, so the derivative of the number would be lost",
+    )
+
+
+def _is_followed(unit: Unit, pointer: Value) -> bool:
+    """Whether it is known what lies where a pointer points: no callee may have put numbers there."""
+    unknown = unit.points_to.mask(pointer) & unit.memory_types.opaque
+    return unit.points_to.position(pointer) != ANYWHERE and not unknown
 
 
 @dataclass(eq=False, slots=True)

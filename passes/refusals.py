@@ -27,7 +27,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.activity import is_differentiable
-from irad.passes.bits import lost_bits, reinterpreted
+from irad.passes.bits import lost_bits, lost_error, reinterpreted
 from irad.passes.callees import PARALLEL, Pointer, Unknown, effects_of, resolve
 from irad.passes.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
@@ -79,15 +79,7 @@ def _errors(unit: Unit) -> Iterator[IradError]:
             unit.loops.irreducible[0].instructions[0],
         )
     for inst in lost_bits(unit):
-        yield _at(
-            UnsupportedError(
-                "an active number is manipulated as an integer, bit by bit, and becomes a number again",
-                "(a) use floating-point operations or (b) give the function that does this a rule: "
-                "irad.rules.easy_rule",
-                "integer arithmetic has no derivative, so the derivative of the number would be lost",
-            ),
-            inst,
-        )
+        yield _at(lost_error(unit, inst), inst)
     for inst in reinterpreted(unit):
         seen = _NUMPY_NAMES.get(str(inst.type), inst.type)
         yield _at(

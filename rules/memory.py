@@ -62,7 +62,8 @@ def _clear_pointers(context: ForwardContext, layout: MemoryType | None, into: Va
         raise UnsupportedError(
             "constant bytes overwrite memory of the caller's that holds numbers beside pointers, and it is not certain "
             "which are which",
-            "assign the members one by one",
+            "(a) assign the members one by one or (b) in a recursive function, be given the new object instead of "
+            "making it",
             "the cotangents that the caller left in the shadow of numbers count, the shadows of pointers change",
         )
     _change_pointers(context.after, layout, context.shadow(into), None, size)

@@ -9,6 +9,7 @@ from numba.experimental import jitclass
 
 import irad
 from irad.testing.catalogue import Case, Catalogue
+from irad.testing.check_gradient import check_quickly
 
 PROGRAMS = Catalogue()
 
@@ -263,3 +264,148 @@ def test_nodes_with_numbers_and_integers_of_all_sizes(plan):
 @pytest.mark.parametrize("case", PROGRAMS, ids=str)
 def test_gradient(case: Case) -> None:
     case.check()
+
+
+# ------------------------------------------------------------------------------------------------ recursive functions
+
+
+@njit
+def the(other, p):
+    """What is not None, as the type of the other: Numba passes no optional node for a node."""
+    q = other
+    if p is not None:
+        q = p
+    return q
+
+
+@njit
+def _made_and_inserted(p, key):
+    if key < p.key:
+        if p.left is None:
+            p.left = Node(key)
+        else:
+            _made_and_inserted(the(p, p.left), key)
+    elif p.right is None:
+        p.right = Node(key)
+    else:
+        _made_and_inserted(the(p, p.right), key)
+    return 0
+
+
+@njit
+def nodes_made_by_recursion(x):
+    root = Node(x[0])
+    for i in range(1, x.size):
+        _made_and_inserted(root, x[i] * x[0])
+    return _total(root, 1)
+
+
+@njit
+def _inserted(p, new):
+    if new.key < p.key:
+        if p.left is None:
+            p.left = new
+        else:
+            _inserted(the(p, p.left), new)
+    elif p.right is None:
+        p.right = new
+    else:
+        _inserted(the(p, p.right), new)
+    return 0
+
+
+@njit
+def _total(p, depth):
+    s = p.key * p.key * p.n * depth
+    if p.left is not None:
+        s += _total(the(p, p.left), depth + 1)
+    if p.right is not None:
+        s += _total(the(p, p.right), depth + 1)
+    return s
+
+
+@njit
+def nodes_inserted_by_recursion(x):
+    root = Node(x[0])
+    for i in range(1, x.size):
+        _inserted(root, Node(x[i] * x[0]))
+    return _total(root, 1)
+
+
+@njit
+def _visited(p):
+    p.n += 1
+    if p.left is not None:
+        _visited(the(p, p.left))
+    if p.right is not None:
+        _visited(the(p, p.right))
+    return 0
+
+
+@njit
+def _linked(x):
+    root = Node(x[0])
+    for i in range(1, x.size):
+        p, new = root, Node(x[i] * x[0])
+        while True:
+            if new.key < p.key:
+                if p.left is None:
+                    p.left = new
+                    break
+                p = p.left
+            else:
+                if p.right is None:
+                    p.right = new
+                    break
+                p = p.right
+    return root
+
+
+@njit
+def visits_counted_by_recursion(x):
+    root = _linked(x)
+    _visited(root)
+    return _total(root, 1)
+
+
+@njit
+def visits_counted_with_a_stack(x):
+    root = _linked(x)
+    stack = [root]
+    while len(stack) > 0:
+        p = stack.pop()
+        p.n += 1
+        if p.left is not None:
+            stack.append(p.left)
+        if p.right is not None:
+            stack.append(p.right)
+    s = 0.0
+    stack = [root]
+    while len(stack) > 0:
+        p = stack.pop()
+        s += p.key * p.key * p.n
+        if p.left is not None:
+            stack.append(p.left)
+        if p.right is not None:
+            stack.append(p.right)
+    return s
+
+
+@pytest.mark.parametrize(
+    ("refused", "message", "remedy", "instead"),
+    [
+        (nodes_made_by_recursion, "constant bytes", "be given the new object", nodes_inserted_by_recursion),
+        (
+            visits_counted_by_recursion,
+            "it cannot be told whether an active number is manipulated as an integer",
+            "with a list as the stack",
+            visits_counted_with_a_stack,
+        ),
+    ],
+)
+def test_what_recursive_functions_do_to_nodes(refused, message, remedy, instead):
+    with pytest.raises(irad.UnsupportedError, match=message) as error:
+        irad.grad(refused)(X)
+    assert remedy in " ".join(str(error.value).split())
+    for plan in BOTH:
+        check_quickly(instead, X, plans=(plan,))
