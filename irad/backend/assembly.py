@@ -8,22 +8,22 @@ The code itself does not change: debug information never changes what LLVM gener
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import llvmlite.binding as llvm
 
 from irad.frontend import numba_private
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function, MetadataNode, Module
+from irad.ir.parser import parse_module
+from irad.ir.printer import print_module
 
-_NODE: Final = re.compile(r"^!(\d+) = ", re.M)
-_DEBUG: Final = re.compile(r", !dbg (![0-9]+)")
-_LOOP: Final = re.compile(r", !llvm\.loop ![0-9]+")
-_OWN: Final = re.compile(r" !dbg ![0-9]+(?= \{$)")
-_CALL: Final = re.compile(r"^  (?:%\S+ = )?(?:tail |musttail |notail )?call ")
-_NAMED: Final = re.compile(r"^!llvm\.(?:dbg\.cu|module\.flags) = .*$\n?", re.M)
-_LOCATION: Final = re.compile(r"^\s+\.loc\s+\d+\s+(\d+)")
+# Of assembly, not of LLVM's text.
+_LOCATION: Final = re.compile(r"\s+\.loc\s+\d+\s+(\d+)")
+_OF_LINES: Final = re.compile(r"\s+\.(?:file|section\s+\.debug)|\.L(?:tmp|func_)")
+_LABEL: Final = re.compile(r"\t\.size|[^\s.#][^\s]*:")
 
 
 def assembly_with_lines(text: str, line_of: Callable[[str], int | None]) -> list[tuple[str, int | None]]:
@@ -40,54 +40,47 @@ def assembly_with_lines(text: str, line_of: Callable[[str], int | None]) -> list
         location = _LOCATION.match(one)
         if location is not None:
             line = int(location[1]) or None
-        elif re.match(r"\s+\.(?:file|section\s+\.debug)", one) is None and not re.match(r"\.L(?:tmp|func_)", one):
-            if one.startswith("\t.size") or re.match(r"[^\s.#][^\s]*:", one):
+        elif _OF_LINES.match(one) is None:
+            if _LABEL.match(one) is not None:
                 line = None
             found.append((one, line if one.startswith("\t") and not one.startswith("\t.") else None))
     return found
 
 
 def _with_lines(text: str, line_of: Callable[[str], int | None]) -> str:
-    numbers = itertools.count(max(map(int, _NODE.findall(text)), default=-1) + 1)
-    unit, file, kind, flags, version = (next(numbers) for _ in range(5))
-    lines = list(_rewritten(_NAMED.sub("", text).splitlines(), line_of, numbers, (unit, file, kind)))
-    lines += [
-        f"!llvm.dbg.cu = !{{!{unit}}}",
-        f"!llvm.module.flags = !{{!{flags}, !{version}}}",
-        f"!{unit} = distinct !DICompileUnit(language: DW_LANG_C, file: !{file}, isOptimized: true, runtimeVersion: 0, "
+    module = parse_module(text)
+    file = module.shared_metadata('!DIFile(filename: "source", directory: "")')
+    kind = module.shared_metadata("!DISubroutineType(types: !{})")
+    unit = _distinct(
+        module,
+        f"!DICompileUnit(language: DW_LANG_C, file: {file}, isOptimized: true, runtimeVersion: 0, "
         "emissionKind: DebugDirectivesOnly)",
-        f'!{file} = !DIFile(filename: "source", directory: "")',
-        f"!{kind} = !DISubroutineType(types: !{{}})",
-        f'!{flags} = !{{i32 2, !"Dwarf Version", i32 4}}',
-        f'!{version} = !{{i32 2, !"Debug Info Version", i32 3}}',
-    ]
-    return "\n".join(lines)
-
-
-def _rewritten(
-    lines: list[str], line_of: Callable[[str], int | None], numbers: Iterator[int], nodes: tuple[int, int, int]
-) -> Iterator[str]:
-    """The lines with every location placed in its function; the functions' nodes follow."""
-    unit, file, kind = nodes
-    scope: int | None = None
-    made: list[int] = []
-
-    def location(match: re.Match[str]) -> str:
-        return f", !dbg !DILocation(line: {line_of(match[1]) or 0}, scope: !{scope})"
-
-    for line in lines:
-        if line.startswith("define "):
-            scope = next(numbers)
-            made.append(scope)
-            yield f"{_OWN.sub('', line).removesuffix(' {')} !dbg !{scope} {{"
-        elif not line.startswith(" "):
-            yield line
-        elif _DEBUG.search(line) is None and _CALL.search(line) is not None:  # LLVM wants one on every call
-            yield f"{_LOOP.sub('', line)}, !dbg !DILocation(line: 0, scope: !{scope})"
-        else:
-            yield _DEBUG.sub(location, _LOOP.sub("", line))
-    for number in made:
-        yield (
-            f'!{number} = distinct !DISubprogram(name: "f{number}", scope: !{file}, file: !{file}, line: 1, '
-            f"type: !{kind}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{unit})"
+    )
+    flags = module.shared_metadata('!{i32 2, !"Dwarf Version", i32 4}')
+    version = module.shared_metadata('!{i32 2, !"Debug Info Version", i32 3}')
+    module.named_metadata |= {"llvm.dbg.cu": (unit,), "llvm.module.flags": (flags, version)}
+    for function in module.defined_functions():
+        scope = _distinct(
+            module,
+            f'!DISubprogram(name: "f{module.new_metadata_number()}", scope: {file}, file: {file}, line: 1, '
+            f"type: {kind}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: {unit})",
         )
+        function.metadata = (*(each for each in function.metadata if each[0] != "dbg"), ("dbg", scope))
+        _relocate(function, scope, line_of)
+    return print_module(module)
+
+
+def _relocate(function: Function, scope: str, line_of: Callable[[str], int | None]) -> None:
+    """Puts every location of a function into the function."""
+    for inst in function.instructions():
+        inst.metadata.pop("llvm.loop", None)
+        location = inst.metadata.get("dbg")
+        line = None if location is None else line_of(location)
+        if location is not None or isinstance(inst, CallSite):  # LLVM wants one on every call
+            inst.metadata["dbg"] = f"!DILocation(line: {line or 0}, scope: {scope})"
+
+
+def _distinct(module: Module, text: str) -> str:
+    number = module.new_metadata_number()
+    module.metadata[number] = MetadataNode(text, distinct=True)
+    return f"!{number}"
