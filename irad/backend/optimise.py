@@ -11,8 +11,6 @@ linked. Comparisons for equality are hidden from LLVM meanwhile, see `irad.backe
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -20,18 +18,14 @@ import llvmlite.binding as llvm
 
 from irad.backend import equality
 from irad.backend.compat import with_attribute
+from irad.backend.patterns import call_graph
 from irad.frontend import numba_private
+from irad.ir.instructions import Br, CondBr
+from irad.ir.module import MetadataNode, Module
+from irad.ir.parser import parse_module
+from irad.ir.printer import print_module
 
 _INLINE_BUDGET = 40_000
-_DEFINITION = re.compile(
-    r'^define [^@\n]*@(?:"(?P<quoted>[^"]+)"|(?P<plain>[^\s(]+))\((?P<body>.*?)^}', re.MULTILINE | re.DOTALL
-)
-_CALLEE = re.compile(r'\bcall [^@\n]*@(?:"([^"]+)"|([^\s(]+))\(')
-_DEBUG_RECORD = re.compile(r"^\s+(?:#dbg_\w+\(.*\)|(?:tail )?call void @llvm\.dbg\..*)$\n?", re.MULTILINE)
-
-_BRANCH = re.compile(r"^ +br .*$", re.MULTILINE)
-_LOOP = re.compile(r", !llvm\.loop !\d+")
-_NODE = re.compile(r"^!(\d+) = ", re.MULTILINE)
 _OFTEN = 1 << 20
 
 
@@ -53,7 +47,7 @@ def scalarise(
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
 
     Returns:
-        The optimised text. Source lines stay attached; debug records are removed.
+        The optimised text. Source lines stay attached.
     """
     module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
     cold = frozenset(raising).difference(keep)
@@ -70,8 +64,8 @@ def scalarise(
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
     module = _mark_cold(module, cold)
-    text = str(module) if peels else _LOOP.sub("", str(module))
-    return equality.reveal(_DEBUG_RECORD.sub("", text))
+    text = str(module) if peels else print_module(_without_loop_marks(str(module)))
+    return equality.reveal(text)
 
 
 def _decide_comparisons(module: Any, builder: Any) -> Any:
@@ -110,17 +104,23 @@ def _forbid_peeling(module: Any) -> Any:
 
     Of LLVM's pipelines that unroll, none has a switch for this.
     """
-    text = str(module)
-    number = itertools.count(1 + max(map(int, _NODE.findall(text)), default=-1))
-    peeled, nodes = next(number), list[str]()
+    parsed = _without_loop_marks(str(module))
+    peeled = parsed.shared_metadata(f'!{{!"llvm.loop.peeled.count", i32 {_OFTEN}}}')
+    for function in parsed.defined_functions():
+        for block in function.blocks:
+            if isinstance(block.terminator, Br | CondBr):
+                node = parsed.new_metadata_number()
+                parsed.metadata[node] = MetadataNode(f"!{{!{node}, {peeled}}}", distinct=True)
+                block.terminator.metadata["llvm.loop"] = f"!{node}"
+    return llvm.parse_assembly(print_module(parsed))
 
-    def marked(branch: re.Match[str]) -> str:
-        node = next(number)
-        nodes.append(f"!{node} = distinct !{{!{node}, !{peeled}}}\n")
-        return f"{branch[0]}, !llvm.loop !{node}"
 
-    text = _BRANCH.sub(marked, _LOOP.sub("", text))
-    return llvm.parse_assembly(f'{text}\n!{peeled} = !{{!"llvm.loop.peeled.count", i32 {_OFTEN}}}\n{"".join(nodes)}')
+def _without_loop_marks(text: str) -> Module:
+    parsed = parse_module(text)
+    for function in parsed.defined_functions():
+        for inst in function.instructions():
+            inst.metadata.pop("llvm.loop", None)
+    return parsed
 
 
 def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
@@ -129,12 +129,14 @@ def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
     A derivative across a call costs a frame and hides memory from the analyses, so a callee is inlined unless it is
     recursive or would make the program larger than `_INLINE_BUDGET` instructions.
     """
-    calls, sizes = _call_graph(str(module))
+    candidates = [f.name for f in module.functions if not (f.is_declaration or f.name in exempt or _must_not_inline(f))]
+    if not candidates:
+        return []
+    calls, sizes = call_graph(str(module))
     budget = _INLINE_BUDGET - sum(sizes.values())
     left = list[str]()
-    for function in module.functions:
-        name = function.name
-        if function.is_declaration or name in exempt or _must_not_inline(function) or _reaches(calls, name, name):
+    for name in candidates:
+        if _reaches(calls, name, name):
             continue
         copies = sum(callees.count(name) for callees in calls.values()) - 1
         if copies >= 0 and copies * sizes[name] <= budget:
@@ -146,17 +148,6 @@ def _left_to_inline(module: Any, exempt: frozenset[str]) -> list[str]:
 def _must_not_inline(function: Any) -> bool:
     """Whether Numba says so, as of what unpacks the arguments of an exception."""
     return any(b"noinline" in words.split() for words in function.attributes)
-
-
-def _call_graph(text: str) -> tuple[dict[str, list[str]], dict[str, int]]:
-    """Which function calls which, once for each call, and how many lines each function has."""
-    calls: dict[str, list[str]] = {}
-    sizes: dict[str, int] = {}
-    for match in _DEFINITION.finditer(text):
-        name = match["quoted"] or match["plain"]
-        calls[name] = [quoted or plain for quoted, plain in _CALLEE.findall(match["body"])]
-        sizes[name] = match["body"].count("\n")
-    return calls, sizes
 
 
 def _reaches(calls: dict[str, list[str]], start: str, goal: str) -> bool:

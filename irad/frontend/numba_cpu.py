@@ -7,7 +7,6 @@ Method  compile privately (`numba_private`), link the raw modules, optimise them
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
 
 from irad.backend.optimise import scalarise
+from irad.backend.patterns import calls_through_pointers
 from irad.compiling import collection_paused, step
 from irad.driver import LoopArray, Signature
 from irad.errors import BackendError, IradError, SourceLocation, UnsupportedError
@@ -245,7 +245,7 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     noinline = (numba_kernels.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep=keep, noinline=noinline, raising=raising, peels=peels)
-    if _THROUGH_POINTER.search(text) is None:
+    if not calls_through_pointers(text):
         return text
     parsed = parse_module(text)
     if not devirtualise(parsed):
@@ -267,13 +267,12 @@ def _only_raises(function: Any) -> bool:
         return False
     if not all(str(each.type).startswith("i") for each in parameters[2:]):
         return False
-    statuses = set(_RETURNED.findall(str(function)))
+    last = (list(block.instructions)[-1] for block in function.blocks)
+    statuses = {str(next(each.operands)) for each in last if each.opcode == "ret"}
     return bool(statuses) and statuses.isdisjoint(_NO_ERROR)
 
 
-_RETURNED = re.compile(r"^ +ret i32 ([^\s,]+)", re.MULTILINE)
-_NO_ERROR = frozenset({"0", "-2", "-3"})  # ok, ok with None, end of iteration: Numba's status codes
-_THROUGH_POINTER = re.compile(r'^[^;@\n]*\bcall [^@\n]* %(?:"[^"\n]*"|[^\s(]+)\(', re.MULTILINE)
+_NO_ERROR = frozenset({"i32 0", "i32 -2", "i32 -3"})  # ok, ok with None, end of iteration: Numba's status codes
 
 
 def refusal(found: Explanation, source: SourceLocation) -> BackendError:
@@ -393,7 +392,7 @@ class _Linker:
         names = {f.name for f in self.module.functions if f.is_declaration}
         names |= {n for n in map(_unresolved_target, self.module.global_variables) if n}
         defined = {f.name for f in self.module.functions if not f.is_declaration}
-        return sorted(name for name in names - defined if re.match(r"_ZN|cfunc\._ZN", name))
+        return sorted(name for name in names - defined if name.startswith(("_ZN", "cfunc._ZN")))
 
     def _provide(self, symbol: str) -> Iterator[Any]:
         context = numba_private.shadow().context

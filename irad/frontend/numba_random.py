@@ -14,12 +14,15 @@ Why     what such a sampler accepts depends on the parameters, and so does which
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+
+from irad.ir.builder import Builder
+from irad.ir.parser import parse_module
+from irad.ir.printer import print_module
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,6 @@ SAMPLERS: Final[Mapping[tuple[str, str], Draw]] = {
 
 _CUT: Final = "irad.draw"
 _DRAWN: Final = "irad.drawn."
-_DECLARATION: Final = re.compile(r"^declare double @(irad\.draw[\w.]*)\(([^)]*)\).*$", re.MULTILINE)
 
 
 def mark_draws(module: Any, descriptor: Any) -> None:
@@ -78,12 +80,14 @@ def define_draws(text: str) -> str:
 
     It would see that they return their first argument, and drop the others.
     """
-    return _DECLARATION.sub(_definition, text)
-
-
-def _definition(declared: re.Match[str]) -> str:
-    parameters = ", ".join(f"double %x{index}" for index in range(declared[2].count("double")))
-    return f"define internal double @{declared[1]}({parameters}) alwaysinline {{\n  ret double %x0\n}}"
+    if f"@{_CUT}" not in text:
+        return text
+    module = parse_module(text)
+    for name, function in module.functions.items():
+        if function.is_declaration and name.startswith((_CUT, _DRAWN)):
+            function.prefix, function.attributes = ("internal",), ("alwaysinline",)
+            Builder(function.add_block()).ret(function.params[0])
+    return print_module(module)
 
 
 def _wrapper_text(symbol: str, types: list[str], result: str, draw: Draw) -> str:

@@ -16,7 +16,6 @@ Limit   structures without pointers have a layout that the engine knows, and sta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -26,6 +25,7 @@ from irad.frontend.raw.tbaa import Tbaa
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Call, Load
+from irad.ir.metadata import elements
 from irad.ir.module import Function, Module
 from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type, element_types
 from irad.ir.values import ConstantInt, Value
@@ -35,7 +35,6 @@ Members: TypeAlias = Sequence[tuple[int, Type]]
 
 _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.")
 _MOST: Final = 64
-_MEMBER: Final = re.compile(r"i64 (\d+), i64 (\d+), !(\d+)")
 _UNIONS: Final = ("union.", "class.std::", "struct.std::")
 
 
@@ -69,12 +68,17 @@ def _members(call: Call, memory: Memory, tbaa: Tbaa) -> Members | None:
 def _tagged(tag: str, tbaa: Tbaa) -> Members | None:
     """The members that a tag names."""
     found: list[tuple[int, Type]] = []
-    for start, size, node in _MEMBER.findall(tbaa.text_of(tag)):
-        kind = tbaa.kind_of(f"!{node}", int(size))
-        if kind is None or len(found) + int(size) // types.size_of(kind) > _MOST:
+    each = iter(elements(tbaa.text_of(tag)))
+    for start, size, node in zip(map(_number, each), map(_number, each), each, strict=False):
+        kind = tbaa.kind_of(node, size)
+        if kind is None or len(found) + size // types.size_of(kind) > _MOST:
             return None
-        found.extend((offset, kind) for offset in range(int(start), int(start) + int(size), types.size_of(kind)))
+        found.extend((offset, kind) for offset in range(start, start + size, types.size_of(kind)))
     return found or None
+
+
+def _number(element: str) -> int:
+    return int(element.removeprefix("i64 "))
 
 
 def _declared(pointer: Value, size: int, memory: Memory) -> Members | None:

@@ -14,11 +14,10 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import Instruction
+from irad.ir.metadata import elements, is_reference
 from irad.ir.module import Module
 from irad.ir.types import Type
 
-_REFERENCE: Final = re.compile(r"!(\d+)")
-_NAME: Final = re.compile(r'^!\{!"((?:[^"\\]|\\.)*)"')
 _SAYS_NOTHING: Final = ("omnipotent char", "Simple C", "Simple C++", "long double", "__float128")
 _POINTER: Final = re.compile(r"any pointer|vtable pointer|any p\d+ pointer|p\d+ .*")
 
@@ -67,7 +66,7 @@ class Tbaa:
     def is_member(self, inst: Instruction) -> bool:
         """Whether a tag says that an access is of a part of a structure."""
         tag = inst.metadata.get("tbaa")
-        parts = _REFERENCE.findall(self.text_of(tag)) if tag is not None else []
+        parts = self._references(tag) if tag is not None else []
         return len(parts) >= 2 and parts[0] != parts[1]
 
     def name_of(self, inst: Instruction) -> str | None:
@@ -80,11 +79,14 @@ class Tbaa:
         return self._names[tag]
 
     def _read(self, tag: str) -> str | None:
-        parts = _REFERENCE.findall(self.text_of(tag))
+        parts = self._references(tag)
         if len(parts) < 2:
             return None
-        found = _NAME.match(self.text_of(f"!{parts[1]}"))
-        return found[1] if found else None
+        first = next(iter(elements(self.text_of(parts[1]))), "")
+        return first[2:-1] if first.startswith('!"') else None
+
+    def _references(self, tag: str) -> list[str]:
+        return [each for each in elements(self.text_of(tag)) if is_reference(each)]
 
     def text_of(self, reference: str) -> str:
         """The text of a node of metadata, or of one that is spelled where it is used."""

@@ -1,0 +1,63 @@
+"""What is read off LLVM's text by patterns, and that no more of it is than the README names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from irad.backend.patterns import call_graph, calls_through_pointers
+
+ROOT = Path(__file__).parents[2] / "irad"
+
+# Regular expressions over something else: Python and its messages, names of symbols, the layout of the data.
+OTHER_TEXTS = {
+    *("frontend/numba_messages.py", "frontend/numba_typing.py", "frontend/external.py"),
+    *(f"frontend/diagnosis/{name}.py" for name in ("unexpected", "readonly", "hints")),
+    *(f"frontend/raw/{name}.py" for name in ("openmp", "masked", "vectors", "tbaa", "read")),
+}
+
+
+def test_the_readme_names_every_module_with_patterns():
+    folders = (ROOT / "backend", ROOT / "frontend")
+    modules = {path for folder in folders for path in folder.rglob("*.py")}
+    found = {str(path.relative_to(ROOT)) for path in modules if re.search(r"^import re$", path.read_text(), re.M)}
+    table = (ROOT / "backend" / "README.md").read_text().partition("## Patterns over LLVM's text")[2]
+    named = re.findall(r"^\| `([\w/]+\.py)` \|", table, re.M)
+    assert found - OTHER_TEXTS == {name if name.startswith("frontend/") else f"backend/{name}" for name in named}
+    assert found >= OTHER_TEXTS
+
+
+TEXT = """define internal i32 @"a b"(ptr %p) {
+  %1 = call i32 @g(ptr %p), !dbg !7
+  %2 = tail call noundef i32 @"a b"(ptr %p)
+  ret i32 %1
+}
+
+define i32 @g(ptr %p) {
+  call void @llvm.trap()
+  ret i32 0
+}
+
+declare void @llvm.trap()
+"""
+
+
+def test_call_graph():
+    calls, sizes = call_graph(TEXT)
+    assert calls == {"a b": ["g", "a b"], "g": ["llvm.trap"]}
+    assert sizes["a b"] > sizes["g"] > 0
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("  %1 = call i32 %f(ptr %p)", True),
+        ('  %1 = tail call i32 %"a b"(ptr %p), !dbg !7', True),
+        ("  %1 = call i32 @g(ptr %p)", False),
+        ("  ; call i32 %f(ptr %p)", False),
+    ],
+)
+def test_calls_through_pointers(line: str, expected: bool):
+    assert calls_through_pointers(f"define i32 @h(ptr %f, ptr %p) {{\n{line}\n  ret i32 0\n}}\n") == expected
