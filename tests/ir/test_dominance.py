@@ -3,7 +3,7 @@ from hypothesis import given
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.cfg import control_flow
-from irad.ir.dominance import dominators, post_dominators
+from irad.ir.dominance import dominators
 from irad.ir.instructions import Invoke
 from irad.ir.module import Module
 from irad.ir.values import const_int
@@ -17,36 +17,13 @@ def immediate(tree):
 def test_diamond_with_loop():
     cfg = control_flow(graph("a:b b:cd c:e d:e e:bf f:"))
     assert immediate(dominators(cfg)) == ["a-", "ba", "cb", "db", "eb", "fe"]
-    assert immediate(post_dominators(cfg)) == ["ab", "be", "ce", "de", "ef", "f-"]
 
 
-def test_two_returns_meet_at_the_virtual_exit():
-    cfg = control_flow(graph("a:bc b: c:d d:"))
-    tree = post_dominators(cfg)
-    assert immediate(tree) == ["a-", "b-", "cd", "d-"]
-    assert names(tree.roots) == "abd"
-    _, b, c, d = cfg.order
-    assert tree.common(c, d) is d
-    assert tree.common(b, d) is None
-
-
-def test_endless_loop_has_post_dominators():
-    tree = post_dominators(control_flow(graph("a:bc b:c c:d d:c")))
-    assert all(tree.dominates(c, a) for a in tree.immediate for c in tree.immediate if c.name in "c" and a.name in "ab")
-
-
-def test_endless_loop_behind_another_one_gets_the_only_root():
-    cfg = control_flow(graph("a:b b:cd c:b d:e e:d"))
-    tree = post_dominators(cfg)
-    assert len(tree.roots) == 1
-    assert tree.roots[0].name in "de"
-
-
-def test_children_and_nearest_common_dominator():
+def test_children_and_the_order_of_the_tree():
     function = graph("a:bc b:d c:d d:e e:")
     tree = dominators(control_flow(function))
     assert names(tree.children[block(function, "a")]) == "bcd"
-    assert tree.common(block(function, "b"), block(function, "e")) is block(function, "a")
+    assert tree.immediate[block(function, "d")] is block(function, "a")
     assert tree.dominates(block(function, "d"), block(function, "e"))
     assert not tree.dominates(block(function, "e"), block(function, "d"))
 
@@ -66,29 +43,6 @@ def test_dominance_is_that_of_its_definition(edges):
     for a in cfg.order:
         rest = reaches(cfg.order[:1], cfg.successors, without=a)
         assert [b for b in cfg.order if tree.dominates(a, b)] == [b for b in cfg.order if b not in rest]
-
-
-@given(graphs())
-def test_post_dominance_is_that_of_its_definition(edges):
-    """Where every block reaches a return; and each innermost endless cycle has one root."""
-    cfg = control_flow(graph(edges))
-    tree = post_dominators(cfg)
-    assert set(tree.immediate) == set(cfg.order)
-    exits = [b for b in cfg.order if not cfg.successors[b]]
-    returning = reaches(exits, cfg.predecessors, without=None)
-    if len(returning) == len(cfg.order):
-        for a in cfg.order:
-            rest = reaches(exits, cfg.predecessors, without=a)
-            assert [b for b in cfg.order if tree.dominates(a, b)] == [b for b in cfg.order if b not in rest]
-    endless = [b for b in cfg.order if b not in returning]
-    closed = [
-        b for b in endless if all(b in reaches([r], cfg.successors, None) for r in reaches([b], cfg.successors, None))
-    ]
-    for b in closed:  # a block that every block it reaches reaches back
-        cycle = reaches([b], cfg.successors, None)
-        assert any(tree.dominates(c, d) for c in cycle for d in cycle)
-        assert len([c for c in cycle if tree.immediate[c] is None]) >= 1
-        assert len({tree.common(c, b) for c in cycle} & {None}) == 0
 
 
 @given(graphs())
