@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from irad.ir.loops import Loop
 from irad.ir.values import Value
@@ -42,6 +42,10 @@ class Plan:
     saved: tuple[Value, ...]
     modes: Mapping[Loop, LoopMode]
     reasons: Mapping[Value, str]
+
+    def saving(self, values: Iterable[Value]) -> Plan:
+        """The same plan with other values saved: reports ask for more than the reverse sweep needs."""
+        return replace(self, saved=tuple(dict.fromkeys(values)))
 
     def explain(self, value: Value) -> str:
         """In words: saved, recomputed or not needed, and why, with the costs that decided."""

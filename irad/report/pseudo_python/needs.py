@@ -57,7 +57,7 @@ def keep_choices(captured: GeneratedPair) -> None:
             pending += [v for v in (variable.start, variable.step) if isinstance(v, Value)]
         elif isinstance(value, Instruction) and not is_free(value):
             pending += value.operands
-    object.__setattr__(plan, "saved", (*plan.saved, *chosen))
+    captured.plan = plan.saving((*plan.saved, *chosen))
 
 
 @dataclass(eq=False, slots=True)

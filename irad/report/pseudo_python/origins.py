@@ -41,9 +41,7 @@ def name_origins(captured: GeneratedPair) -> dict[Value, bool]:
 
 def replace_saved(captured: GeneratedPair, old: Value, new: Value) -> None:
     """Lets the plan, and what the reverse sweep wants, name another value that is equal."""
-    plan = captured.plan
-    saved = dict.fromkeys(new if v is old else v for v in plan.saved)
-    object.__setattr__(plan, "saved", tuple(saved))
+    captured.plan = captured.plan.saving(new if v is old else v for v in captured.plan.saved)
     for need in captured.sweep.needs:
         if need.value is old:
             need.value = new

@@ -157,8 +157,7 @@ class _Writer:
                 if not self.forms[loop].is_for:
                     self.keys[loop] = self._counter(loop)
                 loop = loop.parent
-        saved = tuple(dict.fromkeys((*captured.plan.saved, *self.keys.values())))
-        object.__setattr__(captured.plan, "saved", saved)
+        captured.plan = captured.plan.saving((*captured.plan.saved, *self.keys.values()))
 
     def _counter(self, loop: Loop) -> Value:
         """What counts the iterations from 0: a variable of the source, if one does."""
