@@ -69,7 +69,7 @@ def lost_bits(unit: Unit) -> list[Instruction]:
 def lost_error(unit: Unit, inst: Instruction) -> UnsupportedError:
     """Bits of an active number that are computed with, as far as that is certain."""
     rule = "give the function that does this a rule: irad.rules.easy_rule"
-    if unit.has_types and isinstance(inst, Store) and not _is_followed(unit, inst.operands[1]):
+    if unit.program.request.has_types and isinstance(inst, Store) and not _is_followed(unit, inst.operands[1]):
         return UnsupportedError(
             "it cannot be told whether an active number is manipulated as an integer here, bit by bit",
             "(a) where a recursive function changes integers in nodes, go from node to node in a loop, with a list as "
