@@ -118,13 +118,19 @@ def load_program(
         ChangedProgramError: Numba compiled it, or what it calls, with values that it did not keep.
         numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
     """
-    known = _programs.setdefault(dispatcher, {})
     key = (argument_types, peels, checks)
+    known = _programs.get(dispatcher, {})
     if key not in known:
         source = location_of(dispatcher.py_func)
         told = step(f"compiling {source.function} with Numba")
         with told as details, collection_paused(), numba_private.shadow().active(checks=checks):
-            program = known[key] = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
+            while True:
+                epoch = catalogue.epoch()
+                program = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
+                if epoch == catalogue.epoch():
+                    break  # else the check had Numba load a callee from the disk that was made otherwise
+            known = _programs.setdefault(dispatcher, {})
+            known[key] = program
             details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
     return known[key]
 

@@ -378,6 +378,20 @@ def test_loaded_from_the_disk_and_changed(disk: Any, K: float, factor: float) ->
     check(changed, 1.5)
 
 
+def test_callees_on_the_disk_with_other_options_than_the_caller(disk: Any) -> None:
+    """Numba finds the callee only when it compiles the caller again, for comparison."""
+    callee = "import numpy as np\nfrom numba import njit\n"
+    callee += "@njit(cache=True)\ndef g(x): return 0.0 if np.isnan(x) else x * x\n"
+    caller = "from numba import njit\nfrom callee_of_a_test import g\n"
+    caller += "@njit(cache=True, fastmath=True)\ndef f(x): return 2.0 * g(x)\n"
+    first = disk(caller, callee)
+    first.g(1.0)
+    assert first.f(float("nan")) == 0.0
+    loaded = disk(caller, callee).f
+    assert loaded(float("nan")) == 0.0
+    assert irad.value_and_grad(loaded)(float("nan")) == (0.0, 0.0)
+
+
 def test_a_derivative_follows_what_comes_from_the_disk(disk: Any) -> None:
     disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
     changed = disk(CACHED, CALLEE.format(K=2.5, factor=3.0)).f
