@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from irad.passes import derivative as derivation
+from irad.passes import pipeline
 from irad.passes.instrument import watch
 from irad.passes.instrument.marks import MarkKind
 from tests.passes.units import derivative, unit_of
@@ -111,10 +111,10 @@ def steps_of_watching(count: int, monkeypatch: pytest.MonkeyPatch) -> int:
             sys.settrace(before)
 
     with monkeypatch.context() as patch:
-        patch.setattr(derivation, "watch_pair", traced)
+        patch.setattr(pipeline, "watch_pair", traced)
         made = derivative(chain_of_calls(count), "ss", watches=True)
-    assert sum(mark.kind is MarkKind.CALL for mark in made.marks) == 2 * count
-    assert sum(mark.kind is MarkKind.VALUE for mark in made.marks) >= 3 * count
+    assert sum(mark.kind is MarkKind.CALL for mark in made.program.marks) == 2 * count
+    assert sum(mark.kind is MarkKind.VALUE for mark in made.program.marks) >= 3 * count
     return steps
 
 
