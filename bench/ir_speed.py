@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 
 WANTED = 10_000
 

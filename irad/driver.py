@@ -12,9 +12,9 @@ from irad.errors import IradError, SourceLocation, UnsupportedProgram
 from irad.ir.debug_info import inline_chain
 from irad.ir.instructions import Instruction, Store
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import format_instruction, print_module
 from irad.ir.reducible import make_reducible
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import format_instruction, print_module
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.message import source_line

@@ -12,10 +12,10 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Value
-from irad.passes.callees import Pointer, constant_parameters, is_from_outside
-from irad.passes.instances import stays_in_its_instance
+from irad.passes.analysis.callees import Pointer, constant_parameters, is_from_outside
+from irad.passes.analysis.instances import stays_in_its_instance
+from irad.passes.analysis.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.parallel.flatten import Loop
-from irad.passes.primal_need import readers_elsewhere, result_is_needed
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant

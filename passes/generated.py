@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irad.passes.forward import Forward
+from irad.passes.augmented.forward import Forward
 from irad.passes.instrument.marks import TapeMark
-from irad.passes.materialise import Materialiser
-from irad.passes.plan import Plan
+from irad.passes.plan.materialise import Materialiser
+from irad.passes.plan.plan import Plan
+from irad.passes.plan.recipes import Recipes
 from irad.passes.program import Pair, Program
-from irad.passes.recipes import Recipes
 from irad.passes.reverse.control import ForwardLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.unit import Unit

@@ -22,42 +22,42 @@ from irad.ir.module import Function, Module
 from irad.ir.types import I64
 from irad.ir.values import const_int
 from irad.ir.verifier import verify
-from irad.passes.activity import find_activity
 from irad.passes.agreement.check import check_agreement
-from irad.passes.callees import returns_new
-from irad.passes.deferred_frees import defer_frees
-from irad.passes.effects import find_effects
-from irad.passes.exhaustion import check_allocations, check_stack
-from irad.passes.forward import build_forward
+from irad.passes.analysis.activity import find_activity
+from irad.passes.analysis.callees import returns_new
+from irad.passes.analysis.effects import find_effects
+from irad.passes.analysis.keep import keepable
+from irad.passes.analysis.liveness import live_blocks
+from irad.passes.analysis.oracle_activity import everything
+from irad.passes.analysis.promises import check_promises
+from irad.passes.analysis.refusals import check_unit
+from irad.passes.analysis.summary import summarise
+from irad.passes.augmented.deferred_frees import defer_frees
+from irad.passes.augmented.exhaustion import check_allocations, check_stack
+from irad.passes.augmented.forward import build_forward
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
 from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 from irad.passes.instrument.watch import watch_pair
-from irad.passes.invariant_choices import settle_invariant_choices
-from irad.passes.invariant_loads import hoist_invariant_loads
-from irad.passes.keep import keepable
 from irad.passes.leftovers import drop_leftovers
-from irad.passes.liveness import live_blocks
-from irad.passes.materialise import Materialiser
-from irad.passes.memory_types import find_memory_types
-from irad.passes.oracle_activity import everything
+from irad.passes.memory.memory_types import find_memory_types
+from irad.passes.memory.points_to import find_objects
+from irad.passes.memory.signatures import match_signatures
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
 from irad.passes.parallel.sharing import find_sharing
-from irad.passes.plan import make_plan
-from irad.passes.points_to import find_objects
-from irad.passes.prepare import prepare
+from irad.passes.plan.materialise import Materialiser
+from irad.passes.plan.plan import make_plan
+from irad.passes.plan.recipes import Recipes
+from irad.passes.prepare.invariant_choices import settle_invariant_choices
+from irad.passes.prepare.invariant_loads import hoist_invariant_loads
+from irad.passes.prepare.normal_form import prepare
+from irad.passes.prepare.retype import retype_copies
+from irad.passes.prepare.split_aggregates import split_aggregates
 from irad.passes.program import Program
-from irad.passes.promises import check_promises
-from irad.passes.recipes import Recipes
-from irad.passes.refusals import check_unit
-from irad.passes.retype import retype_copies
 from irad.passes.reverse.generate import generate_reverse
-from irad.passes.signatures import match_signatures
-from irad.passes.split_aggregates import split_aggregates
-from irad.passes.summary import summarise
 from irad.passes.unit import Unit
 
 COMPLETE: Final = "instrument.marks"
@@ -337,28 +337,28 @@ def _check_agreement(generated: Generated) -> None:
 
 PIPELINE: Final[tuple[Pass, ...]] = (
     Pass(
-        "split_aggregates",
+        "prepare.split_aggregates",
         "Splits phis and selects of array descriptors, so that each pointer in them is told apart.",
         Stage.PREPARE,
         _split,
         changes=True,
     ),
     Pass(
-        "invariant_choices",
+        "prepare.invariant_choices",
         "Frees loops from carrying what every iteration chooses alike, as broadcasting does.",
         Stage.PREPARE,
         _settle,
         changes=True,
     ),
     Pass(
-        "prepare",
+        "prepare.normal_form",
         "Drops promises (attributes, metadata) that hold for the primal but not for its derivative.",
         Stage.PREPARE,
         prepare,
         changes=True,
     ),
     Pass(
-        "summary",
+        "analysis.summary",
         "Reads off the bodies of functions with a rule what they do to memory.",
         Stage.PROGRAM,
         _summarise_ruled,
@@ -371,27 +371,27 @@ PIPELINE: Final[tuple[Pass, ...]] = (
         changes=True,
     ),
     Pass(
-        "signatures",
+        "memory.signatures",
         "Matches what callers know of the types of functions with what LLVM left of their parameters.",
         Stage.PROGRAM,
         _match_signatures,
     ),
     Pass(
-        "points_to",
+        "memory.points_to",
         "Finds the memory objects and which of them each pointer may point to.",
         Stage.FUNCTION,
         _find_objects,
     ),
-    Pass("memory_types", "Finds what the bytes of each object hold.", Stage.FUNCTION, _find_memory_types),
+    Pass("memory.memory_types", "Finds what the bytes of each object hold.", Stage.FUNCTION, _find_memory_types),
     Pass(
-        "retype",
+        "prepare.retype",
         "Gives floats and pointers that are moved as integers their type back.",
         Stage.FUNCTION,
         _retype,
         changes=True,
     ),
     Pass(
-        "invariant_loads",
+        "prepare.invariant_loads",
         "Moves loads that a loop repeats with the same outcome to before the loop.",
         Stage.FUNCTION,
         _hoist,
@@ -399,38 +399,38 @@ PIPELINE: Final[tuple[Pass, ...]] = (
         changes=True,
     ),
     Pass(
-        "keep",
+        "analysis.keep",
         "Finds allocations that may stay alive until the reverse sweep has ended.",
         Stage.FUNCTION,
         _keep,
         applies=lambda unit: not unit.program.saves_all,
     ),
     Pass(
-        "effects",
+        "analysis.effects",
         "Finds which memory may have changed when the reverse sweep comes back to a load.",
         Stage.FUNCTION,
         _find_effects,
     ),
     Pass(
-        "activity",
+        "analysis.activity",
         "Finds which values carry a derivative and which objects have a shadow.",
         Stage.FUNCTION,
         _find_activity,
     ),
     Pass(
-        "liveness",
+        "analysis.liveness",
         "Finds the blocks that the reverse sweep visits: those from which the function returns normally.",
         Stage.FUNCTION,
         _find_live_blocks,
     ),
     Pass(
-        "refusals",
+        "analysis.refusals",
         "Raises all that cannot be differentiated, before any code is generated.",
         Stage.FUNCTION,
         check_unit,
     ),
     Pass(
-        "oracle_activity",
+        "analysis.oracle_activity",
         "For the oracle, makes everything active; what that cannot be done with is refused again.",
         Stage.FUNCTION,
         _take_everything,
@@ -444,7 +444,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
         applies=lambda unit: unit.variant.is_lane,
     ),
     Pass(
-        "forward",
+        "augmented.forward",
         "Builds the augmented primal: a copy with shadow pointers beside the pointers.",
         Stage.PAIR,
         _build_forward,
@@ -457,22 +457,29 @@ PIPELINE: Final[tuple[Pass, ...]] = (
         _build_reverse,
         changes=True,
     ),
-    Pass("plan", "Chooses by a minimum cut which needed values are saved and which are recomputed.", Stage.PAIR, _plan),
     Pass(
-        "materialise",
+        "plan.plan",
+        "Chooses by a minimum cut which needed values are saved and which are recomputed.",
+        Stage.PAIR,
+        _plan,
+    ),
+    Pass(
+        "plan.materialise",
         "Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse.",
         Stage.PAIR,
         _materialise,
         changes=True,
     ),
     Pass(
-        "deferred_frees",
+        "augmented.deferred_frees",
         "Hands references to memory that the reverse sweep reads again to the arena.",
         Stage.PAIR,
         _defer_frees,
         changes=True,
     ),
-    Pass("alias_scopes", "Tells LLVM which accesses never touch the same bytes.", Stage.PAIR, _declare_scopes),
+    Pass(
+        "augmented.alias_scopes", "Tells LLVM which accesses never touch the same bytes.", Stage.PAIR, _declare_scopes
+    ),
     Pass(
         "instrument.meter",
         "Notes what is on the tape; on request has its bytes counted, place by place.",
@@ -489,15 +496,15 @@ PIPELINE: Final[tuple[Pass, ...]] = (
         changes=True,
     ),
     Pass(
-        "exhaustion",
+        "augmented.exhaustion",
         "Checks every tape allocation and leaves the forward sweep when one failed.",
         Stage.PAIR,
         _check_exhaustion,
         changes=True,
     ),
-    Pass("tape", "Fixes the size of the frame that both sweeps share.", Stage.PAIR, _close_frame),
+    Pass("augmented.tape", "Fixes the size of the frame that both sweeps share.", Stage.PAIR, _close_frame),
     Pass(
-        "promises",
+        "analysis.promises",
         "Raises where a callee stores active values in what was passed as constant.",
         Stage.DERIVATIVE,
         _check_promises,

@@ -11,12 +11,12 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.values import GlobalVariable, zero
-from irad.passes.callees import is_from_outside
+from irad.passes.analysis.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
+from irad.passes.memory.returned_addresses import KnownAddresses
+from irad.passes.memory.signatures import Signatures
 from irad.passes.parallel.flatten import Loops
 from irad.passes.request import Request
-from irad.passes.returned_addresses import KnownAddresses
-from irad.passes.signatures import Signatures
 from irad.passes.variant import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
 

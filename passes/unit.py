@@ -9,10 +9,10 @@ from irad.ir.dominance import DominatorTree, dominators
 from irad.ir.loops import LoopNest, loop_nest
 from irad.ir.module import Block, Function, Module
 from irad.ir.values import Parameter
-from irad.passes.activity import Activity
-from irad.passes.effects import Effects
-from irad.passes.memory_types import MemoryTypes
-from irad.passes.objects import PointsTo
+from irad.passes.analysis.activity import Activity
+from irad.passes.analysis.effects import Effects
+from irad.passes.memory.memory_types import MemoryTypes
+from irad.passes.memory.objects import PointsTo
 from irad.passes.parallel.modes import Sharing
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind

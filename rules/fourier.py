@@ -1,4 +1,4 @@
-"""Fourier transforms of lines of equal length, the middle one of three axes (`irad/frontend/numba_transforms.py`).
+"""Fourier transforms of lines of equal length, the middle one of three axes (`irad/frontend/numba/transforms.py`).
 
     irad.fft.c2c.c128(data, outer, n, inner, forward, factor)              in place
     irad.fft.r2c.f64(data, result, outer, n, inner, forward, factor)       n real numbers to n // 2 + 1 complex ones
@@ -16,9 +16,9 @@ from typing import Final
 from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
-from irad.rules.elements import Element, choose
-from irad.rules.lapack_parts import workspace
-from irad.rules.matrices import I64, NONE, ONE, PTR, Kernel, kernel
+from irad.rules.blas.elements import Element, choose
+from irad.rules.lapack.matrices import I64, NONE, ONE, PTR, Kernel, kernel
+from irad.rules.lapack.parts import workspace
 from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
 
 _PRECISIONS: Final = {"f32": types.FLOAT, "f64": types.DOUBLE}

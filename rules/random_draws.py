@@ -1,7 +1,7 @@
 """Draws from distributions whose samplers reject, by the parameters of the distribution.
 
 The front end passes what such a sampler returns through `irad.draw` and `irad.drawn.<distribution>`, which return their
-first argument (`irad.frontend.numba_random`). The derivative of the sampler's code ends at the first; the second has
+first argument (`irad.frontend.numba.samplers`). The derivative of the sampler's code ends at the first; the second has
 the derivative of the draw z as a quantile: with distribution function F and density p,
 
     F(z; θ) = const,    dz/dθ = -(∂F/∂θ) / p
@@ -29,8 +29,8 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_float, const_int
-from irad.rules.elements import Element
-from irad.rules.matrices import Kernel, kernel
+from irad.rules.blas.elements import Element
+from irad.rules.lapack.matrices import Kernel, kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
 from irad.ruleset.interface import PURE, CallRule, ForwardContext, Inactive, ReverseContext, Rule
 

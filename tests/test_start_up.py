@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("irad", "irad.report", "irad.rules")
 STEPS = {
     "import irad": ["numba", "llvmlite", "numpy", "irad.errors"],
-    "import irad.ir.parser": ["numba", "llvmlite", "numpy", "irad.passes", "irad.rules"],
+    "import irad.ir.text.parser": ["numba", "llvmlite", "numpy", "irad.passes", "irad.rules"],
     "import irad; irad.IradError": ["numba", "numpy"],
     "import irad; irad.Options": ["numba", "numpy"],
     "import irad.rules": ["numba", "irad.rules.builtin", "irad.api"],

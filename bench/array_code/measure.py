@@ -17,12 +17,13 @@ from numba.core.codegen import CPUCodeLibrary
 import irad
 from bench.array_code import BY_NAME
 from bench.array_code.program import ArrayProgram
-from irad.frontend import derivation, numba_cpu
+from irad.frontend import derivation
+from irad.frontend.numba import cpu
 
 # What the time goes to: where the function stands, its name. Nested ones are not counted twice.
 STAGES: dict[str, tuple[tuple[Any, str], ...]] = {
-    "lower": ((numba_cpu, "_compile"),),  # Numba: types, LLVM text
-    "normalise": ((numba_cpu, "_load"),),  # linking, LLVM's scalar pipeline
+    "lower": ((cpu, "_compile"),),  # Numba: types, LLVM text
+    "normalise": ((cpu, "_load"),),  # linking, LLVM's scalar pipeline
     "derive": ((derivation, "derive"),),  # irad: parser, analyses, sweeps, printer
     "optimise": ((CPUCodeLibrary, "_optimize_functions"), (CPUCodeLibrary, "_optimize_final_module")),
     "emit": ((CPUCodeLibrary, "_finalize_final_module"),),

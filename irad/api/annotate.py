@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from irad.frontend.annotations import AutodiffAnnotation, Role
+from irad.frontend.calls.annotations import AutodiffAnnotation, Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)

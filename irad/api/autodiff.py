@@ -9,11 +9,11 @@ from irad.api.annotate import ROLES, Active, Annotation, Const, DuplicatedNoNeed
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.errors import SignatureError
-from irad.frontend.annotations import Returns, Role, Seed, Task
-from irad.frontend.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
-from irad.frontend.numba_cpu import location_of
-from irad.frontend.raising import public
-from irad.frontend.result_types import python_type
+from irad.frontend.calls.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.dispatcher import INTERNAL, DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.raising import public
+from irad.frontend.calls.result_types import python_type
+from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 
 

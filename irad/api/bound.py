@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from irad.api.functions import check_positions
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.untyped import types
 
 
 @dataclass(frozen=True)

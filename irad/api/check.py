@@ -12,14 +12,14 @@ from numba.core.errors import ForceLiteralArg
 
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
 from irad.errors import IradError, SignatureError, SourceLocation
-from irad.frontend.dispatcher import refuse_inside_primal
-from irad.frontend.numba_cpu import location_of
-from irad.frontend.numba_messages import readable
-from irad.frontend.numba_untyped import types
-from irad.frontend.problems import default_positions, problems_of
-from irad.frontend.raising import public
-from irad.frontend.signature import check_representable
-from irad.frontend.untypable import untypable
+from irad.frontend.calls.dispatcher import refuse_inside_primal
+from irad.frontend.calls.problems import default_positions, problems_of
+from irad.frontend.calls.raising import public
+from irad.frontend.calls.signature import check_representable
+from irad.frontend.calls.untypable import untypable
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import readable
+from irad.frontend.numba.untyped import types
 from irad.options import Options
 from irad.report.shown import notebook
 

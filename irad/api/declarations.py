@@ -13,11 +13,11 @@ import numpy as np
 from numba.np.numpy_support import from_dtype
 
 from irad.errors import RuleError
-from irad.frontend import layouts
+from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.symbols import limited_to, target_of
-from irad.frontend.numba_untyped import types
-from irad.frontend.raising import public
+from irad.frontend.memory import layouts
+from irad.frontend.numba.untyped import types
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from irad.errors import RuleError, SignatureError
+from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.foreign import autograd_rules, jax_rules, torch_rules
 from irad.frontend.foreign.closures import Foreign
 from irad.frontend.foreign.rule import make_callable, make_rule, parameters_of
-from irad.frontend.raising import public
 
 __all__ = ["import_rule"]
 

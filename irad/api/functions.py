@@ -14,8 +14,8 @@ from numba.core.registry import CPUDispatcher
 from irad.api.jit import jit
 from irad.api.not_functions import not_a_function
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend.dispatcher import DerivativeDispatcher
-from irad.frontend.numba_cpu import NO_SECOND_DERIVATIVE, SECOND_DERIVATIVE, location_of
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.frontend.numba.cpu import NO_SECOND_DERIVATIVE, SECOND_DERIVATIVE, location_of
 from irad.options import Options, PlanName
 
 _T = TypeVar("_T")

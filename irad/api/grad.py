@@ -14,10 +14,10 @@ from irad.api.bound import BoundDerivative, bound_method
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.api.typed import A, Compiled, P, R
-from irad.frontend.annotations import Returns, Role, Task
-from irad.frontend.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
-from irad.frontend.raising import public
-from irad.frontend.result_types import python_type
+from irad.frontend.calls.annotations import Returns, Role, Task
+from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.raising import public
+from irad.frontend.calls.result_types import python_type
 from irad.options import Options
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
-from irad.frontend.dispatcher import DerivativeDispatcher
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.options import Options
 
 

@@ -15,8 +15,8 @@ from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
 
 
 def _literal(value: Any, name: str) -> Any:

@@ -16,6 +16,7 @@ from irad.api.declarations import inactive, inactive_arg, inactive_type, noalias
 from irad.api.jit import jit
 from irad.api.stateful import build_rule, close, workspace
 from irad.errors import RuleError
+from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
@@ -24,7 +25,6 @@ from irad.frontend.custom.stop import stop_gradient, within_autodiff
 from irad.frontend.custom.symbols import arity_of, limited_to, target_of
 from irad.frontend.custom.workspace.pools import Workspace, pools_for
 from irad.frontend.custom.workspace.stateful import StatefulRule
-from irad.frontend.raising import public
 
 __all__ = [
     "AugmentedReturn",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from irad.errors import HERE, SignatureError
-from irad.frontend.raising import public
+from irad.frontend.calls.raising import public
 from irad.message import with_article
 
 

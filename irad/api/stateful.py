@@ -13,12 +13,12 @@ from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import primal_of
 from irad.errors import RuleError
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.symbols import limited_to, target_of
 from irad.frontend.custom.workspace.pools import Pool, Workspace, pools_for
 from irad.frontend.derivation import pools_in
-from irad.frontend.dispatcher import DerivativeDispatcher
-from irad.frontend.raising import public
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

@@ -10,9 +10,9 @@ from typing import Any
 from irad.api.functions import check_options, options_or_default, primal_of
 from irad.api.grad import grad
 from irad.api.vjp import vjp
+from irad.debug.hooks import measured
+from irad.debug.tape import TapeUse, by_line, shown
 from irad.errors import SourceLocation
-from irad.frontend.debug.hooks import measured
-from irad.frontend.debug.tape import TapeUse, by_line, shown
 from irad.options import Options
 from irad.report.shown import notebook
 from irad.report.shown.amounts import format_bytes

@@ -11,11 +11,11 @@ from typing import Any
 from irad.api.bound import bound_method
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.typed import R
+from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
-from irad.frontend.debug.seal import Seal
-from irad.frontend.numba_cpu import location_of
-from irad.frontend.pullback import ForwardDispatcher, close_state
-from irad.frontend.raising import leaving, public
+from irad.frontend.calls.pullback import ForwardDispatcher, close_state
+from irad.frontend.calls.raising import leaving, public
+from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 
 

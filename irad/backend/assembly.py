@@ -14,11 +14,11 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-from irad.frontend import numba_private
+from irad.frontend.numba import private
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, MetadataNode, Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 
 # Of assembly, not of LLVM's text.
 _LOCATION: Final = re.compile(r"\s+\.loc\s+\d+\s+(\d+)")
@@ -36,7 +36,7 @@ def assembly_with_lines(text: str, line_of: Callable[[str], int | None]) -> list
     module = llvm.parse_assembly(_with_lines(text, line_of))
     found: list[tuple[str, int | None]] = []
     line: int | None = None
-    for one in numba_private.target_machine().emit_assembly(module).splitlines():
+    for one in private.target_machine().emit_assembly(module).splitlines():
         location = _LOCATION.match(one)
         if location is not None:
             line = int(location[1]) or None

@@ -21,8 +21,8 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, Call, CallSite, Instruction, Phi, Terminator
 from irad.ir.module import Block, Function
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.values import ConstantExpression, Value, const_int
 
 OUTSIDE: Final = -1

@@ -19,11 +19,11 @@ import llvmlite.binding as llvm
 from irad.backend import equality
 from irad.backend.compat import with_attribute
 from irad.backend.patterns import call_graph
-from irad.frontend import numba_private
+from irad.frontend.numba import private
 from irad.ir.instructions import Br, CondBr
 from irad.ir.module import MetadataNode, Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 
 _INLINE_BUDGET = 40_000
 _OFTEN = 1 << 20
@@ -191,7 +191,7 @@ def _scalar_pass_builder(*, unroll: bool = False) -> Any:
     options.slp_vectorization = False
     options.loop_unrolling = unroll
     options.loop_interleaving = False
-    return llvm.create_pass_builder(numba_private.target_machine(), options)
+    return llvm.create_pass_builder(private.target_machine(), options)
 
 
 def _rotate_loops(module: Any, builder: Any) -> None:

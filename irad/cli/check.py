@@ -19,8 +19,8 @@ from irad.errors import IradError
 
 if TYPE_CHECKING:
     from irad.api.check import CheckReport
-    from irad.testing.gradient_report import GradcheckReport
-    from irad.testing.weak_points import WeakPoint
+    from irad.testing.gradients.report import GradcheckReport
+    from irad.testing.gradients.weak_points import WeakPoint
 
 _EXAMPLES = """\b
 Examples:
@@ -136,8 +136,8 @@ class _Session:
     def weak_points(self) -> tuple[WeakPoint, ...]:
         """Where it would break."""
         from irad.testing.gradcheck import Subject
-        from irad.testing.rule_trial import Trial
-        from irad.testing.weak_points import weak_points
+        from irad.testing.gradients.weak_points import weak_points
+        from irad.testing.rules.trial import Trial
 
         subject = Subject(self._primal, self._values, self._positions, {})
         trial = Trial(subject.primal, subject.values, subject.active, unit=True)
@@ -235,7 +235,7 @@ def _show(
 
 
 def _gradient_table(gradient: GradcheckReport) -> Table:
-    from irad.testing.gradient_report import short
+    from irad.testing.gradients.report import short
 
     points = f"{gradient.points} point{'s' * (gradient.points > 1)}"
     table = Table(

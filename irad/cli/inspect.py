@@ -133,7 +133,7 @@ def _collector(
     options: Options | None,
 ) -> Collector:
     from irad.cli.target import arguments_of, load_function, positions_of  # these load Numba
-    from irad.frontend.dispatcher import DerivativeDispatcher
+    from irad.frontend.calls.dispatcher import DerivativeDispatcher
     from irad.report.collect import Collector
     from irad.report.subject import subject_of
 

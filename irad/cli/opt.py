@@ -79,9 +79,9 @@ def opt(
         )
     if output is None and suffix in ("bc", "o") and is_terminal():
         raise click.UsageError("this form is not for a terminal: give a file with -o", click.get_current_context())
-    from irad.frontend.raw.differentiate import differentiate  # these load LLVM and Numba
-    from irad.frontend.raw.read import read_module
-    from irad.frontend.raw.write import Form, encode
+    from irad.raw.differentiate import differentiate  # these load LLVM and Numba
+    from irad.raw.read import read_module
+    from irad.raw.write import Form, encode
 
     environment = Options.from_environment()
     options = Options(

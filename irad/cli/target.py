@@ -21,7 +21,7 @@ import numpy as np
 
 from irad.api.functions import check_positions, primal_of
 from irad.errors import IradError, SignatureError
-from irad.frontend.numba_cpu import location_of
+from irad.frontend.numba.cpu import location_of
 
 _RAISED: Final = (Exception, SystemExit)  # what a user's code may end with: a script may end the process
 

@@ -17,25 +17,25 @@ from typing import Any, TypeVar
 from irad import rules
 from irad.backend.optimise import canonical_loops
 from irad.compiling import step
+from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
 from irad.errors import ActivityError, IradError, UnsupportedProgram
-from irad.frontend import abi, layouts
-from irad.frontend.abi import Argument, Leaf, LeafKind
-from irad.frontend.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.signature import check_arguments, check_representable, check_return
 from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.custom.workspace.pools import Pool
-from irad.frontend.debug import events
 from irad.frontend.linkable import Linkable
-from irad.frontend.numba_cpu import Program, load_program
-from irad.frontend.numba_private import compiler_lock
-from irad.frontend.numba_untyped import types
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Argument, Leaf, LeafKind
+from irad.frontend.numba.cpu import Program, load_program
+from irad.frontend.numba.private import compiler_lock
+from irad.frontend.numba.untyped import types
 from irad.frontend.pointers import install
-from irad.frontend.signature import check_arguments, check_representable, check_return
 from irad.ir.module import Module
 from irad.ir.types import PointerType
 from irad.passes.derivative import Generated, generate
-from irad.passes.objects import ObjectKind
+from irad.passes.memory.objects import ObjectKind
 from irad.passes.unit import Unit
 from irad.ruleset.registry import Registry
 
@@ -367,7 +367,7 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
     written: set[int] = set()
 
     def observe(name: str, record: Any) -> None:
-        if name == "refusals" and record.variant.is_entry:
+        if name == "analysis.refusals" and record.variant.is_entry:
             written.update(written_parameters(record))
 
     registry = registry_of(program.ruled, _registry())

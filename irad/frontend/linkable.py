@@ -15,8 +15,9 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
-from irad.frontend import numba_code, resident
-from irad.frontend.library import build_library, parse
+from irad.frontend import resident
+from irad.frontend.numba import code_libraries
+from irad.frontend.numba.library import build_library, parse
 
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 
@@ -63,7 +64,7 @@ class Linkable:
         self._module.name = self.name
         for symbol in self.symbols.values():
             self._module.get_function(symbol).linkage = "linkonce_odr"
-        check_symbols(self._module, numba_code.is_loaded_symbol)
+        check_symbols(self._module, code_libraries.is_loaded_symbol)
         self._reload_init: set[str] = set()
 
     def _renamed(self, module: Any) -> Any:
@@ -109,7 +110,7 @@ def fill_environments(library: Any) -> None:
     """Fills the environment globals that a finished library got from the derivatives it linked."""
     for linked in library._linking_libraries:
         if isinstance(linked, Linkable):
-            numba_code.set_environments(library, linked.environments)
+            code_libraries.set_environments(library, linked.environments)
 
 
 def functions_of(library: Any) -> frozenset[Any]:

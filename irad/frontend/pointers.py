@@ -23,17 +23,17 @@ from typing import Any, Final
 import llvmlite.binding as llvm
 
 from irad.backend.optimise import canonical_loops
+from irad.debug import events
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import InternalError, NoRuleError, UnsupportedError
 from irad.frontend import external
+from irad.frontend.calls.kept import keeping
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
-from irad.frontend.debug import events
-from irad.frontend.kept import keeping
 from irad.frontend.linkable import compile_pair
-from irad.frontend.numba_cpu import load_callee
-from irad.frontend.numba_private import compiler_lock
-from irad.frontend.numba_raw import function_at
+from irad.frontend.numba.cpu import load_callee
+from irad.frontend.numba.private import compiler_lock
+from irad.frontend.numba.raw_target import function_at
 from irad.ruleset.python_names import python_name
 from irad.ruleset.registry import Registry
 from irad.runtime_layouts import PAIR, PAIRS

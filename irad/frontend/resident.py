@@ -16,8 +16,8 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.backend.runtime import process, support
-from irad.frontend.library import build_library
-from irad.frontend.numba_private import compiler_lock
+from irad.frontend.numba.library import build_library
+from irad.frontend.numba.private import compiler_lock
 
 _LOADED: Final[dict[str, Any]] = {}
 """The Numba library with the code of each function that is loaded; they live as long as the process."""

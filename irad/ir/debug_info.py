@@ -15,7 +15,7 @@ from typing import Final
 from irad.errors import SourceLocation
 from irad.ir.instructions import Instruction
 from irad.ir.module import Block, Function, Module
-from irad.ir.names import unescape
+from irad.ir.text.names import unescape
 
 _FIELD: Final = re.compile(r'([A-Za-z]\w*): ("[^"]*"|[^,()]+)')
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irad.ir.lexer import END, tokenize
+from irad.ir.text.lexer import END, tokenize
 
 
 def elements(node: str) -> tuple[str, ...]:

@@ -17,11 +17,12 @@ from functools import cached_property
 from typing import Any
 
 from irad.backend.optimise import canonical_loops
+from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
 from irad.errors import SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.derivation import observe_derivation
-from irad.frontend.inspection import TypedFunction, program_of, raw_text, typed_functions
-from irad.frontend.numba_cpu import Program, location_of
+from irad.frontend.numba.cpu import Program, location_of
+from irad.frontend.numba.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
@@ -37,7 +38,6 @@ from irad.report.machine import assembly_stage, compile_code, optimized_stage
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
 from irad.report.names import Namer
 from irad.report.profile import Profile, profile
-from irad.report.pseudo_python.text import PythonText, adjoint_as_python
 from irad.report.source import UserSource, is_library
 from irad.report.stages import adjoint_python_stage, facts_stage, python_stage
 from irad.report.subject import Subject
@@ -176,7 +176,7 @@ class Collector:
         found = _Observed()
 
         def observe(name: str, record: Any) -> None:
-            if name == "summary":
+            if name == "analysis.summary":
                 found.primals = record.module.defined_functions()
             elif name == COMPLETE:
                 found.read(record, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)

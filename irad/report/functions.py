@@ -11,12 +11,12 @@ from irad.errors import SourceLocation
 from irad.frontend.custom.outline import Outlined
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Phi, Store
-from irad.ir.printer import print_lines
+from irad.ir.text.printer import print_lines
 from irad.ir.types import VOID, PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.instrument.loop_places import LoopPlaces
-from irad.passes.objects import MemoryObject
+from irad.passes.memory.objects import MemoryObject
 from irad.passes.request import ParameterKind
 from irad.report import words
 from irad.report.model import FunctionReport, TapeEntry, ValueFacts

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from irad.decompile.text import PythonText
 from irad.errors import IradError, SignatureError
 from irad.options import Options
 from irad.report.collect import ALL, Collector
 from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
-from irad.report.pseudo_python.text import PythonText
 from irad.report.shown.as_json import to_json
 from irad.report.shown.explain import explain
 from irad.report.shown.overview import overview

@@ -14,7 +14,7 @@ from typing import Final
 from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
-from irad.passes.addresses import offset_modulo
+from irad.passes.memory.addresses import offset_modulo
 from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, STEP, THREADS, Loop
 
 _ENGINE: Final = {

@@ -8,7 +8,7 @@ from typing import Final
 
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import Function, MetadataNode, Module
-from irad.ir.printer import print_lines
+from irad.ir.text.printer import print_lines
 from irad.report.model import TextLine
 from irad.report.names import Namer
 from irad.report.source import UserSource

@@ -10,8 +10,8 @@ import numpy as np
 from irad.api.vjp import vjp
 from irad.data.copies import copied
 from irad.data.floats import floats_only
-from irad.frontend.annotations import Role, Seed
-from irad.frontend.pullback import ForwardDispatcher
+from irad.frontend.calls.annotations import Role, Seed
+from irad.frontend.calls.pullback import ForwardDispatcher
 from irad.report.subject import Subject
 
 Run: TypeAlias = Callable[[tuple[Any, ...]], list[tuple[Any, tuple[Any, ...]]]]

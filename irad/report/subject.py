@@ -15,15 +15,15 @@ from irad.api.functions import check_options, check_positions, options_or_defaul
 from irad.api.grad import grad
 from irad.api.vjp import forward_of
 from irad.errors import SignatureError, UnsupportedError
-from irad.frontend import abi, layouts
-from irad.frontend.abi import Argument, LeafKind
-from irad.frontend.annotations import Role, Seed, Task
-from irad.frontend.dispatcher import DerivativeDispatcher
-from irad.frontend.inspection import program_of
-from irad.frontend.numba_untyped import types
-from irad.frontend.problems import default_positions
-from irad.frontend.pullback import STATE_TYPE, ForwardDispatcher, task_for
-from irad.frontend.signature import without_derivative
+from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.frontend.calls.problems import default_positions
+from irad.frontend.calls.pullback import STATE_TYPE, ForwardDispatcher, task_for
+from irad.frontend.calls.signature import without_derivative
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Argument, LeafKind
+from irad.frontend.numba.inspection import program_of
+from irad.frontend.numba.untyped import types
 from irad.options import Options
 
 

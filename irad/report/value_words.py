@@ -22,7 +22,7 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import ConstantInt, Parameter, Value
 from irad.passes.instrument.loop_places import LoopPlaces
-from irad.passes.objects import MemoryObject, ObjectKind
+from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
 from irad.report import words
 from irad.report.names import Namer, python_name

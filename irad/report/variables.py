@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from irad.frontend.inspection import TypedFunction
+from irad.frontend.numba.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import Instruction
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
-from irad.passes.activity import is_differentiable
+from irad.passes.analysis.activity import is_differentiable
 from irad.passes.generated import GeneratedPair
 from irad.report.names import python_name
 from irad.report.source import is_parallel_body

@@ -25,7 +25,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
-from irad.passes.callees import resolve
+from irad.passes.analysis.callees import resolve
 from irad.passes.unit import Unit
 from irad.report.names import Namer, python_name
 from irad.ruleset.interface import Elementwise

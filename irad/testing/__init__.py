@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from irad.testing.check_gradient import check_gradient
 from irad.testing.check_rule import check_rule
-from irad.testing.custom_rule import unchecked_rules
 from irad.testing.gradcheck import gradcheck
-from irad.testing.gradient_report import ArgumentReport, GradcheckError, GradcheckReport, Verdict
-from irad.testing.reverse_rule import test_reverse
-from irad.testing.rule_fault import Property, RuleFault
+from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, Verdict
+from irad.testing.rules.custom_rule import unchecked_rules
+from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.reverse_rule import test_reverse
 
 __all__ = [
     "ArgumentReport",

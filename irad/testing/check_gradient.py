@@ -16,7 +16,7 @@ from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_
 from irad.data.precision import holds_single, in_types_of
 from irad.data.structure import is_structure, members
 from irad.options import Options, PlanName
-from irad.testing.finite_difference import gradient
+from irad.testing.gradients.finite_difference import gradient
 from irad.testing.optimisation import optimisation_limited
 
 _RTOL: Final = 1e-6

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, overload
 
 from irad.ruleset.interface import Elementwise
-from irad.testing.check_elementwise import check_elementwise
-from irad.testing.custom_rule import check_custom_rule
+from irad.testing.rules.custom_rule import check_custom_rule
+from irad.testing.rules.elementwise import check_elementwise
 
 
 @overload
@@ -24,8 +24,8 @@ def check_rule(rule: Any, *arguments: Any, **options: Any) -> None:
     Args:
         rule: a function that has a rule, or an `Elementwise` rule itself.
         arguments: for a function, the point at which to check it; for an elementwise rule at most its primal.
-        options: those of `irad.testing.custom_rule.check_custom_rule` (``single``, ``aliasing``, ``rtol``, ``atol``) or
-            `irad.testing.check_elementwise.check_elementwise` (``functions``, ``samples``, ``seed``).
+        options: for a function ``single``, ``aliasing``, ``rtol``, ``atol``; for an elementwise rule ``functions``,
+            ``samples``, ``seed``.
 
     Raises:
         RuleError: the rule is wrong; the message says in what, and what was expected.

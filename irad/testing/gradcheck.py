@@ -14,15 +14,15 @@ from irad.api.functions import check_positions, primal_of
 from irad.data.floats import has_floats, read_floats, with_floats
 from irad.data.precision import in_types_of
 from irad.errors import SignatureError
-from irad.frontend.numba_cpu import location_of
-from irad.frontend.problems import default_positions
+from irad.frontend.calls.problems import default_positions
+from irad.frontend.numba.cpu import location_of
 from irad.options import Options
-from irad.testing.gradcheck_input import bounds_of, check_modes, check_settings, refuse_shared_memory
-from irad.testing.gradient_comparison import Comparison, Tolerances
-from irad.testing.gradient_report import ArgumentReport, GradcheckError, GradcheckReport, merged
-from irad.testing.modes import MODES, Answer, gradients_match
-from irad.testing.reference import Bounds, reference_for, sizes_of
-from irad.testing.rule_trial import Trial
+from irad.testing.gradients.comparison import Comparison, Tolerances
+from irad.testing.gradients.input import bounds_of, check_modes, check_settings, refuse_shared_memory
+from irad.testing.gradients.modes import MODES, Answer, gradients_match
+from irad.testing.gradients.reference import Bounds, reference_for, sizes_of
+from irad.testing.gradients.report import ArgumentReport, GradcheckError, GradcheckReport, merged
+from irad.testing.rules.trial import Trial
 
 _REPEATED: Final = 1e-9  # parts of a value by which two calls may differ: sums in threads have no fixed order
 _SPREAD: Final = 0.1  # of random points around the given one, as a part of each number

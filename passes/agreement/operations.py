@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.instructions import Binary, CallSite, Cast, FCmp, Instruction, Phi, Select, Unary
-from irad.ir.keywords import FAST_MATH
 from irad.ir.module import Function
+from irad.ir.text.keywords import FAST_MATH
 from irad.ir.types import holds_floats
 
 # Functions that IEEE 754 defines to the last bit, by the stem of their symbol. Not `fmuladd`, which may be fused or

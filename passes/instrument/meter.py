@@ -22,13 +22,13 @@ from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value, const_int
-from irad.passes.callees import is_from_outside
-from irad.passes.forward import Forward
+from irad.passes.analysis.callees import is_from_outside
+from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.tape import Records, Slab, size_in_memory
 from irad.passes.instrument.marks import FrameParts, TapeMark, TapePart
-from irad.passes.materialise import Materialiser
+from irad.passes.plan.materialise import Materialiser
 from irad.passes.program import Pair, Program
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, runtime_function
-from irad.passes.tape import Records, Slab, size_in_memory
 
 BY_POINTER = 0
 """The place of functions that are called through pointers."""

@@ -39,9 +39,9 @@ from irad.ir.loops import Loop
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import FloatType
 from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_int
-from irad.passes.callees import is_from_outside, resolve
-from irad.passes.choices import Choices
-from irad.passes.forward import Forward
+from irad.passes.analysis.callees import is_from_outside, resolve
+from irad.passes.analysis.choices import Choices
+from irad.passes.augmented.forward import Forward
 from irad.passes.instrument.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter

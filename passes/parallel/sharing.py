@@ -23,10 +23,10 @@ from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import Parameter, Value
+from irad.passes.analysis.callees import Callee, resolve
+from irad.passes.analysis.effects import written_by
 from irad.passes.callee_variants import takes_part
-from irad.passes.callees import Callee, resolve
-from irad.passes.effects import written_by
-from irad.passes.objects import MemoryObject, ObjectKind, reached_by
+from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import Loop
 from irad.passes.parallel.modes import Mode, Sharing
 from irad.passes.parallel.moves import Move, move_of

@@ -10,10 +10,10 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import FloatType, FunctionType
 from irad.ir.values import Value
-from irad.passes.callees import Pointer, Unknown, resolve
-from irad.passes.number_places import number_places
+from irad.passes.analysis.callees import Pointer, Unknown, resolve
+from irad.passes.analysis.refusals import no_rule
+from irad.passes.memory.number_places import number_places
 from irad.passes.parallel.windows import reverse_shared_move, window_of
-from irad.passes.refusals import no_rule
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of

@@ -27,7 +27,7 @@ from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
 from irad.ir.trip_count import trip_count
 from irad.ir.values import ConstantInt, Value, const_int
-from irad.passes.forward import Forward
+from irad.passes.augmented.forward import Forward
 from irad.passes.reverse.sweep import LoopState, Place, Sweep
 
 

@@ -20,8 +20,8 @@ from irad.ir.loops import Loop
 from irad.ir.module import Block, Function
 from irad.ir.types import FloatType, Type, VectorType, element_types, holds_floats
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
-from irad.passes.alias_scopes import AliasScopes
-from irad.passes.forward import Forward
+from irad.passes.augmented.alias_scopes import AliasScopes
+from irad.passes.augmented.forward import Forward
 
 
 @dataclass(eq=False, slots=True)

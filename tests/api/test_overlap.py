@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.frontend.argument_memory import ArgumentMemory
+from irad.frontend.memory.argument_memory import ArgumentMemory
 
 
 @numba.njit

@@ -12,7 +12,7 @@ import pytest
 from numba import njit, typeof
 
 from irad.backend.optimise import scalarise
-from irad.frontend.numba_cpu import load_program
+from irad.frontend.numba.cpu import load_program
 
 A = np.ones(4)
 M = np.ones((3, 3))

@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2] / "irad"
 # Regular expressions over something else: Python and its messages, Numba's flags, names of symbols, the data layout.
 OTHER_TEXTS = {
     *(
-        "frontend/numba_messages.py",
-        "frontend/numba_typing.py",
+        "frontend/numba/messages.py",
+        "frontend/numba/type_inference.py",
         "frontend/external.py",
         "frontend/frozen/numba_flags.py",
     ),

@@ -13,10 +13,10 @@ from irad import runtime_layouts
 from irad.backend.runtime import process, standalone, support
 from irad.ir.instructions import GetElementPtr, Instruction, Load, Store
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 from irad.ir.types import NamedStructType, field_offsets, size_of, struct_body
 from irad.ir.values import ConstantInt
-from irad.passes.exhaustion import EXHAUSTED, NO_PAIR
+from irad.passes.augmented.exhaustion import EXHAUSTED, NO_PAIR
 from irad.runtime_layouts import OUT_OF_MEMORY, PAIR_MISSING, STRUCTS, TAPE_FULL
 
 FOLDER = Path(support.__file__).parent

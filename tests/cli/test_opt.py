@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from irad.cli import main
-from irad.frontend.raw.differentiate import Differentiated, differentiate
 from irad.options import Options
+from irad.raw.differentiate import Differentiated, differentiate
 
 # What clang makes of  double f(double x) { return x * x; }  double df(double x) { return __irad_autodiff(f, x); }
 MODULE = """\
@@ -84,7 +84,7 @@ def test_the_environment_gives_the_options_that_the_command_line_leaves_out(
         taken.append(options)
         return differentiate(text, options, level)
 
-    monkeypatch.setattr("irad.frontend.raw.differentiate.differentiate", note)
+    monkeypatch.setattr("irad.raw.differentiate.differentiate", note)
     variables = {"IRAD_PLAN": "save_all", "IRAD_STRICT": "1", "IRAD_VERIFY": "yes", "IRAD_MAX_TAPE_BYTES": "0"}
     done = CliRunner().invoke(main, ["opt", str(module), *flags], env=variables)
     assert done.exit_code == 0

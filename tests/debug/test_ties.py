@@ -9,7 +9,7 @@ import pytest
 from numba import njit, prange
 
 import irad
-from irad.frontend.debug import events
+from irad.debug import events
 from tests.debug.lines import DEBUG, line_of
 
 

@@ -12,8 +12,8 @@ from numba import float64, njit, prange
 from numba.experimental import jitclass
 
 import irad
-from irad.frontend.debug import events, hooks
-from irad.frontend.debug.events import MOST_EVENTS
+from irad.debug import events, hooks
+from irad.debug.events import MOST_EVENTS
 from tests.debug.lines import DEBUG, assert_began, error_of, line_of
 
 

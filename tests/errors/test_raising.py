@@ -16,7 +16,7 @@ from numba import njit, types
 
 import irad
 from irad.errors import InternalError, SourceLocation, UnsupportedProgram
-from irad.frontend.raising import leaving, public
+from irad.frontend.calls.raising import leaving, public
 from tests.errors.catalogue import HERE, Program, normalised, outcome
 
 _density = types.ExternalFunction("density_that_nobody_knows", types.float64(types.float64))
@@ -95,7 +95,7 @@ def test_whatever_numba_lets_through_is_explained(monkeypatch: pytest.MonkeyPatc
         raise kind("in the middle of it")
 
     fails = type(fails)(fails.__code__, {"__name__": "numba.fails", "kind": kind}, closure=fails.__closure__)
-    monkeypatch.setattr("irad.frontend.numba_private.compile_raw", fails)
+    monkeypatch.setattr("irad.frontend.numba.private.compile_raw", fails)
     error = raised(irad.grad(njit(lambda x: x)), 1.0)
     assert isinstance(error, irad.BackendError)
     assert f"{kind.__name__}: " in error.problem
@@ -109,7 +109,7 @@ def test_what_irad_itself_raises_unforeseen_keeps_its_traceback(monkeypatch: pyt
         raise KeyError("a fault")
 
     fails = type(fails)(fails.__code__, {"__name__": "irad.fails"}, closure=fails.__closure__)
-    monkeypatch.setattr("irad.frontend.numba_private.compile_raw", fails)
+    monkeypatch.setattr("irad.frontend.numba.private.compile_raw", fails)
     with pytest.raises(KeyError) as caught:
         irad.grad(njit(lambda x: x))(1.0)
     assert traceback.extract_tb(caught.value.__traceback__)[-1].name == "fails"

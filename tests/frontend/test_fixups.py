@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
-from irad.frontend.fixups import repair
+from irad.frontend.numba.fixups import repair
 
 SWAP = """
 define void @swap(ptr %a, ptr %"b.1") {

@@ -29,7 +29,7 @@ from numba.extending import overload, register_jitable
 from numba.stencils.stencil import stencil
 
 from irad.errors import BackendError
-from irad.frontend.identity import identity
+from irad.frontend.numba.identity import identity
 from irad.testing.optimisation import optimisation_limited
 
 RELATIVE_TOLERANCE = (

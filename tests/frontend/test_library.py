@@ -13,9 +13,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from irad.errors import BackendError
-from irad.frontend.identity import identity
-from irad.frontend.library import Generated, TextDispatcher, build_library
-from irad.frontend.numba_cpu import load_program
+from irad.frontend.numba.cpu import load_program
+from irad.frontend.numba.identity import identity
+from irad.frontend.numba.library import Generated, TextDispatcher, build_library
 
 TWICE = """
 define double @{name}(double %x) {attributes} {{

@@ -21,7 +21,7 @@ from numba.core.errors import ForceLiteralArg, NumbaDebugInfoWarning
 from numba.extending import intrinsic, overload
 
 from irad.errors import BackendError
-from irad.frontend.numba_cpu import load_program
+from irad.frontend.numba.cpu import load_program
 
 VECTOR = typeof(np.ones(3))
 
@@ -286,7 +286,7 @@ def test_first_compilation_of_the_process() -> None:
     code = (
         "import numpy as np\n"
         "from numba import njit, typeof\n"
-        "from irad.frontend.numba_cpu import load_program\n"
+        "from irad.frontend.numba.cpu import load_program\n"
         "@njit\n"
         "def f(a):\n    return np.zeros(3).sum() + a.sum()\n"
         "load_program(f, (typeof(np.ones(2)),))\n"

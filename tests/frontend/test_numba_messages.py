@@ -11,8 +11,8 @@ from numba import njit
 from numba.typed import List
 
 import irad
-from irad.frontend.numba_messages import described, explanation, readable
-from irad.frontend.untypable import untypable
+from irad.frontend.calls.untypable import untypable
+from irad.frontend.numba.messages import described, explanation, readable
 
 LABELS = {"a": 1.0}
 TABLE = np.zeros(3)

@@ -23,8 +23,11 @@ from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
 
 import irad.frontend
-from irad.frontend import numba_code, numba_cpu, numba_private, numba_random, numba_raw
-from irad.frontend.numba_untyped import GUFuncWrapper, dispatcher
+from irad.frontend.numba import code_libraries, raw_target
+from irad.frontend.numba import cpu as numba_cpu
+from irad.frontend.numba import private as numba_private
+from irad.frontend.numba import samplers as numba_random
+from irad.frontend.numba.untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [
     (dispatcher._DispatcherBase, "get_call_template"),
@@ -134,18 +137,18 @@ def test_dispatcher_attributes() -> None:
     assert result.library.codegen._engine.is_symbol_defined(result.fndesc.mangled_name)
     assert not result.library.codegen._engine.is_symbol_defined("no such symbol")
     assert numba_private.find_environment(result.fndesc.env_name) is result.environment
-    assert result.fndesc.env_name.startswith(numba_raw.ENVIRONMENT_PREFIX)
+    assert result.fndesc.env_name.startswith(raw_target.ENVIRONMENT_PREFIX)
 
 
 def test_unresolved_prefix() -> None:
-    assert codegen.RuntimeLinker.PREFIX == numba_raw.UNRESOLVED_PREFIX
+    assert codegen.RuntimeLinker.PREFIX == raw_target.UNRESOLVED_PREFIX
 
 
 def test_runtime_functions() -> None:
     make_function()(1.0)
     assert numba_private.runtime_library() is rtsys.library
     for name in ("NRT_incref", "NRT_decref", "NRT_MemInfo_data_fast"):
-        assert numba_code.is_loaded_symbol(name)
+        assert code_libraries.is_loaded_symbol(name)
 
 
 def test_inlined_runtime_is_as_numbas() -> None:
@@ -160,7 +163,7 @@ def test_range_lowerings_are_registered_with_their_types() -> None:
     with numba_private.shadow().active():
         versions = numba_private.shadow().context._defns["iternext"].versions
     marked = {signature[0] for signature, lower in versions if hasattr(lower, "no_signed_wrap")}
-    assert marked == set(numba_raw.SIGNED_RANGES)
+    assert marked == set(raw_target.SIGNED_RANGES)
     assert types.unsigned_range_iter64_type in {signature[0] for signature, _ in versions if signature}
 
 
@@ -175,9 +178,9 @@ def test_classes_are_restored() -> None:
         assert class_state() != before
         assert cpu_target.target_context is numba_private.shadow().context
         with numba_private.shadow().suspended():
-            assert cpu_target.target_context is numba_raw.real_context()
+            assert cpu_target.target_context is raw_target.real_context()
     assert class_state() == before
-    assert cpu_target.target_context is numba_raw.real_context()
+    assert cpu_target.target_context is raw_target.real_context()
 
 
 def test_classes_are_restored_after_an_error() -> None:
@@ -209,14 +212,14 @@ def test_other_threads_see_numba_as_ever() -> None:
         thread.start()
         thread.join()
     assert list(seen[0]) == [(float64,)]
-    assert seen[1] is numba_raw.real_context()
+    assert seen[1] is raw_target.real_context()
     assert seen[2] == 3.0
 
 
 def test_dispatchers_made_in_the_shadow_belong_to_numba() -> None:
     with numba_private.shadow().active():
         function = make_function()
-    assert function.targetctx is numba_raw.real_context()
+    assert function.targetctx is raw_target.real_context()
     assert function(1.0) == 2.0
 
 
@@ -244,7 +247,7 @@ def test_private_names_are_exercised_here() -> None:
         "_definitions": compiler.run_frontend(make_function().py_func),
     }
     assert all(hasattr(owner, name) for name, owner in instances.items())
-    modules = {"numba_private.py", "numba_raw.py", "numba_code.py", "numba_replaced.py"}  # the last: test_profile
+    modules = {"numba_private.py", "raw_target.py", "code_libraries.py", "numba_replaced.py"}  # the last: test_profile
     known = {name for _, name in PRIVATE_METHODS} | {"_getvalue", "_getpointer", "_linking_libraries", *instances}
     for path in [*folder.rglob("*.py"), *(folder.parent / "backend").glob("*.py")]:
         if path.name in modules:

@@ -16,7 +16,7 @@ from numba.experimental import jitclass
 from numba.extending import intrinsic
 from numba.typed import Dict, List
 
-from irad.frontend.object_types import (
+from irad.frontend.memory.object_types import (
     Instance,
     ListContent,
     Number,
@@ -27,7 +27,7 @@ from irad.frontend.object_types import (
     is_object,
     memory_behind,
 )
-from irad.frontend.object_walk import _DICT_KEYS, _ENTRY_COUNT, _ITERATOR_NEXT, _ITERATOR_SIZE
+from irad.frontend.memory.object_walk import _DICT_KEYS, _ENTRY_COUNT, _ITERATOR_NEXT, _ITERATOR_SIZE
 
 VECTOR = float64[::1]
 

@@ -13,7 +13,7 @@ from numba.core.types import WrapperAddressProtocol
 
 import irad
 from irad.frontend import pointers
-from irad.frontend.numba_raw import function_at
+from irad.frontend.numba.raw_target import function_at
 from irad.testing.check_gradient import check_gradient
 
 SIGNATURE = float64(float64)

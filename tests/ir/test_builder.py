@@ -14,8 +14,8 @@ from irad.ir.builder import Builder
 from irad.ir.folding import fold_binary, fold_cast, fold_icmp, same_value, signed, unsigned
 from irad.ir.instructions import Binary, Call, Instruction, Phi
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.types import DOUBLE, FLOAT, I1, I8, I32, I64, PTR
 from irad.ir.values import ConstantFloat, ConstantInt, ConstantNull, Undef, const_float, const_int
 from irad.ir.verifier import verify

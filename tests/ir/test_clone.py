@@ -8,8 +8,8 @@ from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.clone import clone_function_body, clone_instruction
 from irad.ir.instructions import Instruction, Phi
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.values import ConstantInt, MetadataOperand, const_int
 from irad.ir.verifier import verify
 

@@ -7,7 +7,7 @@ from irad.ir import types
 from irad.ir.debug_info import DebugInfo, inline_chain, source_location
 from irad.ir.instructions import Binary, Instruction
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 
 CORPUS = Path(__file__).parent / "corpus"
 FILE = '/home/user/model (1), "final".py'

@@ -3,7 +3,7 @@ import pytest
 from irad.errors import ParseError
 from irad.ir import types
 from irad.ir.instructions import Binary, Call, CondBr, GetElementPtr, Load, Phi, Store, Switch
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 from irad.ir.values import (
     ConstantAggregate,
     ConstantFloat,

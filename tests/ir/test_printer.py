@@ -19,8 +19,8 @@ from irad.ir.instructions import (
     Unreachable,
 )
 from irad.ir.module import Function, Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import format_instruction, format_value, print_function, print_lines, print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import format_instruction, format_value, print_function, print_lines, print_module
 from irad.ir.values import Parameter, Value, const_float, const_int, zero
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from irad.ir.cfg import control_flow
 from irad.ir.dominance import dominators
 from irad.ir.loops import cycles, loop_nest
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
 from irad.ir.reducible import make_reducible
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.verifier import verify
 from tests.ir.graphs import graph, graphs, names
 

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core import cgutils, codegen
 
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_function, print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_function, print_module
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.ll"))
 

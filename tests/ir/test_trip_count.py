@@ -19,8 +19,8 @@ from irad.ir.cfg import control_flow, remove_unreachable_blocks
 from irad.ir.dominance import dominators
 from irad.ir.instructions import GetElementPtr
 from irad.ir.loops import loop_nest
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.trip_count import affine_variables, constant_offset, is_invariant, trip_count
 from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify

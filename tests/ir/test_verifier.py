@@ -5,7 +5,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Binary, Br, Call, Instruction, Load, Phi, Ret, Store
 from irad.ir.module import Function, Module
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 from irad.ir.types import DOUBLE, I1, I32, I64, PTR
 from irad.ir.values import const_float, const_int
 from irad.ir.verifier import describe, verify

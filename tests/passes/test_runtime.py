@@ -4,7 +4,7 @@ import re
 
 from irad.backend.runtime.support import runtime_text
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 from irad.passes import runtime
 from tests.passes.units import canonical
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irad.passes.memory_types import find_memory_types
+from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.request import MemoryType
 from irad.ruleset.memory_type import MemoryType as Stated
 from tests.passes.units import DOUBLES, INTEGERS, points_to_of, registry, value

@@ -13,16 +13,16 @@ import llvmlite.binding as ll
 from irad.backend.runtime import process, support
 from irad.driver import Derivative, derive
 from irad.ir.module import Block, Function, Module
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.agreement.check import check_agreement
+from irad.passes.analysis.effects import Effects, find_effects
+from irad.passes.augmented.exhaustion import EXHAUSTED
 from irad.passes.derivative import analyse, generate, prepare_module
-from irad.passes.effects import Effects, find_effects
-from irad.passes.exhaustion import EXHAUSTED
 from irad.passes.generated import Generated, GeneratedPair
-from irad.passes.objects import PointsTo
-from irad.passes.points_to import find_objects
+from irad.passes.memory.objects import PointsTo
+from irad.passes.memory.points_to import find_objects
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.unit import Unit

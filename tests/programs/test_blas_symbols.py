@@ -13,7 +13,7 @@ from numba import njit, types
 from numba.extending import get_cython_function_address
 
 import irad
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

@@ -10,7 +10,7 @@ from numba import float64, int64, njit, types, vectorize
 from numba.extending import overload, overload_method, register_jitable
 from numba.stencils.stencil import stencil
 
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

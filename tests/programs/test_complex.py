@@ -11,7 +11,7 @@ import pytest
 from numba import njit
 
 import irad
-from irad.testing.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

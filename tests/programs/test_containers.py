@@ -15,8 +15,8 @@ import irad
 from irad.errors import ActivityError, IradError, UnsupportedError
 from irad.options import Options
 from irad.testing.allocations import allocations
-from irad.testing.catalogue import Case, Catalogue, floats
 from irad.testing.check_gradient import check_quickly
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 Set = getattr(numba.typed, "Set", None)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numba import njit, prange
 
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

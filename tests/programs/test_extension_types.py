@@ -8,7 +8,7 @@ import pytest
 from numba.core import cgutils
 from numba.extending import intrinsic, make_attribute_wrapper, models, register_model
 
-from irad.testing.catalogue import Catalogue, floats
+from tests.tools.catalogue import Catalogue, floats
 
 PROGRAMS = Catalogue()
 

@@ -14,7 +14,7 @@ from numba.extending import intrinsic, overload, overload_attribute, overload_me
 from numba.stencils.stencil import stencil
 
 import irad
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

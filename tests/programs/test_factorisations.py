@@ -11,7 +11,7 @@ import pytest
 from numba import njit, typeof
 
 import irad
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

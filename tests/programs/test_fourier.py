@@ -11,7 +11,7 @@ from numba import njit
 from scipy import fft as scipy_fft
 
 import irad
-from irad.testing.catalogue import floats
+from tests.tools.catalogue import floats
 
 pytest.importorskip("rocket_fft", reason="needs rocket-fft, which makes np.fft known to Numba: pip install .[fft]")
 

@@ -11,7 +11,7 @@ from numba import carray, cfunc, complex128, float32, float64, int64, njit, type
 from numba.core.errors import NumbaExperimentalFeatureWarning
 
 import irad
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NumbaExperimentalFeatureWarning.__module__}.NumbaWarning")
 

@@ -12,7 +12,7 @@ from numba.experimental import jitclass, structref
 from numba.typed import List
 
 import irad
-from irad.testing.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

@@ -10,8 +10,8 @@ import pytest
 from numba import float64, njit
 
 import irad
-from irad.frontend.numba_cpu import load_program
-from irad.testing.catalogue import Case, Catalogue, floats
+from irad.frontend.numba.cpu import load_program
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from numba.typed import List
 
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

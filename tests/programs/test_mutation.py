@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

@@ -17,9 +17,9 @@ import irad
 from irad.data.copies import same_bits
 from irad.data.floats import read_floats
 from irad.options import Options
-from irad.testing.catalogue import Case, Catalogue
 from irad.testing.check_gradient import reference
 from irad.testing.optimisation import optimisation_limited
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

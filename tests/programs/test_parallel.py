@@ -13,8 +13,8 @@ import pytest
 from numba import njit, prange
 
 import irad
-from irad.testing.catalogue import Case, Catalogue, floats
 from irad.testing.check_gradient import check_quickly
+from tests.tools.catalogue import Case, Catalogue, floats
 
 THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
 

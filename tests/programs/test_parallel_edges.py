@@ -18,7 +18,7 @@ import pytest
 from numba import njit, prange
 
 import irad
-from irad.testing.catalogue import floats
+from tests.tools.catalogue import floats
 
 ROOT = Path(__file__).parents[2]
 THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]

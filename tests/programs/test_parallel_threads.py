@@ -13,7 +13,7 @@ import pytest
 from numba import njit, prange
 
 import irad
-from irad.testing.catalogue import floats
+from tests.tools.catalogue import floats
 
 THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
 

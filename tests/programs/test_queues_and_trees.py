@@ -10,7 +10,7 @@ import pytest
 from numba import njit, prange
 from numba.typed import Dict, List
 
-from irad.testing.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

@@ -12,8 +12,8 @@ from numba.typed import List
 
 import irad
 from irad.errors import UnsupportedError
-from irad.testing.catalogue import Case, Catalogue, floats
 from irad.testing.check_gradient import check_quickly
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 MORE = Catalogue()  # run with the slow tests

@@ -10,7 +10,7 @@ from numba.experimental import jitclass
 from numba.typed import Dict, List
 
 import irad
-from irad.testing.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

@@ -9,7 +9,7 @@ from numba import njit, types
 
 import irad
 from irad.errors import IradError
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 Set = getattr(numba.typed, "Set", None)  # since Numba 0.68
 

@@ -10,7 +10,7 @@ import pytest
 from numba import njit, types
 from numba.extending import overload
 
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

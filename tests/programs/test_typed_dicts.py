@@ -8,7 +8,7 @@ from numba import njit, types
 from numba.typed import Dict
 
 import irad
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 MORE = Catalogue()  # run with the slow tests

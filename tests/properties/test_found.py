@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from numba import njit
 
-from irad.testing.catalogue import Case, Catalogue, floats
+from tests.tools.catalogue import Case, Catalogue, floats
 
 PROGRAMS = Catalogue()
 

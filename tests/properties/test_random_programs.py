@@ -13,11 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from irad.testing.check_program import check_decisions, check_program
-from irad.testing.complex_step import differentiate
-from irad.testing.random_decisions import DECIDED
-from irad.testing.random_programs import Program, random_program
-from irad.testing.reduce_program import reduce_program
+from tests.tools.check_program import check_decisions, check_program
+from tests.tools.complex_step import differentiate
+from tests.tools.random_decisions import DECIDED
+from tests.tools.random_programs import Program, random_program
+from tests.tools.reduce_program import reduce_program
 
 FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_PROGRAMS', '200')}".rpartition(":")
 SEEDS = range(int(FIRST.rpartition(":")[2]), int(END))

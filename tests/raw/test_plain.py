@@ -12,19 +12,19 @@ import llvmlite.binding as llvm
 import pytest
 
 from irad.errors import UnsupportedError
-from irad.frontend.raw.bit_moves import restore_types
-from irad.frontend.raw.by_value import pass_pointers
-from irad.frontend.raw.masked import expand_masked
-from irad.frontend.raw.memory import Memory
-from irad.frontend.raw.strangers import mark_strangers
-from irad.frontend.raw.unwind import lower_unwinding
-from irad.frontend.raw.vectors import split_vectors
 from irad.ir.instructions import Call, Invoke
 from irad.ir.module import Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.types import VectorType
 from irad.ir.verifier import verify
+from irad.raw.memory import Memory
+from irad.raw.normal_form.bit_moves import restore_types
+from irad.raw.normal_form.by_value import pass_pointers
+from irad.raw.normal_form.masked import expand_masked
+from irad.raw.normal_form.strangers import mark_strangers
+from irad.raw.normal_form.unwind import lower_unwinding
+from irad.raw.normal_form.vectors import split_vectors
 from irad.rules import ALL
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from irad.errors import BackendError, IradError
-from irad.frontend.raw.differentiate import differentiate
-from irad.frontend.raw.read import parse, read_module
 from irad.options import Options
+from irad.raw.differentiate import differentiate
+from irad.raw.read import parse, read_module
 from tests.raw.toolchain import bitcode_of, differentiated, needs_clang
 
 pytestmark = needs_clang

@@ -11,8 +11,8 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.ir.verifier import verify
 from tests.raw.test_programs import ALL, IN_TURN, name_of
 from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, needs_clang, text_of

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from irad.frontend.raw.differentiate import Differentiated, differentiate
-from irad.frontend.raw.read import parse
-from irad.frontend.raw.write import Form, encode
 from irad.options import Options
+from irad.raw.differentiate import Differentiated, differentiate
+from irad.raw.read import parse
+from irad.raw.write import Form, encode
 
 PROGRAMS = sorted(p for p in (Path(__file__).parent / "programs").iterdir() if p.suffix in (".c", ".cpp"))
 LEVELS = (0, 1, 2, 3)

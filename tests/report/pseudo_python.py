@@ -9,8 +9,8 @@ import numba
 import numpy as np
 
 import irad
+from irad.decompile.text import PythonText, adjoint_as_python
 from irad.options import Options
-from irad.report.pseudo_python.text import PythonText, adjoint_as_python
 
 
 def python(function: Any, args: tuple[Any, ...], positions: tuple[int, ...], plan: Any = "default") -> PythonText:

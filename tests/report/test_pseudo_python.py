@@ -12,8 +12,8 @@ from numba import njit
 
 import irad
 from irad.cli import main
+from irad.decompile.text import adjoint_as_python
 from irad.errors import SignatureError, UnsupportedError
-from irad.report.pseudo_python.text import adjoint_as_python
 from tests.report.pseudo_python import assert_as_compiled, assert_equal, python, run
 
 VECTOR = np.array([0.5, -0.3, 1.2, 0.9, -1.1])

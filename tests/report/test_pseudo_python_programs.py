@@ -10,10 +10,10 @@ import pytest
 from numba import njit
 
 from irad.errors import UnsupportedError
-from irad.testing.catalogue import Case, Catalogue
 from tests.programs import test_control_flow, test_mutation
 from tests.report.pseudo_python import assert_as_compiled, positions_of, python
 from tests.report.test_pseudo_python import break_and_continue, left_early
+from tests.tools.catalogue import Case, Catalogue
 
 VECTOR = np.array([0.5, -0.3, 1.2, 0.9, -1.1])
 MATRIX = np.array([[0.5, 1.5, -0.7], [0.2, -1.3, 0.8]])

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from irad.testing import guard
-from irad.testing.catalogue import Case
+from tests.tools import guard
+from tests.tools.catalogue import Case
 
 ROOT: Final = Path(__file__).parents[2]
 

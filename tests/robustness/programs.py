@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from irad.testing.catalogue import floats
+from tests.tools.catalogue import floats
 
 
 def reductions(x, u):

@@ -71,11 +71,11 @@ def test_programs_keep_to_their_memory(side: str):
 
 _OVERRUN = """
 import ctypes, json, os
-from irad.testing import guard
+from tests.tools import guard
 guard.install()
 import numba, numpy as np
 from irad.frontend import resident
-from irad.frontend.library import build_library
+from irad.frontend.numba.library import build_library
 
 @numba.njit  # an unsigned index is not counted from the end
 def beyond(x, i):

@@ -17,7 +17,7 @@ import pytest
 
 import irad
 from irad.driver import derive
-from irad.ir.parser import parse_module
+from irad.ir.text.parser import parse_module
 from tests.passes.units import canonical, registry, request_of
 from tests.robustness import large
 

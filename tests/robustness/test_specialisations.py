@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import irad
-from irad.frontend.dispatcher import DerivativeDispatcher
+from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.linkable import Linkable
-from irad.testing.catalogue import floats
 from tests.robustness.programs import branches, in_place, reductions, tuples, while_loop
 from tests.robustness.test_scale import resident
+from tests.tools.catalogue import floats
 
 KINDS = [
     (program, x)

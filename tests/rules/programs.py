@@ -11,8 +11,8 @@ import numpy as np
 from numba import carray, njit, types
 from numba.typed import Dict, List
 
-from irad.testing.catalogue import floats
 from tests.rules.test_scipy_special import four_results_in_a_loop, two_results
+from tests.tools.catalogue import floats
 
 SQUARE: Final = floats(3, 3) + 2.0 * np.eye(3)
 POSITIVE: Final = SQUARE @ SQUARE.T

@@ -6,25 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from irad.rules import (
-    ALL,
-    blas,
-    blas_level1,
-    blas_level2,
-    blas_level3,
-    elementwise,
-    fourier,
-    lapack_least_squares,
-    lapack_reflectors,
-    lapack_singular,
-    lapack_spectra,
-    lapack_symbols,
-    lapack_systems,
-    random_draws,
-    scalar_calls,
-    scipy_outputs,
-    scipy_special,
-)
+from irad.rules import ALL, elementwise, fourier, random_draws, scalar_calls
+from irad.rules.blas import level1, level2, level3, products
+from irad.rules.lapack import least_squares, reflectors, spectra, systems
+from irad.rules.lapack import singular as lapack_singular
+from irad.rules.lapack import symbols as lapack_symbols
+from irad.rules.scipy import outputs
+from irad.rules.scipy import special as scipy_special
 from irad.ruleset.interface import CallRule, Elementwise, Inactive, Rule
 
 PATH: Final = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -40,19 +28,19 @@ Where no source is given, the formula is textbook calculus or the rule moves num
 
 _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Scalar functions", elementwise.RULES),
-    ("Functions of scipy.special", (*scipy_special.RULES, *scipy_outputs.RULES)),
+    ("Functions of scipy.special", (*scipy_special.RULES, *outputs.RULES)),
     ("Scalars through memory", scalar_calls.RULES),
     ("Random draws", random_draws.RULES),
-    ("BLAS", (*blas.RULES, *blas_level1.RULES, *blas_level2.RULES, *blas_level3.RULES)),
+    ("BLAS", (*products.RULES, *level1.RULES, *level2.RULES, *level3.RULES)),
     ("Fourier transforms", fourier.RULES),
     (
         "LAPACK",
         (
-            *lapack_systems.RULES,
-            *lapack_reflectors.RULES,
-            *lapack_spectra.RULES,
+            *systems.RULES,
+            *reflectors.RULES,
+            *spectra.RULES,
             *lapack_singular.RULES,
-            *lapack_least_squares.RULES,
+            *least_squares.RULES,
             *lapack_symbols.RULES,
         ),
     ),

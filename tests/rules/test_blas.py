@@ -17,7 +17,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Call, CallSite
 from irad.ir.module import Function, Module
-from irad.ir.printer import print_module
+from irad.ir.text.printer import print_module
 from irad.ir.values import Constant, Parameter, Value, const_float, const_int
 from irad.ir.verifier import verify
 from irad.rules import ALL

@@ -20,10 +20,10 @@ from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.values import ConstantAggregate, const_float, const_int
 from irad.ir.verifier import verify
-from irad.rules.blas_level1 import RULES as LEVEL_1
-from irad.rules.blas_level2 import RULES as LEVEL_2
-from irad.rules.blas_level3 import RULES as LEVEL_3
-from irad.rules.lapack_symbols import RULES as LAPACK
+from irad.rules.blas.level1 import RULES as LEVEL_1
+from irad.rules.blas.level2 import RULES as LEVEL_2
+from irad.rules.blas.level3 import RULES as LEVEL_3
+from irad.rules.lapack.symbols import RULES as LAPACK
 from irad.ruleset.interface import CallRule
 from tests.rules.test_blas import DTYPE, Sweep, execute, random_array, rule_of
 

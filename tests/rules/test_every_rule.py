@@ -13,17 +13,9 @@ from numba import njit
 import irad
 from irad.frontend import derivation
 from irad.frontend.custom import catalogue
-from irad.rules import (
-    ALL,
-    blas_level1,
-    blas_level2,
-    blas_level3,
-    c_library,
-    fourier,
-    heap,
-    inactive_callees,
-    lapack_symbols,
-)
+from irad.rules import ALL, c_library, fourier, heap, inactive_callees
+from irad.rules.blas import level1, level2, level3
+from irad.rules.lapack import symbols as lapack_symbols
 from irad.ruleset.interface import CallRule, Elementwise, Rule
 from irad.ruleset.registry import Registry, describe
 from irad.testing.check_gradient import check_quickly
@@ -40,9 +32,9 @@ TAKEN_FROM_THE_REGISTRY: tuple[Rule, ...] = (
     *test_elementwise.NAMED.values(),
     *test_scipy_special.SMOOTH,
     *inactive_callees.RULES,
-    *blas_level1.RULES,
-    *blas_level2.RULES,
-    *blas_level3.RULES,
+    *level1.RULES,
+    *level2.RULES,
+    *level3.RULES,
     *lapack_symbols.RULES,
     *fourier.RULES,
     *heap.RULES,  # tests/raw/test_rules.py

@@ -17,8 +17,8 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.values import Value, const_float, const_int
-from irad.rules.elements import Element
-from irad.rules.matrices import Kernel, Matrix, kernel, read_pivots, solve_triangular
+from irad.rules.blas.elements import Element
+from irad.rules.lapack.matrices import Kernel, Matrix, kernel, read_pivots, solve_triangular
 from tests.rules.test_blas import DTYPE, Program, execute, letter, number, random_array
 
 Arrays = tuple[np.ndarray, ...]

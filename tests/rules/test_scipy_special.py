@@ -23,8 +23,9 @@ from irad.frontend.external import scipy_functions
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
-from irad.ir.printer import print_module
-from irad.rules import scipy_special, scipy_voigt
+from irad.ir.text.printer import print_module
+from irad.rules.scipy import special as scipy_special
+from irad.rules.scipy import voigt as scipy_voigt
 from irad.ruleset import reference
 from irad.ruleset.expr import emit, evaluate
 from irad.ruleset.interface import Elementwise

@@ -9,7 +9,7 @@ import pytest
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
-from irad.ir.printer import print_module
+from irad.ir.text.printer import print_module
 from irad.ir.values import Value
 from irad.ir.verifier import verify
 from irad.ruleset.expr import (

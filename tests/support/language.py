@@ -16,8 +16,8 @@ from numba.experimental import jitclass
 from numba.extending import get_cython_function_address, intrinsic, overload, overload_method
 from numba.typed import Dict, List
 
-from irad.testing.catalogue import floats
 from tests.support.entries import Entry, Group, Outcome
+from tests.tools.catalogue import floats
 
 X, Y, U, V = floats(5), floats(5, seed=1), 0.7, 1.3
 

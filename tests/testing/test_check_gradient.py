@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 
 import irad
-from irad.frontend.numba_untyped import config
+from irad.frontend.numba.untyped import config
 from irad.options import Options
 from irad.testing.check_gradient import check_gradient, reference
 

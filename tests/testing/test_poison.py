@@ -9,11 +9,11 @@ from pathlib import Path
 
 _SCRIPT = """
 import ctypes
-from irad.testing import poison
+from tests.tools import poison
 poison.install()
 import numba, numpy as np, irad
 from irad.frontend import resident
-from irad.frontend.library import build_library
+from irad.frontend.numba.library import build_library
 
 @numba.njit
 def unwritten(n):

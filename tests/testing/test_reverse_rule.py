@@ -19,7 +19,7 @@ from irad import rules
 from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
-from irad.testing.custom_rule import _combinations
+from irad.testing.rules.custom_rule import _combinations
 
 A, B = np.array([0.7, -1.2]), np.array([1.3, 0.4])
 

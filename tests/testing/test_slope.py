@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from irad.testing.slope import Shape, noise_of, slope
+from irad.testing.gradients.slope import Shape, noise_of, slope
 
 
 def measured(f: Callable[[float], float], **options: tuple[float, float]):

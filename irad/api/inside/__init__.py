@@ -2,6 +2,6 @@
 
 from irad.api.inside import autodiff_call as autodiff_call
 from irad.api.inside import vjp_call as vjp_call
-from irad.frontend.numba_private import refresh_if_compiling
+from irad.frontend.numba.private import refresh_if_compiling
 
 refresh_if_compiling()  # the first use of irad may be inside the function that Numba is typing

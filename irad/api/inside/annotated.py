@@ -10,7 +10,7 @@ from numba.core.imputils import lower_constant
 from numba.extending import overload, register_model, typeof_impl
 
 from irad.api.annotate import Active, Annotation, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Mode
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.untyped import types
 
 _ALONE: Final = (Const, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated)

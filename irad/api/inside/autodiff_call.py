@@ -13,9 +13,9 @@ from irad.api.functions import primal_of
 from irad.api.inside.annotated import ModeType, annotation_of
 from irad.api.nopython import function_behind
 from irad.errors import SignatureError, SourceLocation
-from irad.frontend.annotations import Seed
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import types
+from irad.frontend.calls.annotations import Seed
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
 
 MOST_ARGUMENTS: Final = 24
 _NAMES: Final = tuple(f"a{i}" for i in range(MOST_ARGUMENTS))

@@ -11,8 +11,8 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model
 
 from irad.frontend import resident
-from irad.frontend.numba_untyped import types
-from irad.frontend.pullback import POINTER_SIZE, STATE_TYPE
+from irad.frontend.calls.pullback import POINTER_SIZE, STATE_TYPE
+from irad.frontend.numba.untyped import types
 
 _CALL: Final = "irad.pullback"
 _CLOSE: Final = "irad.close_pullback"

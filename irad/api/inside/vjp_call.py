@@ -10,8 +10,8 @@ from numba.extending import overload
 from irad.api.inside.pullback_value import PullbackType, pullback_maker
 from irad.api.nopython import function_behind
 from irad.api.vjp import forward_of, vjp
-from irad.frontend.dispatcher import refuse_inside_primal
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.calls.dispatcher import refuse_inside_primal
+from irad.frontend.numba.untyped import cpu_target, types
 
 
 @overload(vjp, strict=False)  # type: ignore[untyped-decorator, unused-ignore]

@@ -19,8 +19,8 @@ from numba.core.datamodel.models import OpaqueModel, TupleModel
 from numba.extending import overload, overload_attribute, register_model, typeof_impl
 
 from irad.errors import RuleError
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
 
 
 class ConstArgument(NamedTuple):

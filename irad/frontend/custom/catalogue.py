@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from irad.errors import RuleError, SourceLocation
 from irad.frontend.custom.patterns import ANY, Pattern
-from irad.frontend.numba_untyped import cpu_target
+from irad.frontend.numba.untyped import cpu_target
 
 _versions = itertools.count(1)
 

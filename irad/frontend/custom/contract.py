@@ -12,9 +12,9 @@ import numpy as np
 from numba.extending import overload, register_jitable
 
 from irad.errors import RuleError
-from irad.frontend import layouts
 from irad.frontend.custom.annotated import ActiveArgument, DuplicatedArgument, annotation_of
-from irad.frontend.numba_untyped import types
+from irad.frontend.memory import layouts
+from irad.frontend.numba.untyped import types
 
 
 def contract(cotangent: Any, partial: Any, argument: Any) -> Any:

@@ -17,11 +17,13 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.errors import RuleError
-from irad.frontend import abi, resident, seeding
-from irad.frontend.abi import Leaf, LeafKind
+from irad.frontend import resident
+from irad.frontend.calls import seeding
+from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
-from irad.frontend.numba_untyped import types
-from irad.frontend.seeding import part_of, place_of
+from irad.frontend.memory import abi
+from irad.frontend.memory.abi import Leaf, LeafKind
+from irad.frontend.numba.untyped import types
 
 _POINTER: Final = cgutils.voidptr_t
 SHAPE_MISFIT: Final = (

@@ -21,7 +21,7 @@ from numba.core import funcdesc
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.untyped import types
 
 PREFIX: Final = "irad.ruled."
 _serial = itertools.count(1)

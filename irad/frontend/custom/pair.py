@@ -22,7 +22,8 @@ from numba.core.registry import CPUDispatcher
 from irad.backend.link import check_names
 from irad.driver import ParameterKind, RuledPair
 from irad.errors import RuleError, SourceLocation
-from irad.frontend import abi, numba_code
+from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.kept import raise_status
 from irad.frontend.custom import emit
 from irad.frontend.custom.annotated import ConfigType, RuleConfig
 from irad.frontend.custom.catalogue import CustomRule, place_of
@@ -41,10 +42,10 @@ from irad.frontend.custom.signature import (
 from irad.frontend.custom.specialise import ONLY_LINKED, rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots, built
-from irad.frontend.definition import Definition
-from irad.frontend.kept import raise_status
-from irad.frontend.numba_messages import REFUSALS, explanation
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.memory import abi
+from irad.frontend.numba import code_libraries
+from irad.frontend.numba.messages import REFUSALS, explanation
+from irad.frontend.numba.untyped import cpu_target, types
 from irad.passes.variant import Variant
 
 
@@ -136,7 +137,7 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     rule, slots = built(rule, signature)
     if getattr(rule.parts.get("augmented_primal"), "calls_primal", False):
-        check_names([wanted.primal], numba_code.is_loaded_symbol)  # Numba would end the process
+        check_names([wanted.primal], code_libraries.is_loaded_symbol)  # Numba would end the process
     arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
     return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
 
@@ -175,7 +176,7 @@ def _compile_both(glue: _Glue) -> tuple[Any, Any, int]:
     augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
     reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
     for each in (augmented, reverse):
-        numba_code.set_environments(each.library, tuple(glue.environments))
+        code_libraries.set_environments(each.library, tuple(glue.environments))
     context = cpu_target.target_context
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they

@@ -14,8 +14,8 @@ from numba.core import sigutils
 from numba.core.errors import NumbaError
 
 from irad.errors import RuleError
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
 
 Entry: TypeAlias = Any
 

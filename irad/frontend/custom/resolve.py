@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from irad.debug.events import RulePlaces
 from irad.driver import Derivative, MemoryType
-from irad.frontend import abi
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.custom.pair import compile_rule, compile_symbol_rule
-from irad.frontend.debug.events import RulePlaces
-from irad.frontend.library import parse
-from irad.frontend.numba_cpu import location_of
+from irad.frontend.memory import abi
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.library import parse
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 

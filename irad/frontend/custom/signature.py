@@ -14,12 +14,12 @@ from numba import typeof
 
 from irad.driver import ParameterKind
 from irad.errors import RuleError
-from irad.frontend import abi, layouts
-from irad.frontend.abi import Leaf, LeafKind
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import types
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Leaf, LeafKind
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
 from irad.ir.types import FunctionType
 from irad.passes.variant import Variant
 

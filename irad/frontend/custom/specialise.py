@@ -24,8 +24,8 @@ from numba.core.untyped_passes import RewriteSemanticConstants
 
 from irad.frontend.custom.annotated import PREDICATES, ConfigType, RuleConfig, annotation_of
 from irad.frontend.custom.symbols import jitable
-from irad.frontend.numba_code import only_link
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.code_libraries import only_link
+from irad.frontend.numba.untyped import types
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of code that derivatives link: it is called neither from Python nor through a pointer."""

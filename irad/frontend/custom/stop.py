@@ -14,11 +14,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from irad.errors import SignatureError
-from irad.frontend import abi, layouts
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_private import refresh_if_compiling
-from irad.frontend.numba_raw import RawContext
-from irad.frontend.numba_untyped import types
+from irad.frontend.memory import abi, layouts
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.private import refresh_if_compiling
+from irad.frontend.numba.raw_target import RawContext
+from irad.frontend.numba.untyped import types
 
 _Value = TypeVar("_Value")
 

@@ -18,7 +18,7 @@ from irad.errors import RuleError
 from irad.frontend import external
 from irad.frontend.custom.catalogue import is_known, name_of
 from irad.frontend.custom.patterns import ANY, Pattern, pattern_of
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.numba.untyped import cpu_target, types
 
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 

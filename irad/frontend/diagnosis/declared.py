@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from irad.frontend.numba_messages import Explanation, readable
+from irad.frontend.numba.messages import Explanation, readable
 
 
 def no_signature(declared: list[tuple[Any, ...]], given: tuple[Any, ...]) -> Explanation:

@@ -10,8 +10,8 @@ import functools
 from typing import Any
 
 from irad.errors import IradError, without_source
-from irad.frontend.numba_untyped import dispatcher
-from irad.frontend.raising import leaving
+from irad.frontend.calls.raising import leaving
+from irad.frontend.numba.untyped import dispatcher
 
 
 def shorten() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from irad.frontend.numba_messages import Explanation
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.messages import Explanation
+from irad.frontend.numba.untyped import types
 from irad.message import source_line
 
 _MESSAGE: Final = "Cannot modify readonly array"

@@ -21,8 +21,8 @@ from numba.core.errors import InternalError, NumbaError
 
 from irad import errors
 from irad.frontend.diagnosis import spelling
-from irad.frontend.numba_messages import Explanation, full_name
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.messages import Explanation, full_name
+from irad.frontend.numba.untyped import types
 
 _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _USE_INSTEAD: Final = re.compile(r"\b[Uu]se (`[^`]+`)")

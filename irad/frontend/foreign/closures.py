@@ -19,8 +19,8 @@ import numpy as np
 
 from irad.data.structure import mapped
 from irad.errors import RuleError
+from irad.frontend.calls.kept import keep
 from irad.frontend.custom.catalogue import name_of, place_of
-from irad.frontend.kept import keep
 
 _numbers = itertools.count(1)
 _alive: Final[weakref.WeakValueDictionary[int, _Kept]] = weakref.WeakValueDictionary()

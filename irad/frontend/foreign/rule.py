@@ -21,14 +21,14 @@ from numba.extending import intrinsic, overload, register_model
 from numba.np.numpy_support import as_dtype
 
 from irad.errors import RuleError, SignatureError
+from irad.frontend.calls.kept import raise_kept
 from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annotation_of
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
-from irad.frontend.kept import raise_kept
-from irad.frontend.layouts import tuple_type
-from irad.frontend.numba_messages import described
-from irad.frontend.numba_untyped import cpu_target, types
+from irad.frontend.memory.layouts import tuple_type
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import cpu_target, types
 
 Declared = Callable[[tuple[Any, ...]], Any]
 _HANDLE: Final = types.Array(types.int64, 1, "C")

@@ -19,7 +19,7 @@ from irad.frontend.frozen.numba_flags import inherited
 from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_library
 
 Recompile = Callable[[Any, Any], Any]
-"""Has Numba compile a specialisation of a dispatcher once more: `irad.frontend.numba_private.compiled_by_numba`."""
+"""Has Numba compile a specialisation of a dispatcher once more: `irad.frontend.numba.private.compiled_by_numba`."""
 
 _FREEZES: Final = (
     "Numba copies what global names, attributes of modules and global arrays hold into the machine code when it "

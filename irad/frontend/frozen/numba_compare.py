@@ -19,7 +19,7 @@ from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.frozen.numba_flags import DEFAULT, inherited, under
-from irad.frontend.numba_untyped import UFuncDispatcher
+from irad.frontend.numba.untyped import UFuncDispatcher
 
 _NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
 _LABEL = re.compile(r'^(?:"[^"]*"|[\w.$-]+):')

@@ -22,7 +22,7 @@ from numba.core import ir
 from numba.core.dispatcher import Dispatcher
 from numba.parfors.parfor import Parfor
 
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.untyped import types
 
 GLOBAL: Final = "the global"
 FREE: Final = "the variable of the enclosing function"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from irad.frontend.numba_untyped import dispatcher
+from irad.frontend.numba.untyped import dispatcher
 
 
 def watch(note: Callable[[Any, Any], None]) -> None:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from irad.data.copies import copied
-from irad.frontend.debug.hooks import measured
-from irad.frontend.debug.tape import Measurement
-from irad.frontend.numba_untyped import types
+from irad.debug.hooks import measured
+from irad.debug.tape import Measurement
+from irad.frontend.numba.untyped import types
 from irad.report.run import derivative_of
 from irad.report.subject import Subject
 

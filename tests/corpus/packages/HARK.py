@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 GRID = np.array([0.1, 0.5, 1.1, 1.9, 3.0])
 VALUES = np.array([0.2, 0.8, 1.2, 1.6, 1.9])

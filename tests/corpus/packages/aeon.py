@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 X, Y = floats(2, 7), floats(2, 7, seed=1)
 U, V = floats(8), floats(8, seed=1)

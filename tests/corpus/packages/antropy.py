@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 PACKAGE = Package(
     "antropy",

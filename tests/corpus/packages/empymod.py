@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 DEPTH = np.array([-np.inf, 0.0, 1.0, 2.5])
 LAMBDA = floats(1, 3)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Named, Package, of
+from tests.tools.catalogue import floats
 
 U, V, W = floats(6), floats(6, seed=1), floats(6, seed=2)
 F = "fastdist.fastdist:"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 STATE = (floats(4, low=30.0, high=36.0), floats(4, low=2.0, high=20.0), floats(4, low=10.0, high=900.0))
 

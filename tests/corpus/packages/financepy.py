@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 SURVIVAL, RECOVERY = floats(5, low=0.85, high=0.95), floats(5, low=0.3, high=0.5)
 TIMES = np.linspace(0.0, 3.0, 7)

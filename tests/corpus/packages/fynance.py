@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, ints, of
+from tests.tools.catalogue import floats
 
 X = floats(14)
 LOW, HIGH, CLOSE = floats(14) - 0.8, floats(14) + 0.9, floats(14, seed=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, ints, of
+from tests.tools.catalogue import floats
 
 A, B = np.zeros(3), np.ones(3)
 GRID = (0.0, 1.0, 6)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 X, Y = floats(4), floats(4, seed=1)
 EPL = (X, Y, 1.2, 1.9, 0.1, -0.2, 0.05, 0.03)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 X = np.array([-1.3, -0.4, 0.35, 1.7, 2.6])
 POSITIVE = np.array([0.3, 0.7, 1.9, 2.8])

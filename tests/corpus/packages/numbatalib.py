@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, Sample, of
+from tests.tools.catalogue import floats
 
 X = floats(24)
 LOW, HIGH, CLOSE, OPEN = floats(24) - 0.6, floats(24) + 0.7, floats(24, seed=1), floats(24, seed=2)

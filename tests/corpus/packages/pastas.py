@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 RAIN, EVAPORATION = floats(12, low=1.0, high=8.0), floats(12, low=0.5, high=3.0, seed=1)
 TIMES, OTHER_TIMES = np.cumsum(floats(12)), np.cumsum(floats(12, seed=1))

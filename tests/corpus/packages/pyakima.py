@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Named, Package, of
+from tests.tools.catalogue import floats
 
 X = np.array([0.0, 0.4, 1.1, 1.5, 2.3, 3.0, 3.4])
 Y = floats(7)

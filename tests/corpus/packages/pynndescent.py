@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 X, Y = floats(6, dtype=np.float32), floats(6, seed=1, dtype=np.float32)
 P, Q = floats(6), floats(6, seed=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 M = "pythermalcomfort.models."
 AIR, RADIANT = floats(3, low=28.0, high=31.0), floats(3, low=28.0, high=31.0, seed=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 MU = floats(5, low=0.1, high=0.9)
 ORBIT = (0.1, 3.2, 8.0, 1.54, 0.2, 0.7)  # transit centre, period, axis, inclination, eccentricity, argument

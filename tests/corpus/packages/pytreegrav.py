@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 X, M, H = floats(5, 3, low=-1.0, high=1.0), floats(5), np.array([0.0, 0.1, 0.3, 0.0, 1.7])
 B = "pytreegrav.bruteforce:"

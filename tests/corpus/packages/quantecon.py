@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Named, Package, ints, of
+from tests.tools.catalogue import floats
 
 
 @njit

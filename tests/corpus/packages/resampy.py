@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 ARGUMENTS = (floats(9), np.linspace(0.3, 7.4, 6), floats(33), floats(33, seed=1), 8, 0.8, np.zeros(6))
 

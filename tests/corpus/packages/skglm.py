@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Made, Package, ints, of
+from tests.tools.catalogue import floats
 
 
 def compiled(path: str, *arguments: float) -> Made:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Named, Package, of
+from tests.tools.catalogue import floats
 
 P = "superflexpy.implementation."
 E = P + "elements."

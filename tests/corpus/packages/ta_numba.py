@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 CLOSE = 20.0 + np.cumsum(floats(40, low=-1.0, high=1.0))
 HIGH, LOW = CLOSE + floats(40, low=0.2, high=0.9), CLOSE - floats(40, low=0.2, high=0.9, seed=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 S, T = floats(6, 2), floats(5, 2, seed=1)
 ALL = np.ones((6, 5), np.bool_)

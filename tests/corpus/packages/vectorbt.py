@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 X = floats(12)
 GAPS = np.where(np.arange(12) % 5 == 3, np.nan, X)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Package, of
+from tests.tools.catalogue import floats
 
 TIME = np.sort(floats(30, low=0.0, high=6.0))
 FLUX = floats(30, low=0.9, high=1.1, seed=1)

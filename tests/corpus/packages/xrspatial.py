@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from irad.testing.catalogue import floats
 from tests.corpus.sample import Named, Package, ints, of
+from tests.tools.catalogue import floats
 
 HEIGHTS = floats(6, 7)
 RASTER = HEIGHTS.astype(np.float32)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irad.ir.keywords import FAST_MATH
-from irad.passes.plan import Plan
+from irad.ir.text.keywords import FAST_MATH
+from irad.passes.plan.plan import Plan
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, generated
 
 DECLARE = """

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 
 TEXT = """

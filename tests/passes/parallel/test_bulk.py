@@ -13,8 +13,8 @@ import pytest
 from irad.backend.runtime import process, support
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
-from irad.ir.parser import parse_module
-from irad.ir.printer import print_module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
 from irad.passes.parallel.bulk import CLEAR, spread_bulk
 from tests.passes.units import canonical
 

@@ -5,8 +5,8 @@ import pytest
 from irad.errors import NoRuleError, UnsupportedError
 from irad.ir.instructions import CallSite, Load
 from irad.ir.module import Function
-from irad.ir.printer import print_module
-from irad.passes.callees import effects_of
+from irad.ir.text.printer import print_module
+from irad.passes.analysis.callees import effects_of
 from irad.passes.parallel.flatten import CHUNKS, LANE, LAUNCH, SCHEDULE, THREADS, flatten_parallel_loops
 from irad.passes.request import LoopArray, MemoryType
 from tests.passes.parallel.loops import ARRAYS, FOREIGN_KERNEL, INDIRECT, STENCIL

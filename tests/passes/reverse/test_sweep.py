@@ -3,7 +3,7 @@ from __future__ import annotations
 from irad.ir import types
 from irad.ir.instructions import Alloca, Freeze
 from irad.ir.values import Undef
-from irad.passes.forward import build_forward
+from irad.passes.augmented.forward import build_forward
 from irad.passes.program import Program
 from irad.passes.reverse.generate import busy_blocks, generate_reverse
 from irad.passes.reverse.sweep import Sweep, zero_of

@@ -7,7 +7,7 @@ import pytest
 from numba import deferred_type, float64, int8, int32, int64, njit, optional
 from numba.experimental import jitclass
 
-from irad.testing.catalogue import Case, Catalogue
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

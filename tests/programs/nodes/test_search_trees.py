@@ -8,8 +8,8 @@ from numba import boolean, deferred_type, float32, float64, int8, int32, int64, 
 from numba.experimental import jitclass
 
 import irad
-from irad.testing.catalogue import Case, Catalogue
 from irad.testing.check_gradient import check_quickly
+from tests.tools.catalogue import Case, Catalogue
 
 PROGRAMS = Catalogue()
 

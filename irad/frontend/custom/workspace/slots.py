@@ -25,7 +25,7 @@ from numba.extending import (
 )
 
 from irad.frontend import resident
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.untyped import types
 from irad.runtime_layouts import SLOT
 
 NO_MEMORY: Final = ("no memory for the workspace of a rule",)

@@ -19,8 +19,8 @@ from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.custom.workspace.slots import Define, SlotType, lending
-from irad.frontend.numba_messages import REFUSALS, explanation
-from irad.frontend.numba_untyped import types
+from irad.frontend.numba.messages import REFUSALS, explanation
+from irad.frontend.numba.untyped import types
 
 _PARTS = ("augmented_primal", "reverse", "state")
 

@@ -1,0 +1,205 @@
+"""Code around a derivative call that is watched or metered: opens it, gives the hooks what they look at, ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from irad.debug.events import watched_by
+from irad.debug.hooks import CallInfo, describe
+from irad.frontend.calls.failure import arena_field
+from irad.frontend.calls.kept import RAISED, call_python, raise_kept
+from irad.frontend.derivation import Derivation
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.untyped import types
+from irad.runtime_layouts import METER
+
+_HOOKS = "irad.debug.hooks"
+_KEPT = "irad.frontend.calls.kept"
+_I64 = ir.IntType(64)
+_POINTER = cgutils.voidptr_t
+_SIMPLE = types.Number | types.Boolean | types.NoneType | types.UnicodeType
+_HOLDERS = (types.List, types.ListType, types.DictType, types.ClassInstanceType, types.StructRef)
+
+
+class WatchedCall:
+    """One derivative call in generated code, with its options.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite, in the function being lowered.
+        derivation: what is called.
+        inputs: names, values and types of what is looked at before.
+        outputs: names of what is looked at afterwards.
+        has_tape: whether it makes a tape, which may be metered.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        derivation: Derivation,
+        inputs: Sequence[tuple[str, Any, Any]],
+        outputs: Sequence[str],
+        *,
+        has_tape: bool = True,
+    ) -> None:
+        self.context, self.builder = context, builder
+        derivative, options = derivation.compiled.derivative, derivation.task.options
+        function = derivation.function
+        self.is_watched, self.is_measured = derivative.table is not None, has_tape and options.measure_tape
+        self.limit, self.frame_size = options.tape_limit if has_tape else None, derivative.frame_size
+        self.places, self.inputs = len(derivative.tape), inputs
+        names = tuple(name for name, _, _ in inputs)
+        watched = watched_by(derivative.table)
+        self.number = describe(
+            CallInfo(
+                function.__qualname__,
+                location_of(function),
+                names,
+                tuple(outputs),
+                watched,
+                derivative.tape,
+                self.limit,
+            )
+        )
+        self.call: Any = _I64(0)
+        self.meter: Any = None
+        self._before: list[tuple[str, Any]] = []
+
+    # --- the life of a call -------------------------------------------------------------------------------------------
+
+    def enter(self, arena: Any) -> Any:
+        """Before the first sweep: what an outer call of this thread left in the arena is kept.
+
+        Returns whether an exception was raised, a KeyboardInterrupt for instance.
+        """
+        builder, raised = self.builder, cgutils.false_bit
+        for field, llvm_type in (("watched_call", _I64), ("activation", _POINTER), ("meter", _POINTER)):
+            self._before.append((field, builder.load(arena_field(builder, arena, field, llvm_type))))
+        if self.is_watched:
+            slot = cgutils.alloca_once(builder, _I64)
+            builder.store(_I64(0), slot)
+            boxed = [(value, numba_type) for _, value, numba_type in self.inputs]
+            raised = self._python("begin", [_I64(self.number)], boxed, result=slot)
+            self.call = builder.load(slot)
+            builder.store(self.call, arena_field(builder, arena, "watched_call", _I64))
+            builder.store(cgutils.get_null_value(_POINTER), arena_field(builder, arena, "activation", _POINTER))
+        if self.limit is not None:
+            self._open_meter(arena, self.limit)
+        return raised
+
+    def _open_meter(self, arena: Any, limit: int) -> None:
+        builder, words = self.builder, METER.size // 8 + self.places
+        self.meter = cgutils.alloca_once(builder, _I64, size=words)
+        pointer = builder.bitcast(self.meter, _POINTER)
+        cgutils.memset(builder, pointer, cgutils.intp_t(8 * words), 0)
+        for index, number in ((0, limit), (1, self.frame_size), (words - 1, 1)):
+            builder.store(_I64(number), builder.gep(self.meter, [_I64(index)]))
+        builder.store(pointer, arena_field(builder, arena, "meter", _POINTER))
+
+    @property
+    def frame_is_too_large(self) -> bool:
+        """Whether the caller's frame alone exceeds the limit."""
+        return self.limit is not None and self.frame_size > self.limit
+
+    def leave(self, arena: Any) -> None:
+        """Before the arena is closed, whatever happened."""
+        for field, value in self._before:
+            self.builder.store(value, arena_field(self.builder, arena, field, value.type))
+
+    def finish(self, outputs: Sequence[tuple[Any, Any]], forward: Any = None) -> Any:
+        """After the last sweep: returns whether an exception was raised.
+
+        Args:
+            outputs: values and types, as they were named.
+            forward: of a pullback the number of the forward sweep's call; None: no pullback.
+        """
+        numbers = [_I64(self.number), self.call, forward if forward is not None else _I64(0)]
+        return self._end("finish", numbers, outputs)
+
+    def finish_forward(self, outputs: Sequence[tuple[Any, Any]]) -> Any:
+        """The same after the forward sweep of `irad.vjp`."""
+        return self._end("finish_forward", [_I64(self.number), self.call], outputs)
+
+    def _end(self, name: str, numbers: Sequence[Any], outputs: Sequence[tuple[Any, Any]]) -> Any:
+        builder = self.builder
+        raised = cgutils.alloca_once_value(builder, cgutils.false_bit)
+        if self.is_measured:
+            builder.store(self._python("note_tape", [_I64(self.number), self._meter_address()], []), raised)
+        if self.is_watched:
+            with builder.if_then(builder.not_(builder.load(raised))):
+                builder.store(self._python(name, numbers, outputs), raised)
+        return builder.load(raised)
+
+    def raise_tape_is_full(self) -> None:
+        """Ends the function with a TapeLimitError."""
+        self._python("tape_is_full", [_I64(self.number), self._meter_address()], [])
+        raise_kept(self.context, self.builder)
+
+    def _meter_address(self) -> Any:
+        return self.builder.ptrtoint(self.meter, _I64)
+
+    # --- calls of Python ----------------------------------------------------------------------------------------------
+
+    def _python(self, name: str, numbers: Sequence[Any], objects: Sequence[tuple[Any, Any]], result: Any = None) -> Any:
+        """Calls a hook; returns whether it raised.
+
+        Args:
+            name: of the hook.
+            numbers: i64, its first arguments.
+            objects: values with their types, the others.
+            result: where to store the integer that it returns.
+        """
+        context, builder = self.context, self.builder
+        python = context.get_python_api(builder)
+        gil = python.gil_ensure()
+        environment = context.get_env_manager(builder)
+        given = [python.long_from_longlong(number) for number in numbers]
+        given += [self._boxed(python, environment, *each) for each in objects]
+        returned = call_python(context, builder, python, _HOOKS, name, given)
+        failed = cgutils.is_null(builder, returned)
+        with cgutils.if_unlikely(builder, failed):
+            python.err_clear()
+            python.decref(call_python(context, builder, python, _KEPT, "keep_failure", ()))
+        number = builder.select(failed, _I64(RAISED), python.long_as_longlong(returned))
+        raised = builder.icmp_signed("==", number, _I64(RAISED))
+        if result is not None:
+            builder.store(number, result)
+        for each in (*given, returned):
+            python.decref(each)
+        python.gil_release(gil)
+        return raised
+
+    def _boxed(self, python: Any, environment: Any, value: Any, numba_type: Any) -> Any:
+        """A new Python object; None for what can hold no floats."""
+        if not is_looked_at(numba_type):
+            return python.make_none()
+        self.context.nrt.incref(self.builder, numba_type, value)
+        return python.from_native_value(numba_type, value, environment)
+
+
+def _is_boxed(numba_type: Any) -> bool:
+    """Whether values of a type become Python objects without more ado."""
+    return isinstance(numba_type, _SIMPLE | types.Array) or is_looked_at(numba_type)
+
+
+def is_looked_at(numba_type: Any) -> bool:
+    """Whether debug mode looks for NaNs in values of a type."""
+    match numba_type:
+        case types.Literal():
+            return False
+        case types.Optional():
+            return is_looked_at(numba_type.type)
+        case types.BaseTuple():
+            items = numba_type.types
+            return all(map(_is_boxed, items)) and any(map(is_looked_at, items))
+        case types.Array():
+            return isinstance(numba_type.dtype, types.Float | types.Complex | types.Record)
+        case types.Float() | types.Complex() | types.Record():
+            return True
+        case _:
+            return isinstance(numba_type, _HOLDERS)

@@ -1,0 +1,135 @@
+"""What generated code calls by name, with Python's lock: at the start and at the end of a watched or metered call.
+
+What these functions raise, compiled code raises: see `irad.frontend.calls.kept`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from dataclasses import dataclass
+from typing import Any, Final
+
+from irad.debug.events import Record, Watched, close_call, open_call, record_of
+from irad.debug.nonfinite import nonfinite
+from irad.debug.tape import Measurement, limit_error
+from irad.debug.verdict import check_result, warn_of_ties
+from irad.driver import MarkKind, TapePlace
+from irad.errors import SourceLocation
+from irad.frontend.calls.kept import keeping
+from irad.runtime_layouts import METER
+
+
+@dataclass(frozen=True)
+class CallInfo:
+    """What the hooks know of a call in generated code.
+
+    Attributes:
+        function: qualified name of the primal.
+        location: where it is defined.
+        inputs: names of the arguments of `begin`: arguments, shadows, a seed.
+        outputs: names of the arguments of `finish`.
+        watched: the places of the program.
+        tape: those of its tape.
+        limit: of the bytes of the tape.
+    """
+
+    function: str
+    location: SourceLocation
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    watched: Watched | None
+    tape: tuple[TapePlace, ...] = ()
+    limit: int | None = None
+
+
+class _Measured(threading.local):
+    """What the last metered call of a thread took."""
+
+    found: Measurement | None = None
+
+
+_infos: Final[list[CallInfo]] = []
+_measured: Final = _Measured()
+
+
+def describe(info: CallInfo) -> int:
+    """A number by which generated code names a call."""
+    _infos.append(info)
+    return len(_infos) - 1
+
+
+@keeping
+def begin(number: int, *inputs: Any) -> int:
+    """Opens a call; returns its number."""
+    info = _infos[number]
+    call, record = open_call(info.watched)
+    for name, value in zip(info.inputs, inputs, strict=True):
+        found = nonfinite(value)
+        if found is not None:
+            record.inputs[name] = found
+    return call
+
+
+@keeping
+def finish(number: int, call: int, forward: int, *outputs: Any) -> None:
+    """Ends a call: warns of ties, raises for what is NaN or infinite.
+
+    Args:
+        number: of the call's description.
+        call: its number.
+        forward: of the pullback of a forward sweep the number of that call; else 0.
+        outputs: the results.
+
+    Raises:
+        NonFiniteError: one of them is NaN or infinite.
+    """
+    info = _infos[number]
+    record = close_call(call) or Record(info.watched)
+    _conclude(info, record, outputs, record_of(forward) if forward else None)
+
+
+@keeping
+def finish_forward(number: int, call: int, *outputs: Any) -> None:
+    """Ends a forward sweep; what it told is kept for its pullback."""
+    info = _infos[number]
+    _conclude(info, record_of(call) or Record(info.watched), outputs, None)
+
+
+def _conclude(info: CallInfo, record: Record, outputs: tuple[Any, ...], earlier: Record | None) -> None:
+    warn_of_ties(record.of_kind(MarkKind.TIE))
+    given = [
+        (name, value)
+        for name, value in zip(info.outputs, outputs, strict=True)
+        if name.removesuffix(" after the call") not in record.inputs
+    ]
+    check_result(info.function, record, given, earlier)
+
+
+@keeping
+def tape_is_full(number: int, meter: int) -> None:
+    """Raises for a tape that exceeds the limit.
+
+    Raises:
+        TapeLimitError: names the line that saves most.
+    """
+    info = _infos[number]
+    total = ctypes.c_int64.from_address(meter + METER.offset("bytes")).value
+    raise limit_error(info.function, info.location, info.limit or 0, total, _read(info, meter).uses())
+
+
+@keeping
+def note_tape(number: int, meter: int) -> None:
+    """Keeps what the tape of a call took."""
+    _measured.found = _read(_infos[number], meter)
+
+
+def measured() -> Measurement | None:
+    """What the last metered call of this thread took; None if there was none. Asked for once."""
+    found, _measured.found = _measured.found, None
+    return found
+
+
+def _read(info: CallInfo, meter: int) -> Measurement:
+    units = (ctypes.c_int64 * len(info.tape)).from_address(meter + METER.size)
+    return Measurement(info.tape, tuple(units))

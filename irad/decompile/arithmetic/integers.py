@@ -1,0 +1,318 @@
+"""Integers of a sweep as polynomials in values that have a text of their own.
+
+An index that LLVM took apart is put together again; what is known of its sign tells ranges and indices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.decompile.arithmetic.polynomial import Polynomial
+from irad.decompile.control.loop_forms import LoopForm, LoopVariable
+from irad.decompile.memory.arrays import known_sizes
+from irad.decompile.memory.memory import Address, callee_name
+from irad.decompile.sheet import Sheet
+from irad.ir import types
+from irad.ir.instructions import (
+    Binary,
+    Call,
+    Cast,
+    ExtractValue,
+    FCmp,
+    Freeze,
+    ICmp,
+    Instruction,
+    Phi,
+    Select,
+    Unary,
+)
+from irad.ir.loops import Loop
+from irad.ir.trip_count import affine_variables
+from irad.ir.types import IntType, PointerType
+from irad.ir.values import ConstantInt, Value
+
+
+@dataclass(eq=False, slots=True)
+class LoopCount(Value):
+    """The number of the iteration of a loop whose index moves by other steps than one."""
+
+    form: LoopForm | None = None
+
+
+def find_affine(sheet: Sheet) -> None:
+    """Notes what integers are that a loop moves by a constant step, and the sizes that types tell."""
+    params = sheet.captured.forward.function.params[2:]
+    arrays = {start: place.array for start, place in sheet.memory.starts.items()}
+    sheet.affine.update(known_sizes(sheet.memory.arguments, params, arrays))
+    if sheet.is_reverse:
+        for loop, number in sheet.reads.numbers.items():
+            sheet.affine[number] = iteration_number(sheet, loop)
+        return
+    for form in sheet.forms.values():
+        if form.is_for:
+            _add_affine(sheet, form)
+
+
+def _add_affine(sheet: Sheet, form: LoopForm) -> None:
+    assert form.count is not None
+    number = iteration_number(sheet, form.loop)
+    for phi, variable in affine_variables(form.twin).items():
+        if form.index is not None and phi is form.index.phi:
+            sheet.affine[phi] = Polynomial.of(form.variable)
+        elif isinstance(phi.type, PointerType):
+            sheet.affine[phi] = number * _step(sheet, variable.step)
+        elif form.index is None or abs(form.index.step) == 1:
+            sheet.affine[phi] = polynomial_of(sheet, variable.start) + number * _step(sheet, variable.step)
+
+
+def iteration_number(sheet: Sheet, loop: Loop) -> Polynomial:
+    """The number of an iteration in terms of the loop's variable."""
+    form = sheet.forms[loop]
+    variable = Polynomial.of(form.variable)
+    if form.index is None:
+        return variable
+    if abs(form.index.step) != 1:
+        return Polynomial.of(LoopCount(types.I64, None, form))
+    return (variable - first_index(sheet, form)).scaled(form.index.step)
+
+
+def first_index(sheet: Sheet, form: LoopForm) -> Polynomial:
+    """Where the index of a loop begins, in the words of the forward sweep."""
+    assert form.index is not None
+    return polynomial_of(sheet.forward or sheet, form.index.start)
+
+
+def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
+    """An integer as a polynomial in values that have a text of their own."""
+    value = sheet.same.get(value, value)
+    if value in sheet.affine and not isinstance(value.type, PointerType):
+        return sheet.affine[value]
+    if value in sheet.texts:
+        return Polynomial.of(value)
+    match value:
+        case ConstantInt(value=number):
+            return Polynomial.constant(number)
+        case Binary() if is_sum(value):
+            return sum_of(sheet, value)
+        case Cast(opcode="sext", operands=[source]) if source.type is not types.I1:
+            return polynomial_of(sheet, source)
+        case Cast(opcode="zext", operands=[source]) if source.type is not types.I1 and (
+            "nneg" in value.flags or is_nonnegative(sheet, polynomial_of(sheet, source))
+        ):
+            return polynomial_of(sheet, source)
+        case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smax"):
+            return _largest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
+        case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smin"):
+            return _smallest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
+        case ExtractValue(indices=(0,), operands=[Call() as call]) if is_checked_arithmetic(call):
+            return _checked(sheet, call)
+        case Freeze(operands=[source]) if value not in sheet.reads.saved and value not in sheet.reads.affine:
+            return polynomial_of(sheet, source)
+        case Freeze() if value in sheet.reads.affine:
+            return _affine_read(sheet, value)
+        case Freeze():
+            saved = sheet.reads.saved.get(value)
+            if saved is None or not _is_one_number(sheet, saved):
+                return Polynomial.of(value)
+            saved = sheet.same.get(saved, saved)
+            if sheet.forward is not None and isinstance(saved, Instruction):
+                return polynomial_of(sheet.forward, saved)
+            return sheet.affine.get(saved, Polynomial.of(saved))
+        case _:
+            return Polynomial.of(value)
+
+
+def _is_one_number(sheet: Sheet, saved: Value) -> bool:
+    """Whether a saved value is one number in all of the reverse sweep."""
+    if not isinstance(saved, Instruction) or saved.block is None:
+        return True
+    return saved.block not in sheet.captured.loops.innermost
+
+
+def is_fixed(sheet: Sheet, value: Value) -> bool:
+    """Whether a value of the forward sweep can be named in the reverse sweep: it is never assigned again."""
+    if isinstance(value, Instruction):
+        return value in sheet.stable
+    extreme = sheet.extremes.get(value)
+    return extreme is None or all(is_fixed(sheet, each) for each in extreme)
+
+
+def is_sum(inst: Binary) -> bool:
+    """Whether an operation of integers is one of polynomials; narrow ones wrap around unless LLVM says otherwise."""
+    if not isinstance(inst.type, IntType) or inst.type is types.I1:
+        return False
+    is_exact = inst.type.bits >= 64 or "nsw" in inst.flags
+    match inst.opcode:
+        case "add" | "sub" | "mul":
+            return is_exact
+        case "or":
+            return "disjoint" in inst.flags
+        case "shl":
+            return is_exact and isinstance(inst.operands[1], ConstantInt)
+        case "xor":
+            return isinstance(inst.operands[1], ConstantInt) and inst.operands[1].value == -1
+        case _:
+            return False
+
+
+def sum_of(sheet: Sheet, value: Binary) -> Polynomial:
+    """The polynomial that a sum is, in those of its operands."""
+    a, b = value.operands
+    match value.opcode:
+        case "add":
+            return polynomial_of(sheet, a) + polynomial_of(sheet, b)
+        case "or":
+            return polynomial_of(sheet, a) + polynomial_of(sheet, b)
+        case "xor":
+            return polynomial_of(sheet, a).scaled(-1) - Polynomial.constant(1)
+        case "sub":
+            return polynomial_of(sheet, a) - polynomial_of(sheet, b)
+        case "mul":
+            return polynomial_of(sheet, a) * polynomial_of(sheet, b)
+        case _:
+            assert isinstance(b, ConstantInt)
+            return polynomial_of(sheet, a).scaled(1 << b.value)
+
+
+def _largest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polynomial:
+    """The larger of two, where it is known which that is."""
+    if is_nonnegative(sheet, a - b):
+        return a
+    return b if is_nonnegative(sheet, b - a) else Polynomial.of(value)
+
+
+def _smallest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polynomial:
+    if is_nonnegative(sheet, a - b):
+        return b
+    return a if is_nonnegative(sheet, b - a) else Polynomial.of(value)
+
+
+def may_wrap(sheet: Sheet, total: Polynomial) -> bool:
+    """Whether a sum may leave 64 bits when the program runs.
+
+    Those of sizes and loop variables and one number besides do not; products of numbers that the program computes may.
+    """
+    loose = [(m, c) for m, c in total.terms.items() if not all(_is_bounded(sheet, v) for v in m)]
+    if len(loose) > 1 or any(abs(c) >= 1 << 32 for m, c in total.terms.items() if m):
+        return True
+    return any(abs(c) != 1 or len(m) > 1 for m, c in loose) or abs(total.terms.get((), 0)) >= 1 << 62
+
+
+def _is_bounded(sheet: Sheet, value: Value) -> bool:
+    return isinstance(value, LoopVariable | LoopCount | Address) or value in sheet.sizes
+
+
+def _checked(sheet: Sheet, call: Call) -> Polynomial:
+    """Arithmetic that tells whether it overflows; that of Python does not."""
+    a, b = (polynomial_of(sheet, v) for v in call.arguments)
+    operation = callee_name(call)[6:9]
+    return a * b if operation == "mul" else a + b if operation == "add" else a - b
+
+
+def _affine_read(sheet: Sheet, placeholder: Value) -> Polynomial:
+    read = sheet.reads.affine[placeholder]
+    form = sheet.forms[read.loop]
+    if form.index is not None and form.index.phi is read.value:
+        return Polynomial.of(form.variable)
+    return polynomial_of(sheet, read.start) + iteration_number(sheet, read.loop) * _step(sheet, read.step)
+
+
+def _step(sheet: Sheet, step: Value | int) -> Polynomial:
+    return Polynomial.constant(step) if isinstance(step, int) else polynomial_of(sheet, step)
+
+
+def is_nonnegative(sheet: Sheet, sum_: Polynomial) -> bool:
+    """Whether a polynomial is certainly not negative."""
+    return all(c >= 0 and all(_is_natural(sheet, v) for v in m) for m, c in sum_.terms.items())
+
+
+def is_natural(sheet: Sheet, sum_: Polynomial) -> bool:
+    """Whether a sum is not negative in 64 bits either."""
+    return is_nonnegative(sheet, sum_) and not may_wrap(sheet, sum_)
+
+
+def _is_natural(sheet: Sheet, value: Value) -> bool:
+    if value in sheet.nonnegative:
+        return True
+    match value:
+        case LoopVariable():
+            form = next(f for f in sheet.forms.values() if f.variable is value)
+            if form.index is None:
+                return True
+            return form.index.step > 0 and is_nonnegative(sheet, first_index(sheet, form))
+        case Call() if callee_name(value).startswith("llvm.smax"):
+            return any(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in value.arguments)
+        case Cast(opcode="zext") | Address():
+            return True
+        case Select() if counted_from_end(sheet, value) is not None:
+            return True
+        case Phi() | Select():
+            before = set(sheet.nonnegative)
+            sheet.nonnegative.add(value)  # it is, if the others are when it is
+            ways = value.operands[isinstance(value, Select) :]
+            if all(is_natural(sheet, polynomial_of(sheet, way)) for way in ways):
+                return True
+            sheet.nonnegative &= before
+            return False
+        case _:
+            return False
+
+
+def plain_bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
+    """Start, stop and step of the range of a loop that is run: of its index, or of what its end compares."""
+    count = form.count
+    assert count is not None
+    step = count.step
+    start, stop = polynomial_of(sheet, count.start), polynomial_of(sheet, count.bound)
+    if count.predicate.endswith("e") and count.predicate != "ne":
+        stop = stop + Polynomial.constant(1 if step > 0 else -1)
+    if not count.compares_next:
+        stop = stop + Polynomial.constant(step)
+    if form.index is None or form.index.phi is count.variable:
+        return start, stop, step
+    first = polynomial_of(sheet, form.index.start)  # both move by one
+    return first, first + (stop - start).scaled(step * form.index.step), form.index.step
+
+
+def is_checked_arithmetic(call: Call) -> bool:
+    """Whether a call is integer arithmetic that returns whether it overflows as well."""
+    name = callee_name(call)
+    return name.startswith(("llvm.smul.with", "llvm.sadd.with", "llvm.ssub.with"))
+
+
+def counted_from_end(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
+    """An index that the length is added to if it is negative: the index and the length."""
+    match value:
+        case Select(operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), wrapped, plain]):
+            index = polynomial_of(sheet, plain)
+            length = polynomial_of(sheet, wrapped) - index
+            if polynomial_of(sheet, tested).equals(index) and length.terms and is_nonnegative(sheet, length):
+                return index, length
+        case _:
+            pass
+    return None
+
+
+def is_derivable(forward: Sheet, value: Value) -> bool:
+    """Whether a value of the forward sweep is computed from what the reverse sweep can name."""
+    value = forward.same.get(value, value)
+    if value in forward.affine or not isinstance(value, Instruction):
+        return True
+    if value in forward.texts:
+        return value in forward.stable or value in forward.derivable
+    match value:
+        case Binary() | ICmp() | Select() | Cast() | Freeze() | Unary() | FCmp():
+            return all(is_derivable(forward, operand) for operand in value.operands)
+        case _:
+            return False
+
+
+def length_if_negative(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial] | None:
+    """The index and the length of what is the length if an index is negative, else 0."""
+    match value:
+        case Select(
+            operands=[ICmp(predicate="slt", operands=[tested, ConstantInt(value=0)]), length, ConstantInt(value=0)]
+        ):
+            return polynomial_of(sheet, tested), polynomial_of(sheet, length)
+        case _:
+            return None

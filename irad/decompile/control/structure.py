@@ -1,0 +1,289 @@
+"""Structured control flow out of a graph of blocks.
+
+Input   a reducible graph, its dominator tree and loops; an `Emitter` for what is in the blocks.
+Output  Python statements.
+Method  Ramsey 2022, "Beyond Relooper": the dominator tree gives the nesting. A block with one way into it is written
+        where it is reached; one with several follows the statement that they leave. Blocks behind a loop, which loop
+        exits dominate, are moved behind it. Python has no way to jump over a block that follows: it is moved to the
+        places that go on there (`jumps`), or a variable says where to go on (`go_to`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from irad.decompile import trees
+from irad.decompile.control.jumps import LABEL, Goto, goto, moved
+from irad.errors import UnsupportedError
+from irad.ir.cfg import ControlFlow
+from irad.ir.dominance import DominatorTree
+from irad.ir.instructions import Br, CondBr, Ret, Switch, Unreachable
+from irad.ir.loops import Loop, LoopNest
+from irad.ir.module import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The head of a `for`, the block that ends its iterations, and where the loop goes when they are exhausted."""
+
+    variable: str
+    iterator: ast.expr
+    last: Block
+    exit: Block
+
+
+class Emitter(Protocol):
+    """Writes what is in the blocks."""
+
+    def block(self, block: Block) -> list[ast.stmt]:
+        """The statements of a block, without its end."""
+        ...
+
+    def edge(self, source: Block, target: Block) -> list[ast.stmt]:
+        """What is assigned on the way from one block to another."""
+        ...
+
+    def test(self, block: Block) -> ast.expr:
+        """The condition of the branch at the end of a block."""
+        ...
+
+    def cases(self, block: Block) -> tuple[ast.expr, list[ast.expr]]:
+        """The value of the switch at the end of a block, and those of its cases."""
+        ...
+
+    def end(self, block: Block) -> list[ast.stmt]:
+        """A return or raise."""
+        ...
+
+    def range_of(self, loop: Loop) -> Range | None:
+        """The range that a loop runs through; None for a `while`."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class Structurer:
+    """Writes one function."""
+
+    cfg: ControlFlow
+    dominators: DominatorTree
+    nest: LoopNest
+    emitter: Emitter
+    followers: dict[Block, list[Block]] = field(default_factory=dict)
+    behind: dict[Loop, list[Block]] = field(default_factory=dict)
+    inline: set[Block] = field(default_factory=set)
+    left_for: dict[Loop, dict[Block, None]] = field(default_factory=dict)
+    open: set[Loop] = field(default_factory=set)
+    labelled: set[Block] = field(default_factory=set)
+    handed_out: set[Block] = field(default_factory=set)
+
+    def run(self) -> list[ast.stmt]:
+        """The statements of the whole function."""
+        for block in self.cfg.order[1:]:
+            self._attach(block)
+        body, _ = self.tree(self.cfg.order[0])
+        return _Resolve(self).body(body)
+
+    def _attach(self, block: Block) -> None:
+        parent = self.dominators.immediate[block]
+        assert parent is not None
+        left = None
+        loop = self.nest.loop_of(parent)
+        while loop is not None and not loop.contains(block):
+            left, loop = loop, loop.parent
+        sources = self.cfg.predecessors[block]
+        forward = [p for p in sources if not self.dominators.dominates(block, p)]
+        if isinstance(block.terminator, Unreachable) and forward == [parent]:
+            self.inline.add(block)
+        elif left is not None:
+            self.behind.setdefault(left, []).append(block)
+        elif forward == [parent] and parent.terminator.targets.count(block) == 1:
+            self.inline.add(block)
+        else:
+            self.followers.setdefault(parent, []).append(block)
+
+    def tree(self, block: Block) -> tuple[list[ast.stmt], dict[Block, None]]:
+        """The statements of a block and all that it dominates, and where control may go on behind them."""
+        loop = self.nest.loop_of(block)
+        if loop is not None and loop.header is block and loop not in self.open:
+            return self.loop(loop)
+        body = self.emitter.block(block)
+        branch, exits = self.branch(block)
+        body += branch
+        for follower in self.followers.get(block, ()):
+            body, exits = self.join(body, exits, follower)
+        return body, exits
+
+    def join(
+        self, body: list[ast.stmt], exits: dict[Block, None], block: Block
+    ) -> tuple[list[ast.stmt], dict[Block, None]]:
+        """Goes on with a block that was left for."""
+        if block not in exits:
+            raise UnsupportedError(
+                "control flow of this form cannot be written as Python",
+                "look at the adjoint as LLVM IR",
+                "Python has loops and branches, and no jumps",
+            )
+        more, ends = self.tree(block)
+        if len(exits) == 1:
+            return body + more, ends
+        shorter = moved(body, block, more)
+        if shorter is not None:
+            return shorter, {**{b: None for b in exits if b is not block}, **ends}
+        self.labelled.update(exits)
+        guard = ast.If(self.is_at(block), more, [])
+        return [*body, guard], {**{b: None for b in exits if b is not block}, **ends}
+
+    def is_at(self, block: Block) -> ast.expr:
+        """Whether control goes on at a block."""
+        return trees.compare(trees.name(LABEL), ast.Eq(), ast.Constant(self.label(block)))
+
+    def label(self, block: Block) -> int:
+        """A number for a block."""
+        return self.cfg.position[block]
+
+    def branch(self, block: Block) -> tuple[list[ast.stmt], dict[Block, None]]:
+        """The end of a block."""
+        last = block.terminator
+        range_ = self._range_ended_by(block)
+        if range_ is not None:
+            (onwards,) = [t for t in dict.fromkeys(last.targets) if t is not range_.exit]
+            rest, exits = self.edge(block, onwards)
+            out = self.emitter.edge(block, range_.exit)
+            if trees.names_in(out) & _assigned(rest):  # the end of the last iteration is run before the loop is left
+                self.handed_out.add(block)
+                rest = out + rest
+            return rest, exits
+        match last:
+            case Br(targets=[target]):
+                return self.edge(block, target)
+            case CondBr(targets=[yes, no]) if yes is no:
+                return self.edge(block, yes)
+            case CondBr(targets=[yes, no]):
+                test = self.emitter.test(block)
+                if isinstance(test, ast.Constant):
+                    return self.edge(block, yes if test.value else no)
+                first, left = self.edge(block, yes)
+                second, also = self.edge(block, no)
+                return [ast.If(test, first, second)], {**left, **also}
+            case Switch(targets=[default, *targets]):
+                return self._switch(block, default, targets)
+            case Ret():  # what is written behind it is guarded, for the caller writes the return
+                return [*self.emitter.end(block), goto(block)], {block: None}
+            case Unreachable():
+                return self.emitter.end(block), {}
+            case _:
+                raise UnsupportedError(
+                    f"a branch by {type(last).__name__} cannot be written as Python",
+                    "look at the adjoint as LLVM IR",
+                    "Python has loops and branches, and no jumps",
+                )
+
+    def _switch(
+        self, block: Block, default: Block, targets: Sequence[Block]
+    ) -> tuple[list[ast.stmt], dict[Block, None]]:
+        value, cases = self.emitter.cases(block)
+        otherwise, exits = self.edge(block, default)
+        for case, target in reversed(list(zip(cases, targets, strict=True))):
+            body, left = self.edge(block, target)
+            chosen: list[ast.stmt] = [ast.If(trees.integer_compare(value, ast.Eq(), case), body, otherwise)]
+            otherwise, exits = chosen, {**left, **exits}
+        return otherwise, exits
+
+    def _range_ended_by(self, block: Block) -> Range | None:
+        for loop in self.open:
+            range_ = self.emitter.range_of(loop)
+            if range_ is not None and range_.last is block:
+                return range_
+        return None
+
+    def edge(self, source: Block, target: Block) -> tuple[list[ast.stmt], dict[Block, None]]:
+        """The way from one block to another."""
+        body = self.emitter.edge(source, target)
+        loop = self.nest.loop_of(source)
+        if loop is not None and target is loop.header:
+            return [*body, ast.Continue()], {}
+        if target in self.inline and source is self.dominators.immediate[target]:
+            more, exits = self.tree(target)
+            return body + more, exits
+        body.append(goto(target))
+        if loop is not None and not loop.contains(target):
+            self.left_for.setdefault(loop, {})[target] = None
+            return [*body, ast.Break()], {}
+        return body, {target: None}
+
+    def loop(self, loop: Loop) -> tuple[list[ast.stmt], dict[Block, None]]:
+        """A loop and what follows it."""
+        self.open.add(loop)
+        inner, exits = self.tree(loop.header)
+        assert not exits, "an iteration ends with continue or break"
+        range_ = self.emitter.range_of(loop)
+        self.open.discard(loop)
+        exits = dict(self.left_for.get(loop, {}))
+        made: list[ast.stmt]
+        if range_ is None:
+            made = [ast.While(ast.Constant(True), inner, [])]
+        else:
+            out = [] if range_.last in self.handed_out else self.emitter.edge(range_.last, range_.exit)
+            out = out if exits else _not_done_before(out, inner)
+            after = [*out, goto(range_.exit)]
+            head = trees.target(range_.variable)
+            made = [ast.For(head, range_.iterator, inner, after if exits else [])]
+            made += [] if exits else after
+            exits[range_.exit] = None
+        made, exits = self._pass_on(loop, made, exits)
+        for block in self.behind.get(loop, ()):
+            made, exits = self.join(made, exits, block)
+        return made, exits
+
+    def _pass_on(
+        self, loop: Loop, made: list[ast.stmt], exits: dict[Block, None]
+    ) -> tuple[list[ast.stmt], dict[Block, None]]:
+        """Exits that leave the loop around, too, or go on with its next iteration."""
+        outer = loop.parent
+        for target in list(exits):
+            if outer is None or (outer.contains(target) and target is not outer.header):
+                continue
+            if target is not outer.header:
+                self.left_for.setdefault(outer, {})[target] = None
+            jump: ast.stmt = ast.Continue() if target is outer.header else ast.Break()
+            if len(exits) == 1:
+                made = [*made, jump]
+            else:
+                self.labelled.update(exits)
+                made = [*made, ast.If(self.is_at(target), [jump], [])]
+            del exits[target]
+        return made, exits
+
+
+def _assigned(body: list[ast.stmt]) -> set[str]:
+    nodes = (n for s in body for n in ast.walk(s))
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _not_done_before(out: list[ast.stmt], inner: list[ast.stmt]) -> list[ast.stmt]:
+    """The one assignment that a loop hands out, unless it is what each of its iterations ends with."""
+    ends = [s for s in inner if not isinstance(s, ast.Continue)]
+    if len(out) != 1 or not ends or trees.shown(out[0]) != trees.shown(ends[-1]):
+        return out
+    is_variable = bool(_assigned(out)) and not _assigned(out) & trees.names_in(out)
+    return [] if is_variable else out
+
+
+class _Resolve(ast.NodeTransformer):
+    """Replaces `Goto`s by assignments or nothing."""
+
+    def __init__(self, owner: Structurer) -> None:
+        self.owner = owner
+
+    def body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        made = self.visit(ast.Module(statements, []))
+        assert isinstance(made, ast.Module)
+        return made.body
+
+    def visit_Goto(self, node: Goto) -> ast.stmt | None:
+        if node.block in self.owner.labelled:
+            return trees.assign(trees.name(LABEL), ast.Constant(self.owner.label(node.block)))
+        return None

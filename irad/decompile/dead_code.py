@@ -1,0 +1,48 @@
+"""What nothing needs goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from irad.ir.instructions import Alloca, Binary, CallSite, Cast, Freeze, ICmp, Instruction, Load, Phi, Ret, Store
+from irad.ir.module import Function
+from irad.ir.values import Value
+from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.generated import GeneratedPair
+
+
+def remove_dead(captured: GeneratedPair, function: Function, roots: Iterable[Value]) -> None:
+    """Removes instructions without effect that nothing needs."""
+    needed: set[Value] = set()
+    pending: list[Value] = list(roots)
+    for inst in function.instructions():
+        if inst.targets or _has_effect(captured, inst):
+            pending.append(inst)
+    while pending:
+        value = pending.pop()
+        if value in needed or not isinstance(value, Instruction):
+            continue
+        needed.add(value)
+        pending.extend(value.operands)
+    doomed = [inst for inst in function.instructions() if inst not in needed]
+    for inst in doomed:
+        inst.set_operands(())
+    for inst in doomed:
+        inst.erase()
+
+
+def _has_effect(captured: GeneratedPair, inst: Instruction) -> bool:
+    if isinstance(inst, Store | Ret):
+        return True
+    if isinstance(inst, CallSite):
+        effects = effects_of(resolve(inst, captured.forward.unit.registry))
+        return effects is None or effects.other or bool(effects.writes or effects.frees or effects.captures)
+    return not isinstance(inst, Load | Phi | Freeze | Binary | ICmp | Cast | Alloca) and type(inst).__name__ in (
+        "AtomicRMW",
+        "CmpXchg",
+        "Fence",
+        "VAArg",
+        "Unreachable",
+        "Resume",
+        "LandingPad",
+    )

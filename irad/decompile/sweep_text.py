@@ -1,0 +1,377 @@
+"""One sweep as Python statements: what the blocks hold, with comments that name the source lines."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from irad.decompile import trees
+from irad.decompile.arithmetic.expressions import element_text, operation, sum_text, text_of
+from irad.decompile.arithmetic.integers import is_checked_arithmetic, polynomial_of
+from irad.decompile.control.loop_text import range_text
+from irad.decompile.control.raises import Raised
+from irad.decompile.control.structure import Range
+from irad.decompile.memory.bulk_text import bulk_statements
+from irad.decompile.memory.chosen import array_of, choice_text
+from irad.decompile.memory.memory import Place, is_allocation
+from irad.decompile.memory.pointers import element_of, flat_index, place_of
+from irad.decompile.naming.variables import Site, is_silent
+from irad.decompile.sheet import Sheet
+from irad.errors import SourceLocation
+from irad.ir.debug_info import DebugInfo
+from irad.ir.instructions import (
+    Alloca,
+    Call,
+    CallSite,
+    CondBr,
+    Instruction,
+    Phi,
+    Select,
+    Store,
+    Switch,
+)
+from irad.ir.loops import Loop
+from irad.ir.module import Block
+from irad.ir.types import FloatType, IntType, PointerType
+from irad.ir.values import ConstantFloat, Value
+
+
+@dataclass(eq=False, slots=True)
+class SweepText:
+    """The `Emitter` of one sweep.
+
+    Attributes:
+        variables: values that are variables.
+        tape: values of the forward sweep that are saved in each iteration: the text of their place.
+        outs: pointers through which the reverse sweep hands out cotangents of parameters: the variables.
+        raised: exceptions, by block.
+        skipped: instructions that stand for nothing in Python.
+        place_of: the user's line of an instruction.
+        is_flat: the array that is returned is one without its shape.
+    """
+
+    sheet: Sheet
+    variables: set[Value]
+    tape: dict[Value, Callable[[], ast.expr]]
+    outs: dict[Value, str]
+    raised: dict[Block, Raised | None]
+    skipped: set[Instruction]
+    place_of: Callable[[Instruction], SourceLocation | None]
+    source_line: Callable[[SourceLocation], str]
+    ranges: dict[Loop, Range | None] = field(default_factory=dict)
+    ignored: set[Value] = field(default_factory=set)
+    last_line: tuple[str, int] | None = None
+    is_flat: bool = False
+
+    # ------------------------------------------------------------------------------------------------ Emitter
+
+    def block(self, block: Block) -> list[ast.stmt]:
+        """The statements of a block."""
+        self.last_line = None
+        made: list[ast.stmt] = []
+        for phi in block.phis():
+            if phi in self.tape:
+                made.append(trees.assign(self.tape[phi](), self._value(phi)))
+        for inst in block.instructions:
+            if isinstance(inst, Phi) or inst.targets or inst in self.skipped:
+                continue
+            statements = self.statements(inst)
+            if statements:
+                made += self._comment(inst)
+                made += statements
+        return made
+
+    def statements(self, inst: Instruction) -> list[ast.stmt]:
+        """What an instruction is; nothing where it is written where it is used."""
+        if isinstance(inst, Store):
+            return self._store(inst)
+        if isinstance(inst, Call) and is_allocation(inst):
+            return self._allocation(inst)
+        if isinstance(inst, Call) and is_checked_arithmetic(inst):
+            return []
+        if isinstance(inst, CallSite) and inst not in self.variables:
+            is_inline = bool(inst.users) and isinstance(inst.type, FloatType | IntType)
+            return [] if is_silent(inst) or is_inline else self._call(inst)
+        if inst in self.tape and isinstance(inst.type, PointerType) and inst not in self.sheet.chosen:
+            return [trees.assign(self.tape[inst](), sum_text(self.sheet, flat_index(self.sheet, inst)))]
+        if inst in self.variables:
+            if isinstance(inst, Select) and inst in self.sheet.chosen:
+                value = choice_text(self.sheet, inst)
+            else:
+                value = operation(self.sheet, inst)
+            place = self.tape[inst]() if inst in self.tape else self.sheet.texts[inst]()
+            return [trees.assign(place, value)]
+        return []
+
+    def edge(self, source: Block, target: Block) -> list[ast.stmt]:
+        """What phis are assigned on an edge."""
+        pairs: list[tuple[ast.expr, ast.expr]] = []
+        for phi in target.phis():
+            if phi not in self.variables:
+                continue
+            place, value = self.sheet.texts[phi](), self._value(phi.value_from(source))
+            if trees.shown(place) != trees.shown(value):
+                pairs.append((place, value))
+        return _assigned_at_once(pairs)
+
+    def _value(self, value: Value) -> ast.expr:
+        """What a variable is assigned: a number, or an array."""
+        is_array = isinstance(value.type, PointerType)
+        return array_of(self.sheet, value) if is_array else text_of(self.sheet, value)
+
+    def test(self, block: Block) -> ast.expr:
+        """The condition of a branch."""
+        last = block.terminator
+        assert isinstance(last, CondBr)
+        condition = last.operands[0]
+        return text_of(self.sheet, condition)
+
+    def cases(self, block: Block) -> tuple[ast.expr, list[ast.expr]]:
+        """Value and cases of a switch."""
+        last = block.terminator
+        assert isinstance(last, Switch)
+        value, *cases = last.operands
+        return text_of(self.sheet, value), [text_of(self.sheet, case) for case in cases]
+
+    def end(self, block: Block) -> list[ast.stmt]:
+        """A raise; the return is written by the caller."""
+        if block not in self.raised:
+            return []
+        raised = self.raised[block]
+        if raised is None:
+            return [ast.Raise(trees.call("RuntimeError", ast.Constant("a callee has raised")))]
+        arguments: list[ast.expr] = [ast.Constant(a) for a in raised.arguments]
+        return [ast.Raise(ast.Call(trees.name(raised.kind.__name__), arguments, []))]
+
+    def range_of(self, loop: Loop) -> Range | None:
+        """The range of a `for`."""
+        if loop not in self.ranges:
+            self.ranges[loop] = range_text(self.sheet, loop)
+        return self.ranges[loop]
+
+    # ------------------------------------------------------------------------------------------------ instructions
+
+    def _store(self, store: Store) -> list[ast.stmt]:
+        value, pointer = store.operands
+        if pointer in self.outs:
+            text = text_of(self.sheet, value)
+            return (
+                [] if trees.shown(text) == self.outs[pointer] else [trees.assign(trees.name(self.outs[pointer]), text)]
+            )
+        if pointer in self.ignored:
+            return []
+        place = place_of(self.sheet, pointer)
+        if place.array.name in ("result", "result_bar") and self.sheet.memory.result.data is not None:
+            return self._array_result(place, value)
+        if place.is_header or isinstance(value.type, PointerType):
+            if place.array.is_result or place.is_header:
+                return []
+            raise self.sheet.unsupported("a pointer that is stored in memory", store)
+        element = element_of(self.sheet, pointer, value.type)
+        if element.array.name.endswith("_bar") and element.array.name.startswith("result") and _is_zero(value):
+            return []  # the cotangent of the result is taken once
+        return [trees.assign(element_text(self.sheet, element), text_of(self.sheet, value))]
+
+    def _array_result(self, place: Place, value: Value) -> list[ast.stmt]:
+        """A part of the array that is returned, or its cotangent, which is added to that of the array it is."""
+        result, offset = self.sheet.memory.result, place.offset.number
+        if not place.array.is_shadow and offset in result.variables:
+            return [trees.assign(trees.name(result.variables[offset]), text_of(self.sheet, value))]
+        if offset != result.data or not isinstance(value.type, PointerType) or self.sheet.is_reverse:
+            return []
+        returned = place_of(self.sheet, value)
+        if returned.array.sources:
+            raise self.sheet.unsupported("returning a variable that is one array or another", value)
+        if returned.is_header or returned.offset.terms:
+            raise self.sheet.unsupported("a part of an array that is returned", value)
+        text = trees.name(returned.array.name)
+        is_flat = result.dimensions > len(returned.array.strides)
+        if not place.array.is_shadow:
+            self.is_flat |= is_flat
+            return [trees.assign(trees.name("result"), text)]
+        given = trees.call("result_bar.ravel") if is_flat else trees.name("result_bar")
+        return [trees.assign(text, trees.binary(text, ast.Add(), given))]
+
+    def _allocation(self, call: Call) -> list[ast.stmt]:
+        array, shadow = self.sheet.memory.allocations[call]
+        size = polynomial_of(self.sheet, call.arguments[0])
+        parts = size.divided(array.strides[0])
+        if parts is None or parts[1].terms:
+            raise self.sheet.unsupported("an allocation of this size", call)
+        count = sum_text(self.sheet, parts[0])
+        dtype = array.dtype
+        more = [ast.keyword("dtype", trees.dotted(dtype))] if dtype != "np.float64" else []
+        made: list[ast.stmt] = []
+        for each, function in ((array, "np.empty"), (shadow, "np.zeros")):
+            if each is not None:
+                made.append(ast.Assign([trees.target(each.name)], ast.Call(trees.dotted(function), [count], more)))
+                tape = self.tape.get(each.origin)
+                if tape is not None:
+                    made.append(trees.assign(tape(), trees.name(each.name)))
+        return made
+
+    def _call(self, call: CallSite) -> list[ast.stmt]:
+        found = bulk_statements(self.sheet, call)
+        if found is None:
+            raise self.sheet.unsupported(
+                f"the call of {getattr(call.callee, 'name', None) or 'a function value'}", call
+            )
+        return found
+
+    def _comment(self, inst: Instruction) -> list[ast.stmt]:
+        place = self.place_of(inst)
+        if place is None:
+            return []
+        key = place.file, place.line
+        if key == self.last_line:
+            return []
+        self.last_line = key
+        return [trees.comment(f"line {place.line}: {self.source_line(place).strip()}")]
+
+    # ------------------------------------------------------------------------------------------------ liveness
+
+    def sites(self) -> tuple[dict[Block, list[Site]], dict[tuple[Block, Block], set[Value]]]:
+        """What each statement uses and assigns; what is used on each edge."""
+        sheet = self.sheet
+        sites: dict[Block, list[Site]] = {}
+        edges: dict[tuple[Block, Block], set[Value]] = {}
+        used: set[Value] = set()
+        sheet.used = used.add
+        for block in sheet.cfg.order:
+            found: list[Site] = []
+            for phi in block.phis():
+                if phi in self.tape:
+                    used.clear()
+                    self.tape[phi]()
+                    found.append(Site({phi} | used))
+            for inst in block.instructions:
+                if isinstance(inst, Phi) or inst in self.skipped or isinstance(inst, Alloca):
+                    continue
+                used.clear()
+                if isinstance(inst, CondBr | Switch):
+                    if not self._ends_range(block):
+                        text_of(sheet, inst.operands[0])
+                elif not inst.targets:
+                    self.statements(inst)
+                    used.discard(inst)
+                if not (isinstance(inst, CondBr) and self._ends_range(block)):
+                    defined = inst if inst in self.variables and inst not in self.tape else None
+                    found.append(Site(set(used), defined))
+                    continue
+                found += self._handed_out(block, used)
+            sites[block] = found
+            for successor in sheet.cfg.successors[block]:
+                used.clear()
+                for phi in successor.phis():
+                    if phi in self.variables:
+                        self._value(phi.value_from(block))
+                edges[block, successor] = set(used)
+        for loop in sheet.nest.loops:
+            self.ranges.pop(loop, None)  # its text is made anew, to see what it uses
+            used.clear()
+            if self.range_of(loop) is not None and loop.preheader in sites:
+                sites[loop.preheader].append(Site(set(used)))
+        sheet.used = None
+        return sites, edges
+
+    def _handed_out(self, block: Block, used: set[Value]) -> list[Site]:
+        """The assignments at the exit of a `for`, which each iteration makes."""
+        range_ = self._range_ended_by(block)
+        assert range_ is not None
+        found: list[Site] = []
+        for phi in range_.exit.phis():
+            if phi in self.variables:
+                used.clear()
+                value = phi.value_from(block)
+                self._value(value)
+                found.append(Site(set(used), phi, value))
+        return found
+
+    def carried(self) -> tuple[dict[Block, set[Value]], set[frozenset[Value]]]:
+        """What `for` loops hand out, by the blocks that end their last iteration, and what it must be kept apart from.
+
+        Python's loop runs the end of the last iteration as that of any other before it is left.
+        """
+        found: dict[Block, set[Value]] = {}
+        apart: set[frozenset[Value]] = set()
+        for loop in self.sheet.nest.loops:
+            range_ = self.range_of(loop)
+            if range_ is None:
+                continue
+            handed = {p: p.value_from(range_.last) for p in range_.exit.phis() if p in self.variables}
+            block = range_.last
+            while True:
+                found.setdefault(block, set()).update(handed)
+                onwards = [t for t in block.successors if t is not range_.exit]
+                if onwards[0] is loop.header:
+                    break
+                (block,) = onwards
+            for phi in loop.header.phis():
+                for out, value in handed.items():
+                    if phi in self.variables and phi.value_from(block) is not value:
+                        apart.add(frozenset((phi, out)))
+        return found, apart
+
+    def _range_ended_by(self, block: Block) -> Range | None:
+        loop = self.sheet.nest.loop_of(block)
+        range_ = self.range_of(loop) if loop is not None else None
+        return range_ if range_ is not None and range_.last is block else None
+
+    def _ends_range(self, block: Block) -> bool:
+        return self._range_ended_by(block) is not None
+
+
+def _is_zero(value: Value) -> bool:
+    return isinstance(value, ConstantFloat) and value.value == 0.0
+
+
+def _assigned_at_once(pairs: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:
+    """Parallel assignments, one after the other where the order does not matter."""
+    made: list[ast.stmt] = []
+    pending = list(pairs)
+    while pending:
+        for pair in pending:
+            name = trees.shown(pair[0])
+            others = [v for p, v in pending if p is not pair[0]]
+            if not any(name in _names(v) for v in others):
+                made.append(trees.assign(*pair))
+                pending.remove(pair)
+                break
+        else:
+            together = _depending(pending)
+            places = ast.Tuple([trees.stored(p) for p, _ in together], ast.Store())
+            values = ast.Tuple([v for _, v in together], ast.Load())
+            made.append(ast.Assign([places], values))
+            pending = [pair for pair in pending if pair not in together]
+    return made
+
+
+def _depending(pairs: list[tuple[ast.expr, ast.expr]]) -> list[tuple[ast.expr, ast.expr]]:
+    """The first pair, and all that read what these assign or assign what these read."""
+    names = {trees.shown(pairs[0][0])} | _names(pairs[0][1])
+    while True:
+        found = [(p, v) for p, v in pairs if not names.isdisjoint({trees.shown(p)} | _names(v))]
+        more = names.union(*({trees.shown(p)} | _names(v) for p, v in found))
+        if more == names:
+            return found
+        names = more
+
+
+def _names(tree: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+_ARRAY_EXPRESSION = "__numba_array_expr"  # Numba's functions for them know no line
+
+
+def debug_places(debug: DebugInfo, numba_folder: str) -> Callable[[Instruction], SourceLocation | None]:
+    """The user's line of an instruction: the innermost that is not in Numba."""
+
+    def found(inst: Instruction) -> SourceLocation | None:
+        for frame in debug.frames(inst):
+            if numba_folder not in frame.place.file and frame.place.line and _ARRAY_EXPRESSION not in frame.symbol:
+                return frame.place
+        return None
+
+    return found

@@ -1,0 +1,243 @@
+"""The adjoint of a function as Python source."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from irad.decompile import trees
+from irad.decompile.capture import Capture, capture
+from irad.decompile.control.raises import reaching_success
+from irad.decompile.helpers import BUILTINS, HELPERS, namespace
+from irad.decompile.memory.arrays import Result, result_of
+from irad.decompile.naming.names import Namer
+from irad.decompile.pair_text import PairText, pair_text
+from irad.driver import locate
+from irad.errors import IradError, SignatureError, UnsupportedError
+from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.memory import abi
+from irad.frontend.memory.abi import Argument
+from irad.frontend.numba.untyped import types
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+from irad.options import Options
+from irad.passes.analysis.callees import Pointer, resolve
+from irad.report.names import PARALLEL_LOOP, demangle
+from irad.ruleset.interface import CallRule
+from irad.ruleset.python_names import python_name
+
+
+@dataclass(frozen=True, slots=True)
+class PythonText:
+    """An adjoint as Python.
+
+    Attributes:
+        name: of the function in it.
+        source: what people read.
+        exact: the same with products that keep a zero cotangent zero (see docs/contracts.md) spelled out as calls of
+            `times` and `divided`, and integers that wrap around.
+        exceptions: those that it raises, by name.
+    """
+
+    name: str
+    source: str
+    exact: str
+    exceptions: dict[str, type[BaseException]] = field(default_factory=dict)
+
+    def namespace(self, *, exact: bool = True) -> dict[str, Any]:
+        """The text, executed; the function stands there under its name."""
+        found = {**namespace(), **self.exceptions}
+        exec(compile(self.exact if exact else self.source, f"<{self.name}>", "exec"), found)
+        return found
+
+
+def adjoint_as_python(
+    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options | None = None
+) -> PythonText:
+    """The value and the gradient of a Numba function as Python source, written from what irad compiles.
+
+    Args:
+        dispatcher: a function that `numba.njit` compiled.
+        argument_types: Numba types, one per parameter.
+        positions: of the arguments to differentiate by.
+        options: how the derivative is made.
+
+    Raises:
+        UnsupportedError: something in it has no Python form.
+    """
+    options = options or Options()
+    _check_parameters(dispatcher, argument_types)
+    exact, exceptions = _function(dispatcher, argument_types, positions, options)
+    source = trees.with_plain_products(exact)
+    source.body[0] = ast.Expr(ast.Constant(f"{ast.get_docstring(exact)} {_PLAIN}"))
+    return PythonText(exact.name, trees.unparse([source]), trees.unparse([exact]), exceptions)
+
+
+def _check_parameters(dispatcher: Any, argument_types: tuple[Any, ...]) -> None:
+    parameters = inspect.signature(dispatcher.py_func).parameters.values()
+    if len(parameters) != len(argument_types):
+        raise SignatureError(
+            f"{dispatcher.py_func.__qualname__} has {len(parameters)} parameters, and there are {len(argument_types)} "
+            "types",
+            "give one for each parameter, defaults included",
+            "the function is written for the types of one call",
+        )
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        raise UnsupportedError(
+            "arguments that a star collects cannot be written as Python",
+            "pass them as one tuple, without the star",
+            "the compiled function takes them one by one",
+        )
+
+
+_PLAIN = "A zero cotangent (…_bar) times anything is zero."
+
+
+def _function(
+    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
+) -> tuple[ast.FunctionDef, dict[str, type[BaseException]]]:
+    """The exact form, and what it raises."""
+    task = Task(tuple((p, Role.GRADIENT) for p in positions), seed=Seed.GIVEN, options=options, lends_shadows=True)
+    captured = capture(dispatcher, argument_types, task)
+    _check_result(captured)
+    _check_arguments(captured, positions)
+    result = result_of(captured.return_type)
+    bars = [f"{name}_bar" for name in result.names]
+    namer = Namer({"np", "special", *HELPERS, *BUILTINS, *result.names, *result.shape, *bars})
+    arguments = tuple(_named(argument, namer) for argument in captured.arguments)
+    try:
+        _check_calls(captured)
+        made = pair_text(captured.pairs[0], arguments, result, namer)
+    except IradError as error:
+        locate(error, captured.module)
+        raise
+    name = f"{dispatcher.py_func.__name__}_gradient"
+    return _written(name, arguments, result, positions, made), made.exceptions
+
+
+def _named(argument: Argument, namer: Namer) -> Argument:
+    """With a name that nothing else in the text has."""
+    name = namer.new_family(argument.name, ["_".join(map(str, ("", *leaf.path))) for leaf in argument.leaves])
+    return replace(argument, name=name)
+
+
+def _written(
+    name: str, arguments: tuple[Argument, ...], result: Result, positions: tuple[int, ...], made: PairText
+) -> ast.FunctionDef:
+    bars = [f"{name}_bar" for name in result.names]
+    given = [arguments[p] for p in positions]
+    docstring = f"Value, and gradient with respect to {', '.join(a.name for a in given)}."
+    body: list[ast.stmt] = [ast.Expr(ast.Constant(docstring))]
+    used = trees.names_in([*made.forward, *made.reverse])
+    for argument in arguments:
+        body += _unpacked(argument, used if argument not in given else None)
+    for tape in made.tape:
+        body.append(trees.assign(trees.name(tape), ast.Dict([], [])))
+    body += made.forward
+    body.append(trees.comment("reverse sweep"))
+    body += made.reverse
+    value = _tuple([trees.name(name) for name in result.names])
+    if made.is_flat:
+        value = trees.call("result.reshape", *map(trees.name, result.shape))
+    gradients = _tuple([_gradient(argument, argument.type, ()) for argument in given])
+    body.append(ast.Return(ast.Tuple([value, gradients], ast.Load())))
+    parameters = [ast.arg(a.name) for a in arguments] + [ast.arg(b) for b in bars]
+    defaults: list[ast.expr] = [ast.Constant(1.0)] if len(bars) == 1 and result.data is None else []
+    signature = ast.arguments([], parameters, None, [], [], None, defaults)
+    return ast.FunctionDef(name, signature, body, [], None)
+
+
+def _unpacked(argument: Argument, used: set[str] | None) -> list[ast.stmt]:
+    """Arrays out of tuples, and memory for cotangents; without ``used`` for all, else for those that are used."""
+    made: list[ast.stmt] = []
+    for leaf in argument.leaves:
+        if not leaf.is_array:
+            continue
+        text = argument.name + "".join(f"_{i}" for i in leaf.path)
+        if leaf.path:
+            place = ast.parse(argument.name + "".join(f"[{i}]" for i in leaf.path), mode="eval").body
+            made.append(trees.assign(trees.name(text), place))
+        if leaf.kind is abi.LeafKind.ARRAY and (used is None or f"{text}_bar" in used):
+            made.append(trees.assign(trees.name(f"{text}_bar"), trees.call("np.zeros_like", trees.name(text))))
+    return made
+
+
+def _gradient(argument: Argument, numba_type: Any, path: tuple[int, ...]) -> ast.expr:
+    """The gradient in the structure of the argument; None where there is none."""
+    if isinstance(numba_type, types.BaseTuple):
+        parts = [_gradient(argument, item, (*path, i)) for i, item in enumerate(numba_type.types)]
+        return ast.Tuple(parts, ast.Load())
+    if abi.kind_of(numba_type) is abi.LeafKind.INERT:
+        return ast.Constant(None)
+    return trees.name(f"{argument.name}{''.join(f'_{i}' for i in path)}_bar")
+
+
+def _tuple(parts: Sequence[ast.expr]) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.Tuple(list(parts), ast.Load())
+
+
+def _called(captured: Capture, symbol: str) -> str:
+    """A call in words: what is called is named as in the source."""
+    known = captured.program.python_functions.get(symbol)
+    ruled = next((each.rule.name for each in captured.program.ruled if each.symbol == symbol), None)
+    demangled = demangle(symbol)
+    is_loop = demangled is not None and demangled.name == PARALLEL_LOOP
+    if is_loop or symbol.startswith("irad.parallel."):  # what fills and copies arrays in Numba's loops
+        return "a parallel loop"
+    name = known[0].__qualname__ if known is not None else ruled
+    name = name or (demangled.name if demangled is not None else python_name(symbol))
+    return f"a call of {name}, which was not inlined,"
+
+
+def _check_calls(captured: Capture) -> None:
+    """Calls that stay calls and take part in the derivative have no form in Python yet."""
+    unit = captured.pairs[0].forward.unit
+    for inst in (inst for block in reaching_success(unit.function) for inst in block.instructions):
+        if not isinstance(inst, CallSite):
+            continue
+        callee = resolve(inst, unit.registry)
+        symbol = getattr(inst.callee, "name", None) or "a function value"
+        moves = symbol.startswith(("NRT_", "llvm.mem", "malloc"))
+        if isinstance(callee, Function | Pointer) or (isinstance(callee, CallRule) and not moves):
+            error = UnsupportedError(
+                f"{_called(captured, symbol)} cannot be written as Python",
+                "look at the adjoint as LLVM IR",
+                "what is written is one function, with all that was inlined into it",
+            )
+            error.instruction = inst
+            raise error
+
+
+def _check_result(captured: Capture) -> None:
+    """What is returned has to be numbers, or an array of floats."""
+    returned = captured.return_type
+    if isinstance(returned, types.Array) and isinstance(returned.dtype, types.Float) and returned.layout == "C":
+        return
+    pending = [captured.return_type]
+    while pending:
+        returned = pending.pop()
+        if isinstance(returned, types.BaseTuple):
+            pending.extend(returned.types)
+        elif not isinstance(returned, types.Float | types.Integer | types.Boolean):
+            raise UnsupportedError(
+                f"a function that returns {captured.return_type} cannot be written as Python with its adjoint",
+                "return numbers or an array of floats, or look at the adjoint as LLVM IR",
+                "the adjoint begins with the cotangent of the value, numbers or one array",
+            )
+
+
+def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
+    """Only floats and arrays of floats can be what is differentiated with respect to."""
+    for position in positions:
+        argument = captured.arguments[position]
+        for leaf in argument.leaves:
+            plain = leaf.kind in (abi.LeafKind.INERT, abi.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
+            if not plain or (leaf.kind is abi.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
+                raise UnsupportedError(
+                    f"the gradient with respect to {argument}, a {argument.type}, cannot be written as Python",
+                    "differentiate with respect to floats and arrays of floats, or look at the adjoint as LLVM IR",
+                    "what is written returns gradients as numbers and arrays",
+                )

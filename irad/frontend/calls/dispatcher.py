@@ -1,0 +1,295 @@
+"""Derivative callables: Numba dispatchers whose body is one intrinsic that calls the derivative.
+
+The wrapper has the parameter names and defaults of the user's function, so Numba itself binds keywords, defaults and
+star arguments, specialises by type, and calls it from Python or from other compiled code. Typing the intrinsic derives.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any
+
+from numba.core import sigutils
+from numba.core.registry import CPUDispatcher
+
+from irad.compiling import step
+from irad.errors import BackendError, IradError, SignatureError, without_source
+from irad.frontend.calls import seeding
+from irad.frontend.calls.annotations import Task
+from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.lowering import Extras, emit_call
+from irad.frontend.calls.raising import leaving
+from irad.frontend.calls.result_types import derivative_type
+from irad.frontend.calls.signature import check_destination
+from irad.frontend.calls.untypable import untypable
+from irad.frontend.custom import catalogue
+from irad.frontend.derivation import derivation_of, pools_in
+from irad.frontend.diagnosis import numba_traceback
+from irad.frontend.linkable import fill_environments, functions_of
+from irad.frontend.numba.boxing import compiler_boxing
+from irad.frontend.numba.code_libraries import forget_overloads
+from irad.frontend.numba.cpu import location_of, second_derivative
+from irad.frontend.numba.messages import REFUSALS, described, explanation
+from irad.frontend.numba.private import shadow
+from irad.frontend.numba.untyped import types
+
+INTERNAL = "irad_"
+"""The name of parameters that precede the user's, filled in by what calls a derivative."""
+
+_call = CPUDispatcher.__call__
+
+
+class DerivativeDispatcher(CPUDispatcher):
+    """A compiled derivative: callable from Python and from njit code.
+
+    Attributes:
+        primal: the dispatcher of the differentiated function.
+        kind: the name of the public function that made it.
+        task: what it does; None where that depends on the types of a call, as of `irad.vjp`.
+
+    Args:
+        wrapper: the function to compile.
+        called: what it calls; nothing else holds it.
+        primal: as above.
+        kind: as above.
+        rebuild: how pickle makes it again.
+        python_type: as what Python is given results of a type; see `numba_boxing`.
+        task: as above.
+        is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
+            that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.
+    """
+
+    def __init__(
+        self,
+        wrapper: Callable[..., Any],
+        called: Definition,
+        primal: Any,
+        kind: str,
+        rebuild: tuple[Any, ...],
+        python_type: Callable[[Any], Any],
+        task: Task | None = None,
+        *,
+        is_pointed_to: bool = False,
+    ) -> None:
+        self.primal, self.kind, self.task = primal, kind, task  # Numba asks for the repr while it initialises
+        self._irad_rebuild, self._irad_called = rebuild, called
+        self._irad_python_type, self._irad_is_pointed_to = python_type, is_pointed_to
+        nogil = bool(primal.targetoptions.get("nogil"))
+        options = {"nopython": True, "nogil": nogil, "no_cfunc_wrapper": not is_pointed_to}
+        super().__init__(wrapper, targetoptions=options, pipeline_class=compiler_boxing(python_type))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the derivative; specialises it first for new types.
+
+        Raises:
+            SignatureError: the arguments do not fit the function's parameters.
+            BackendError: Numba cannot type an argument.
+        """
+        try:
+            return _call(self, *args, **kwargs)
+        except TypeError:
+            misfit = self._misfit(args, kwargs)
+            if misfit is None:
+                raise
+            raise leaving(misfit) from None
+        except REFUSALS as error:
+            raise leaving(self._misfit(args, kwargs) or _refused_by_numba(self, error)) from None
+        except IradError as error:
+            __tracebackhide__ = True  # says IPython and pytest
+            raise leaving(error)  # noqa: B904
+
+    def compile(self, sig: Any) -> Any:
+        """Numba's hook that specialises it: the derivative, and the code that calls it."""
+        kinds = ", ".join(map(str, sigutils.normalize_signature(sig)[0]))
+        with step(f"compiling irad.{self.kind}({self.primal.py_func.__qualname__})", f"for {kinds}"):
+            return super().compile(sig)
+
+    def add_overload(self, cres: Any) -> None:
+        """Numba's hook after a specialisation is compiled and before it is called."""
+        fill_environments(cres.library)
+        super().add_overload(cres)
+        catalogue.note_use(self, functions_of(cres.library))
+
+    def get_compile_result(self, sig: Any) -> Any:
+        """Numba's hook when it takes the address of a specialisation."""
+        result: Any = (
+            super().get_compile_result(sig) if self._irad_is_pointed_to else self._pointed_to.get_compile_result(sig)
+        )
+        return result
+
+    @cached_property
+    def _pointed_to(self) -> DerivativeDispatcher:
+        """The same derivative for function pointers."""
+        return DerivativeDispatcher(
+            self.py_func,
+            self._irad_called,
+            self.primal,
+            self.kind,
+            self._irad_rebuild,
+            self._irad_python_type,
+            self.task,
+            is_pointed_to=True,
+        )
+
+    def forget(self) -> None:
+        """Drops what was compiled: a rule has changed. Code of other functions that has inlined it stays as it is."""
+        self.py_func.__globals__["irad_call"] = self._irad_called.renewed()
+        forget_overloads(self)
+
+    def close(self) -> None:
+        """Releases the workspace that rules keep for derivatives of this function; they can be called afterwards."""
+        for pool in pools_in(self.primal):
+            pool.close()
+
+    def _misfit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> IradError | None:
+        """What is wrong with the arguments of a call, if the function has no such parameters or Numba no such types."""
+        mine = inspect.signature(self.py_func)
+        internal = [name for name in mine.parameters if name.startswith(INTERNAL)]  # `autodiff` fills them itself
+        public = mine.replace(parameters=list(mine.parameters.values())[len(internal) :])
+        function = self.primal.py_func
+        names = inspect.signature(function).parameters
+        try:
+            bound = public.bind(*args[len(internal) :], **kwargs)
+        except TypeError as misfit:
+            unknown = [name for name in kwargs if name not in public.parameters]
+            what = f"there is no argument {unknown[0]!r}" if unknown else misfit
+            return SignatureError(
+                f"{self!r} cannot be called with these arguments: {what}",
+                f"pass the arguments {public}" if internal else f"call it with the arguments {public}",
+                f"a derivative takes the arguments of {function.__qualname__}"
+                + (", after the destination of the result" if len(public.parameters) > len(names) else ""),
+                location_of(function),
+            )
+        return untypable(function, {name: value for name, value in bound.arguments.items() if name in names})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._irad_rebuild
+
+    def __repr__(self) -> str:
+        return f"<irad.{self.kind} of {self.primal.py_func.__qualname__}>"
+
+
+without_source(DerivativeDispatcher.__call__, "derivative")
+numba_traceback.shorten()
+
+
+def _refused_by_numba(dispatcher: DerivativeDispatcher, error: Exception) -> BackendError:
+    found = explanation(error)
+    return BackendError(
+        f"Numba cannot compile {dispatcher!r} for these arguments: {found.problem}",
+        "pass arguments of types that Numba supports",
+        found.reason,
+        location_of(dispatcher.primal.py_func),
+    )
+
+
+def intrinsic_call(
+    primal: Any, task: Task, parameters: Sequence[str], *, has_targets: bool, has_seed: bool
+) -> Definition:
+    """An intrinsic that calls the derivative of a function.
+
+    Its arguments are those of the function, then the tuple of destinations, then the seed.
+
+    Args:
+        primal: the dispatcher of the function.
+        task: what is called.
+        parameters: one name for each parameter of the function.
+        has_targets: whether destinations are passed.
+        has_seed: whether a seed is passed.
+    """
+
+    def define(argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        refuse_inside_primal(primal)
+        rest = list(argument_types[len(parameters) :])
+        target_types = _target_types(primal, task, rest.pop(0)) if has_targets else {}
+        seed_type = rest.pop(0) if has_seed else None
+        with shadow().suspended() if shadow().is_here() else nullcontext():  # in the body of a function with a rule
+            derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
+        for position, target_type in target_types.items():
+            role = task.role_of(position)
+            check_destination(primal, derivation.caller_arguments[position], role, target_type)
+        if seed_type is not None:
+            seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
+        result_type = derivative_type(derivation, target_types)
+
+        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            refuse_inside_primal(primal)
+            if shadow().is_here():
+                context.active_code_library.derivative = primal.py_func.__qualname__
+            more = list(values[len(parameters) :])
+            targets = _targets(builder, target_types, more.pop(0)) if has_targets else {}
+            seed = (more.pop(0), seed_type) if has_seed else None
+            arguments = values[: len(parameters)]
+            extras = Extras(targets, seed, held=tuple(zip(values, signature.args, strict=True)))
+            return emit_call(context, builder, derivation, arguments, signature.return_type, extras)
+
+        return result_type(*argument_types), lower
+
+    names = [*parameters, *(["irad_targets"] if has_targets else []), *(["irad_seed"] if has_seed else [])]
+    return Definition(names, define)
+
+
+def refuse_inside_primal(primal: Any) -> None:
+    """Refuses a derivative that is compiled as a part of a function to be differentiated.
+
+    Raises:
+        UnsupportedError: it is one.
+    """
+    if shadow().refuses_derivatives:
+        raise second_derivative(primal.py_func.__qualname__)
+
+
+def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
+    found = given.types if isinstance(given, types.BaseTuple) else None
+    if found is None or len(found) != len(task.destinations):
+        raise SignatureError(
+            f"the derivatives of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are to be "
+            f"written to {described(given)}",
+            f"pass a tuple of {len(task.destinations)} arrays, one for each of argnums",
+            "each derivative has the shape of its argument",
+            location_of(primal.py_func),
+        )
+    return dict(zip(task.destinations, found, strict=True))
+
+
+def _targets(builder: Any, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
+    return {
+        position: (builder.extract_value(value, i), target_type)
+        for i, (position, target_type) in enumerate(target_types.items())
+    }
+
+
+def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], body: str, called: Definition) -> Any:
+    """A Python function with the parameters and defaults of another one.
+
+    Args:
+        name: a prefix of its name.
+        like: the function whose parameters it takes.
+        leading: parameters in front of those.
+        body: the expression it returns, with ``{arguments}`` for the parameters of ``like``.
+        called: what the body calls as ``irad_call``.
+    """
+    parameters = inspect.signature(like).parameters.values()
+    defaults = tuple(p.default for p in parameters if p.default is not p.empty)
+    first = len(parameters) - len(defaults) - any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    texts = [
+        f"*{p.name}" if p.kind is p.VAR_POSITIONAL else f"{p.name}=None" if i >= first else p.name
+        for i, p in enumerate(parameters)
+    ]
+    call = body.format(arguments=", ".join(p.name for p in parameters))
+    source = f"def wrapper({', '.join([*leading, *texts])}):\n    return {call}\n"
+    scope: dict[str, Any] = {"irad_call": called.intrinsic}
+    exec(compile(source, f"<irad.{name} of {like.__qualname__}>", "exec"), scope)
+    wrapper = scope.pop("wrapper")
+    wrapper.__defaults__ = defaults or None
+    wrapper.__name__ = wrapper.__qualname__ = f"{name}_{like.__name__}"
+    wrapper.__module__, wrapper.__doc__ = like.__module__, like.__doc__
+    return wrapper
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The names of a function's parameters."""
+    return list(inspect.signature(function).parameters)

@@ -1,0 +1,93 @@
+"""What a derivative call returns: its Numba type, and how gradients are put together in the structure of arguments.
+
+grad of f(x: float64[:], (a: float64, n: int64))      (float64[::1], (float64, none))
+the same with `value_and_grad`, f returning float64   (float64, (float64[::1], (float64, none)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from irad.frontend.calls.annotations import Returns, Task
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Leaf, LeafKind
+from irad.frontend.numba.boxing import with_numpy_numbers
+from irad.frontend.numba.untyped import types
+
+
+def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> Any:
+    """The Numba type of what a derivative call returns.
+
+    Args:
+        derivation: what is called.
+        target_types: types of the destinations, by position.
+    """
+    task, value_type = derivation.task, abi.owned_type(derivation.return_type)
+    if task.returns is Returns.VALUE:
+        return value_type
+    found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
+    gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
+    match task.returns:
+        case Returns.GRADIENT:
+            return types.BaseTuple.from_types((gradient, value_type.types[1])) if task.has_aux else gradient
+        case Returns.VALUE_AND_GRADIENT:
+            return types.BaseTuple.from_types((value_type, gradient))
+        case Returns.GRADIENT_AND_VALUE:
+            return types.BaseTuple.from_types((gradient, value_type))
+
+
+def gradient_type_of(numba_type: Any, target: Any) -> Any:
+    """The type of a derivative; its arrays are the caller's where a destination is returned."""
+    if target is None:
+        return abi.gradient_type(numba_type)
+    if isinstance(numba_type, types.BaseTuple):
+        pairs = zip(numba_type.types, target.types, strict=True)
+        return layouts.tuple_type(numba_type, tuple(gradient_type_of(item, t) for item, t in pairs))
+    return target if abi.kind_of(numba_type) is LeafKind.ARRAY else abi.gradient_type(numba_type)
+
+
+def python_type(task: Task) -> Callable[[Any], Any]:
+    """As what Python is given the results of a task: gradients in single precision stay NumPy scalars."""
+
+    def gradient_and(result: Any, position: int) -> Any:
+        items = list(result.types)
+        items[position] = with_numpy_numbers(items[position])
+        return types.Tuple(tuple(items))
+
+    match task.returns:
+        case Returns.VALUE:
+            return lambda result: result
+        case Returns.GRADIENT if not task.has_aux:
+            return with_numpy_numbers
+        case Returns.VALUE_AND_GRADIENT:
+            return lambda result: gradient_and(result, 1)
+        case _:
+            return lambda result: gradient_and(result, 0)
+
+
+def structured(
+    context: Any,
+    builder: Any,
+    numba_type: Any,
+    gradient_type: Any,
+    leaves: Iterator[Leaf],
+    make: Callable[[Leaf, Any], Any],
+) -> Any:
+    """A derivative in the structure of an argument.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        numba_type: type of the argument.
+        gradient_type: type of the derivative.
+        leaves: of the argument.
+        make: the derivative of a leaf as a value of a type.
+    """
+    if isinstance(numba_type, types.BaseTuple):
+        parts = zip(numba_type.types, gradient_type.types, strict=True)
+        items = [structured(context, builder, item, its_gradient, leaves, make) for item, its_gradient in parts]
+        return context.make_tuple(builder, gradient_type, items)
+    leaf = next(leaves)
+    return context.get_dummy_value() if leaf.kind is LeafKind.INERT else make(leaf, gradient_type)

@@ -1,0 +1,281 @@
+"""Puts the cotangent of the return value into the shadow of the memory that the function returned it through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from irad.errors import HERE, IradError, SignatureError
+from irad.frontend.calls.kept import raise_misfit
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Leaf, LeafKind
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
+
+_DATA_FIELD = 4
+_WEIGHS = "the cotangent holds a weight for each element of the value"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A part of a seed that may not fit what it is the cotangent of.
+
+    Attributes:
+        is_there: whether it does not.
+        texts: problem, remedy and reason.
+        shapes: of an array its shape, and that of the array in the value.
+    """
+
+    is_there: Any
+    texts: tuple[str, str, str]
+    shapes: tuple[Sequence[Any], Sequence[Any]] | None = None
+
+    def raise_it(
+        self, context: Any, builder: Any, error: type[IradError], texts: tuple[str, str, str] | None = None
+    ) -> None:
+        """Ends the function that is being generated with an error that says this, or other texts."""
+        if self.shapes is None:
+            context.call_conv.return_user_exc(builder, error, (*(texts or self.texts), HERE))
+        else:
+            raise_misfit(context, builder, error, texts or self.texts, *self.shapes)
+
+
+@dataclass(frozen=True, slots=True)
+class SeededPart:
+    """A number, array or record in the return value that gets a cotangent.
+
+    Attributes:
+        leaf: with its path through the value.
+        type: the Numba type of the cotangent.
+        path: the way to that through the seed.
+        flags: paths through the value to the flags that tell whether it is there, where it may be None.
+    """
+
+    leaf: Leaf
+    type: Any
+    path: tuple[int, ...]
+    flags: tuple[tuple[int, ...], ...]
+
+
+def check_seed(name: str, return_type: Any, seed_type: Any) -> None:
+    """Checks the structure of a seed against that of the return value.
+
+    Raises:
+        SignatureError: it is another one.
+    """
+    _check(name, return_type, seed_type, "")
+
+
+def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
+    if isinstance(return_type, types.BaseTuple):
+        if seed_type == types.none:
+            return
+        if not isinstance(seed_type, types.BaseTuple) or len(seed_type.types) != len(return_type.types):
+            raise _misfit(name, return_type, seed_type, at, f"a tuple with {len(return_type.types)} entries")
+        for i, (item, seed) in enumerate(zip(return_type.types, seed_type.types, strict=True)):
+            _check(name, item, seed, f"{at}[{i}]")
+        return
+    if isinstance(return_type, types.Optional):
+        _check(name, return_type.type, seed_type, at)
+        return
+    match abi.kind_of(return_type):
+        case LeafKind.NUMBER:
+            is_complex = return_type in layouts.COMPLEX
+            good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
+            wanted = f"a {'complex number' if is_complex else 'float'}, or None for no weight"
+        case LeafKind.ARRAY:
+            good = isinstance(seed_type, types.Array) and (seed_type.dtype, seed_type.ndim) == (
+                return_type.dtype,
+                return_type.ndim,
+            )
+            wanted = "an array of the same dtype and shape (np.ones_like(value)), or None for no weight"
+        case LeafKind.RECORD:
+            good, wanted = seed_type == return_type, "a record of the same dtype, or None for no weight"
+        case LeafKind.LIST:
+            good, wanted = False, "None: a list takes no cotangent; return an array of its items"
+        case LeafKind.OBJECT:
+            good, wanted = False, "None: an object takes no cotangent; return the arrays and numbers in it"
+        case LeafKind.INERT | LeafKind.OPTIONAL:
+            good, wanted = False, "None: the value has no derivative"
+    if not good and seed_type != types.none:
+        raise _misfit(name, return_type, seed_type, at, wanted)
+
+
+def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -> SignatureError:
+    what = f"value{at}" if at else "the value"
+    return SignatureError(
+        f"the cotangent of {what} of {name} is {described(seed_type)}, but {what} is {described(return_type)}",
+        f"pass {wanted}",
+        "the cotangent, or seed, holds a weight for each number in the value, so it has the structure of the value",
+    )
+
+
+def store_unit(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
+    """Makes 1 the cotangent of the float at a path of the returned value."""
+    place = place_of(builder, shadow, path)
+    builder.store(ir.Constant(place.type.pointee, 1.0), place)
+
+
+def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
+    """Makes 0 the cotangent of the number at a path of the returned value."""
+    place = place_of(builder, shadow, path)
+    builder.store(cgutils.get_null_value(place.type.pointee), place)
+
+
+def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
+    """What in the return value gets a cotangent, in order."""
+    parts: list[SeededPart] = []
+    for leaf in abi.returned_leaves(return_type):
+        at, flags = _way_through_seed(return_type, leaf.path)
+        kind = _type_at(seed_type, at)
+        if kind != types.none:
+            parts.append(SeededPart(leaf, kind, at, flags))
+    return parts
+
+
+def _way_through_seed(return_type: Any, path: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """The path without the steps into parts that may be None, and the paths to the flags of these."""
+    steps: list[int] = []
+    flags: list[tuple[int, ...]] = []
+    for depth, step in enumerate(path):
+        if isinstance(return_type, types.Optional):
+            flags.append((*path[:depth], abi.FLAG_OF_OPTIONAL))
+            return_type = return_type.type
+        else:
+            steps.append(step)
+            return_type = return_type.types[step]
+    return tuple(steps), tuple(flags)
+
+
+def _type_at(seed_type: Any, path: tuple[int, ...]) -> Any:
+    """The type of the cotangent at a path; None may stand for a whole tuple."""
+    for step in path:
+        if seed_type == types.none:
+            break
+        seed_type = seed_type.types[step]
+    return seed_type
+
+
+def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[SeededPart]) -> list[Misfit]:
+    """What may not fit: parts that are None, and arrays of another shape than what they are the cotangents of."""
+    found: list[Misfit] = []
+    for part in parts:
+        at = "".join(f"[{i}]" for i in part.path)
+        is_there = [cgutils.as_bool_bit(builder, part_of(builder, value, flag)) for flag in part.flags]
+        found.extend(Misfit(builder.not_(flag), _none(at)) for flag in is_there)
+        if part.leaf.is_array:
+            returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
+            given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
+            shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
+            differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
+            found.append(Misfit(_any(builder, differ), _another_shape(at), (shapes[0], shapes[1])))
+    return found
+
+
+def misfit_of_final(builder: Any, given: Any, array: Any) -> Misfit:
+    """Whether the cotangent of what a function wrote has another shape than the array."""
+    shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
+    differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
+    texts = (
+        "the cotangent has a different shape from the array",
+        "pass an array of the same shape: np.ones_like(…)",
+        _WEIGHS,
+    )
+    return Misfit(_any(builder, differ), texts, (shapes[0], shapes[1]))
+
+
+def _none(at: str) -> tuple[str, str, str]:
+    return f"the cotangent{at} is a value, but value{at} is None", f"pass None for cotangent{at}", _WEIGHS
+
+
+def _another_shape(at: str) -> tuple[str, str, str]:
+    return (
+        f"the cotangent{at} has a different shape from the array that the function returned",
+        f"pass an array with the shape of the value: np.ones_like(value{at})",
+        _WEIGHS,
+    )
+
+
+def any_of(builder: Any, misfits: Sequence[Misfit]) -> Any:
+    """Whether there is one."""
+    return _any(builder, [misfit.is_there for misfit in misfits])
+
+
+def _any(builder: Any, conditions: Sequence[Any]) -> Any:
+    return reduce(builder.or_, conditions, cgutils.false_bit)
+
+
+def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:
+    """Adds the seed of one part.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        shadow: the shadow of the memory the value was returned through.
+        value: the whole value, as Numba holds it.
+        seed: the whole seed, as Numba holds it.
+        seeded: the part.
+    """
+    leaf, seed_type = seeded.leaf, seeded.type
+    place = place_of(builder, shadow, leaf.path)
+    part = part_of(builder, seed, seeded.path)
+    if leaf.kind is LeafKind.NUMBER:
+        builder.store(context.cast(builder, part, seed_type, leaf.type), place)
+        return
+    if leaf.kind is LeafKind.RECORD:
+        data = builder.load(place)
+        with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
+            _add_floats(builder, leaf.type, data, part)
+        return
+    data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
+    with cgutils.if_likely(builder, cgutils.is_not_null(builder, data)):
+        returned = context.make_array(leaf.type)(context, builder, part_of(builder, value, leaf.path))
+        given = context.make_array(seed_type)(context, builder, part)
+        add_elements(context, builder, leaf.type, data, returned, seed_type, given)
+
+
+def add_elements(
+    context: Any, builder: Any, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any
+) -> None:
+    """Adds each element of an array to that of another one with the same shape.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        target_type: of the array that is added to.
+        data: where its elements lie.
+        returned: what has its shape and strides.
+        seed_type: of the array that is added.
+        given: that array.
+    """
+    shape = cgutils.unpack_tuple(builder, returned.shape)
+    strides = cgutils.unpack_tuple(builder, returned.strides)
+    with cgutils.loop_nest(builder, shape, cgutils.intp_t) as indices:
+        place = cgutils.get_item_pointer2(context, builder, data, shape, strides, target_type.layout, indices)
+        item = cgutils.get_item_pointer(context, builder, seed_type, given, indices)
+        _add_floats(builder, target_type.dtype, place, item)
+
+
+def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
+    """Adds each float of the element at ``item`` to that of the element at ``place``."""
+    target, source = (builder.bitcast(pointer, cgutils.voidptr_t) for pointer in (place, item))
+    for offset, float_type in layouts.floats_of_element(element):
+        pointer = float_type.as_pointer()
+        to, other = (builder.bitcast(builder.gep(base, [cgutils.intp_t(offset)]), pointer) for base in (target, source))
+        total = builder.fadd(builder.load(to, align=1), builder.load(other, align=1))
+        builder.store(total, to, align=1)
+
+
+def place_of(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
+    """Where a part of a tuple in memory lies."""
+    return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer
+
+
+def part_of(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
+    """A part of a tuple."""
+    return builder.extract_value(value, list(path)) if path else value

@@ -1,0 +1,329 @@
+"""Does a task fit the types of a call? Every misfit is a `SignatureError` that names the argument and the remedy."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from irad.errors import SignatureError, UnsupportedError
+from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Argument, Leaf, LeafKind
+from irad.frontend.memory.object_types import unknown_part
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.private import is_eager
+from irad.frontend.numba.untyped import types
+
+_NO_CHANGE = (
+    "derivatives are taken with respect to floating-point numbers; integers, strings and None cannot vary continuously"
+)
+
+
+def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
+    """Checks that compiled code can hold the arguments of a call.
+
+    Raises:
+        UnsupportedError: it cannot hold one.
+    """
+    for name, numba_type in zip(inspect.signature(function).parameters, argument_types, strict=True):
+        if not abi.is_representable(numba_type):
+            raise UnsupportedError(
+                f"argument {name} of {function.__qualname__} is {described(numba_type)}, which Numba cannot compile",
+                f"pass numbers of a supported type: {name}.astype(np.float32)",
+                "Numba has a name for this type, but no arithmetic",
+                location_of(function),
+                focus=name,
+            )
+
+
+def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task, *, may_be_none: bool = False) -> None:
+    """Checks the differentiated arguments of a call.
+
+    Args:
+        dispatcher: the function.
+        arguments: those that the caller gives, or those that the function takes.
+        task: what is differentiated.
+        may_be_none: whether None is fine: the function may take a number or None.
+
+    Raises:
+        SignatureError: a position that does not exist, or an argument without derivative.
+        UnsupportedError: an argument whose derivative irad does not know how to represent.
+    """
+    for position, role in task.roles:
+        if position >= len(arguments):
+            raise SignatureError(
+                f"{_name(dispatcher)} has no argument {position}: the call has {len(arguments)} arguments",
+                f"use positions from 0 to {len(arguments) - 1} in argnums",
+                "positions count from 0, and each value collected by a star argument has its own",
+                location_of(dispatcher.py_func),
+            )
+        argument = arguments[position]
+        for leaf in argument.leaves:
+            _check_leaf(dispatcher, argument, leaf)
+        _check_role(dispatcher, argument, role)
+        if may_be_none and argument.type == types.none:
+            continue
+        if role is not Role.CONST and not any(leaf.kind is not LeafKind.INERT for leaf in argument.leaves):
+            raise _without_derivative(dispatcher, argument)
+
+
+def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
+    if not _is_refused(leaf):
+        return
+    part = unknown_part(leaf.type)
+    raise UnsupportedError(
+        f"{argument} of {_name(dispatcher)} is {described(leaf.type)}, whose gradient irad cannot represent"
+        + (f": it holds {part}" if part else ""),
+        f"(a) pass its floats as an array or a tuple or (b) {_LEAVE_OUT}",
+        "a gradient has an entry for each float, and irad cannot tell where the floats are here",
+        location_of(dispatcher.py_func),
+        focus=argument.name,
+    )
+
+
+def _is_refused(leaf: Leaf) -> bool:
+    return leaf.kind is LeafKind.INERT and may_hold_floats(leaf.element)
+
+
+def may_hold_floats(numba_type: Any) -> bool:
+    """Whether there may be numbers in a value of a type that is not an array or record."""
+    if numba_type in layouts.INACTIVE_TYPES:
+        return False
+    match numba_type:
+        case types.List() | types.ListType() | types.Set() | types.Array():
+            return may_hold_floats(numba_type.dtype)
+        case types.DictType():
+            return any(map(may_hold_floats, (numba_type.key_type, numba_type.value_type)))
+        case types.BaseTuple():
+            return any(map(may_hold_floats, numba_type.types))
+        case types.Optional():
+            return may_hold_floats(numba_type.type)
+        case types.ClassInstanceType():
+            return any(map(may_hold_floats, numba_type.struct.values()))
+        case types.StructRef():
+            return any(map(may_hold_floats, numba_type.field_dict.values()))
+        case _:
+            return layouts.holds_floats(numba_type)
+
+
+def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
+    """`irad.autodiff`'s annotations: a number travels by value, an array or record by its memory."""
+    kinds = {leaf.kind for leaf in argument.leaves}
+    if role is Role.ACTIVE and any(kind.has_memory for kind in kinds):
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Active is for numbers",
+            f"(a) {_duplicated(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
+            "the derivative of an array is added to its shadow, an array of the same shape that is passed with it",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
+    if role.has_destination and LeafKind.LIST in kinds:
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; a list may change length",
+            "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
+            "or (c) pass an array",
+            "memory passed for a derivative has the length that the list has now",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
+    if role.has_destination and LeafKind.OBJECT in kinds:
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; an object cannot be given a shadow",
+            "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return its gradient, or "
+            "(b) irad.Const or (c) pass its arrays",
+            "the function may change what the object refers to",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
+    if role is Role.SHADOW and any(kind.has_cotangent for kind in kinds):
+        raise SignatureError(
+            f"{argument} of {_name(dispatcher)} is {described(argument.type)}; irad.Duplicated is for arrays",
+            f"(a) {_by_value(argument, kinds)} or (b) irad.Const({argument.name}), if its derivative is not wanted",
+            "a number has no memory that its derivative could be added to; its derivative is returned",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
+
+
+def _duplicated(argument: Argument, kinds: set[LeafKind]) -> str:
+    name = argument.name
+    if isinstance(argument.type, types.BaseTuple):
+        kind = "MixedDuplicated" if any(kind.has_cotangent for kind in kinds) else "Duplicated"
+        return f"irad.{kind}({name}, shadow), with a tuple of shadows"
+    return f"irad.Duplicated({name}, np.zeros_like({name}))"
+
+
+def _by_value(argument: Argument, kinds: set[LeafKind]) -> str:
+    if any(kind.has_memory for kind in kinds):
+        return f"irad.MixedDuplicated({argument.name}, shadow), for a tuple of floats and arrays,"
+    return f"irad.Active({argument.name})"
+
+
+_LEAVE_OUT = "do not differentiate with respect to it: leave it out of argnums, or mark it irad.Const in irad.autodiff"
+
+
+def may_have_derivative(argument: Argument) -> bool:
+    """Whether an argument holds floats in any form, those that irad refuses included."""
+    return any(leaf.kind is not LeafKind.INERT or _is_refused(leaf) for leaf in argument.leaves)
+
+
+def without_derivative(dispatcher: Any, arguments: tuple[Argument, ...]) -> SignatureError:
+    """The error of a call none of whose arguments has a derivative."""
+    return SignatureError(
+        f"no argument of {_name(dispatcher)} has a derivative: "
+        + (", ".join(f"{a.name} is {described(a.type)}" for a in arguments) or "it has none"),
+        "pass a float or an array of floats",
+        _NO_CHANGE,
+        location_of(dispatcher.py_func),
+    )
+
+
+def _without_derivative(dispatcher: Any, argument: Argument) -> SignatureError:
+    kind = argument.type
+    remedy, reason = _LEAVE_OUT, _NO_CHANGE
+    if {kind, getattr(kind, "dtype", None)} & layouts.INACTIVE_TYPES:
+        reason = "its type was declared inactive with irad.rules.inactive_type"
+    elif isinstance(kind, types.Boolean | types.Integer) and is_eager(dispatcher):
+        remedy = f"(a) make it float64 in the signature that {_name(dispatcher)} is declared with or (b) {remedy}"
+    elif isinstance(kind, types.Boolean | types.Integer):
+        remedy = f"(a) pass a float, for example {_float_example(kind)}, or (b) {remedy}"
+    elif isinstance(kind, types.Array):
+        remedy = f"(a) pass an array of floats: {argument.name}.astype(float), or (b) {remedy}"
+    return SignatureError(
+        f"{argument} of {_name(dispatcher)} is {described(kind)}, which has no derivative",
+        remedy,
+        reason,
+        location_of(dispatcher.py_func),
+        focus=argument.name,
+    )
+
+
+def _float_example(kind: Any) -> str:
+    return "1.0 instead of True" if isinstance(kind, types.Boolean) else "3.0 instead of 3"
+
+
+def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
+    """Checks that the return value can have the cotangent that the task gives it.
+
+    Raises:
+        SignatureError: the value has no derivative, or needs a seed.
+    """
+    if task.has_aux:
+        is_pair = isinstance(return_type, types.BaseTuple) and len(return_type.types) == 2
+        if not is_pair:
+            raise SignatureError(
+                f"{_name(dispatcher)} returns {described(return_type)}; with has_aux=True it must return (value, aux)",
+                "(a) return a tuple of the value to differentiate and anything else or (b) omit has_aux=True",
+                "has_aux=True means that the function returns something besides the value to differentiate",
+                location_of(dispatcher.py_func),
+            )
+        return_type = return_type.types[0]
+    if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
+        raise _not_a_float(dispatcher, return_type)
+    without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT)
+    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.returned_leaves(return_type)):
+        raise _not_a_float(dispatcher, return_type)
+
+
+def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
+    name = dispatcher.py_func.__name__
+    leaves = list(abi.returned_leaves(return_type))
+    seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
+    what, reason = (
+        "which is not a single float",
+        "a gradient is that of a single float; for several, irad must know their weights",
+    )
+    if return_type in layouts.COMPLEX:
+        reason = "the real and the imaginary part each have a gradient, and irad cannot know which is meant"
+        remedy = f"(a) return a float, for instance the real part or abs(…) ** 2, or (b) {seeded}"
+    elif any(leaf.kind is not LeafKind.INERT for leaf in leaves):
+        remedy = f"(a) {seeded} or (b) return a single float, for instance a sum"
+        if isinstance(return_type, types.BaseTuple) and leaves[0].path == (0,) and leaves[0].type in layouts.FLOATS:
+            remedy += " or (c) has_aux=True if only the first part is to be differentiated"
+    elif return_type == types.none:
+        what, reason = "which has no derivative", "what the function writes to its arguments is not a return value"
+        remedy = (
+            f"(a) return a float or (b) supply the cotangents of the arrays it writes: irad.vjp({name}, …), or "
+            f"irad.autodiff(irad.Reverse, {name}, …, seed=None) with irad.Duplicated(x, dx)"
+        )
+    elif isinstance(return_type, types.Generator):
+        what, reason = (
+            "which has no derivative",
+            "its body runs only when the caller iterates, after the call has returned",
+        )
+        remedy = "iterate over the generator in a compiled function, and differentiate that"
+    else:
+        what, reason = "which has no derivative", "it does not vary continuously with the arguments"
+        remedy = "return a float"
+    return SignatureError(
+        f"{_name(dispatcher)} returns {described(return_type)}, {what}",
+        remedy,
+        reason,
+        location_of(dispatcher.py_func),
+    )
+
+
+def check_destination(dispatcher: Any, argument: Argument, role: Role, destination: Any) -> None:
+    """Checks the type of the memory that the caller gives for the derivative of an argument.
+
+    Raises:
+        SignatureError: its structure, dtype or number of dimensions is not that of the argument.
+    """
+    mine, theirs = list(argument.leaves), list(abi.leaves_of(destination))
+    if [leaf.path for leaf in mine] != [leaf.path for leaf in theirs]:
+        raise SignatureError(
+            f"the memory given for the derivative of {argument} of {_name(dispatcher)} is {described(destination)}, "
+            f"the argument is {described(argument.type)}",
+            "pass a tuple for a tuple, an array for an array",
+            "a derivative has the structure of its argument",
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
+    for leaf, target in zip(mine, theirs, strict=True):
+        _check_target(dispatcher, argument, role, leaf, target)
+
+
+def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, target: Leaf) -> None:
+    wanted = _wanted(role, leaf)
+    if wanted is None:
+        return
+    if leaf.kind is LeafKind.RECORD:
+        good = target.type == leaf.type
+    else:
+        good = target.is_array and target.element == leaf.element and target.type.mutable
+    if leaf.is_array:
+        good = good and target.type.ndim == leaf.type.ndim
+    if not good:
+        at = "".join(f"[{i}]" for i in leaf.path)
+        raise SignatureError(
+            f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
+            f"the memory given for its derivative is {described(target.type)}",
+            f"pass {wanted}",
+            _reason(leaf),
+            location_of(dispatcher.py_func),
+            focus=argument.name,
+        )
+
+
+def _wanted(role: Role, leaf: Leaf) -> str | None:
+    if leaf.kind is LeafKind.ARRAY:
+        return "a writeable array of the same dtype and shape: np.zeros_like(…) of the argument"
+    if leaf.kind is LeafKind.RECORD:
+        return "a record of the same dtype"
+    if leaf.kind is LeafKind.NUMBER and role is Role.INTO:
+        return f"an array of one {leaf.type}: np.zeros(1, np.{leaf.type})"
+    return None
+
+
+def _reason(leaf: Leaf) -> str:
+    if leaf.kind is LeafKind.NUMBER:
+        return "the derivative is written to the memory that is passed; a number cannot be written to"
+    return (
+        "the derivative has the dtype and the dimensions of its argument, and is written to the memory that is passed"
+    )
+
+
+def _name(dispatcher: Any) -> str:
+    name: str = dispatcher.py_func.__qualname__
+    return name

@@ -1,0 +1,498 @@
+"""Memory that belongs to the arguments of one derivative call: copies, shadows, scratch.
+
+All code emitted here runs before the primal does, except what returns results or releases memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba.core import cgutils
+from numba.np.arrayobj import populate_array
+
+from irad.errors import InternalError
+from irad.frontend.calls.annotations import Role
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Argument, Leaf
+from irad.frontend.memory.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of_block, open_block
+from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
+from irad.frontend.memory.object_memory import ObjectMemory
+from irad.frontend.memory.object_types import gradient_of_content
+from irad.frontend.memory.object_walk import Owner
+from irad.frontend.memory.shadows import (
+    MEMINFO_TYPE,
+    NO_MEMORY,
+    Extent,
+    allocate_zeroed,
+    clear,
+    extent_of,
+    extent_of_array,
+    join_overlapping,
+    overlaps_itself,
+    shadow_pointer,
+    shape_of,
+    strides_of,
+)
+from irad.frontend.numba.records import owned_record
+from irad.frontend.numba.untyped import types
+
+_INTP = cgutils.intp_t
+_VOID_POINTER = cgutils.voidptr_t
+
+
+@dataclass
+class _Owned:
+    """Slots with references that this call holds: to memory that it may return, and to its own."""
+
+    results: list[Any] = field(default_factory=list)
+    transient: list[Any] = field(default_factory=list)
+
+
+class ArgumentMemory:
+    """Shadows of all arguments of a call.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+        flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
+        targets: for positions with a destination the caller's value and its type.
+        held: values with their types on which the surrounding function holds a reference that it drops after the call,
+            but not when the call raises: Numba leaks references there. `release` drops them.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        builder: Any,
+        derivation: Derivation,
+        flat: list[Any],
+        targets: Mapping[int, tuple[Any, Any]],
+        held: Sequence[tuple[Any, Any]],
+    ) -> None:
+        self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
+        self._held = held
+        self._owned = _Owned()
+        self._scratch: dict[int, Any] = {}
+        self._objects: ObjectMemory | None = None
+        workspace = derivation.workspace()
+        self.tracked = [
+            *(
+                self._track(a, leaf, targets, derivation.task.role_of(a.position))
+                for a, leaf in derivation.active_memory()
+            ),
+            *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
+        ]
+        refusals = Refusals(context, builder, self.release)
+        MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse).run()
+        refusals.finish()
+        self._allocate()
+        self._lists = {leaf.data_index: self._list_block(leaf) for _, leaf in derivation.active_lists()}
+
+    # --- the caller's memory ------------------------------------------------------------------------------------------
+
+    def _track(self, argument: Argument, leaf: Leaf, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
+        is_fresh = role in (Role.GRADIENT, Role.INTO)
+        if is_fresh and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
+            self._separate(leaf)
+        tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
+        if role.has_destination:
+            tracked.target = memory_at(self.context, self.builder, *targets[argument.position], leaf.path)
+            tracked.target_extent = self._extent_of_target(tracked)
+        return tracked
+
+    def _extent_of_target(self, tracked: Tracked) -> Extent:
+        assert tracked.target is not None
+        target, target_type = tracked.target
+        if tracked.leaf.is_array:
+            return extent_of_array(self.context, self.builder, target, target_type)
+        return extent_of(self.builder, Leaf(target_type, tracked.leaf.kind, 0, ()), [target])
+
+    def _separate(self, leaf: Leaf) -> None:
+        """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""
+        builder, slots = self.builder, self._slots_of(leaf)
+        owner = self._slot(self._owned.transient)
+        with builder.if_then(overlaps_itself(builder, leaf, self.flat), likely=False):
+            shape = shape_of(leaf, self.flat)
+            size = builder.mul(self.flat[leaf.index + abi.ITEM_COUNT], _INTP(layouts.size_of_element(leaf.type.dtype)))
+            meminfo = self._allocated(size, owner)
+            data = builder.bitcast(self.context.nrt.meminfo_data(builder, meminfo), self.flat[leaf.data_index].type)
+            strides = self._packed_strides(leaf, shape)
+            with cgutils.loop_nest(builder, shape, _INTP) as indices:
+                source = self._item(leaf, self.flat[leaf.data_index], shape, strides_of(leaf, self.flat), indices)
+                builder.store(builder.load(source), self._item(leaf, data, shape, strides, indices))
+            null = cgutils.get_null_value(self.flat[leaf.index + abi.PARENT].type)
+            for slot, value in zip(slots, (meminfo, null, data, *strides), strict=True):
+                builder.store(value, slot[1])
+        for index, slot in slots:
+            self.flat[index] = builder.load(slot)
+
+    def _slots_of(self, leaf: Leaf) -> list[tuple[int, Any]]:
+        """Stack slots with the LLVM arguments that describe where an array lies."""
+        first = leaf.index + abi.SHAPE + leaf.type.ndim
+        indices = (
+            leaf.index + abi.MEMINFO,
+            leaf.index + abi.PARENT,
+            leaf.data_index,
+            *range(first, first + leaf.type.ndim),
+        )
+        slots = [(index, cgutils.alloca_once(self.builder, self.flat[index].type)) for index in indices]
+        for index, slot in slots:
+            self.builder.store(self.flat[index], slot)
+        return slots
+
+    def _packed_strides(self, leaf: Leaf, shape: Sequence[Any]) -> list[Any]:
+        strides = [_INTP(layouts.size_of_element(leaf.type.dtype))]
+        for length in reversed(shape[1:]):
+            strides.insert(0, self.builder.mul(strides[0], length))
+        return strides
+
+    def _item(self, leaf: Leaf, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
+        return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, leaf.type.layout, indices)
+
+    # --- failing ------------------------------------------------------------------------------------------------------
+
+    def refuse(
+        self,
+        condition: Any,
+        problem: str,
+        remedy: str,
+        reason: str,
+        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> None:
+        """Ends the call with a SignatureError when a condition holds.
+
+        Args:
+            condition: a bit.
+            problem, remedy, reason: of the error.
+            misfit: the shape or the strides of an array, and those it should have; they end the problem.
+        """
+        refusals = Refusals(self.context, self.builder, self.release)
+        refusals.refuse(condition, problem, remedy, reason, misfit)
+        refusals.finish()
+
+    # --- allocation ---------------------------------------------------------------------------------------------------
+
+    def _slot(self, group: list[Any]) -> Any:
+        slot = cgutils.alloca_once(self.builder, _VOID_POINTER)
+        self.builder.store(cgutils.get_null_value(_VOID_POINTER), slot)
+        group.append(slot)
+        return slot
+
+    def _allocated(self, size: Any, slot: Any) -> Any:
+        meminfo = allocate_zeroed(self.context, self.builder, size, self.derivation.compiled.clear)
+        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
+            self.release()
+            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
+        self.builder.store(meminfo, slot)
+        return meminfo
+
+    def _allocate(self) -> None:
+        automatic = [t for t in self.tracked if t.role in (Role.GRADIENT, Role.INTO, Role.WORKSPACE)]
+        for tracked in self.tracked:
+            if tracked.target is not None and tracked not in automatic:
+                tracked.shadow = self._data_of(tracked)
+        if self.derivation.active_objects():
+            self._allocate_objects(automatic)
+        elif len(automatic) > 1 and self._is_written([t.leaf for t in automatic]):
+            self._allocate_joined(automatic)
+        else:
+            for tracked in automatic:
+                self._allocate_alone(tracked)
+        if not self.derivation.active_objects():
+            self._check_constant_objects()
+        self._allocate_scratch()
+
+    def _allocate_objects(self, automatic: Sequence[Tracked]) -> None:
+        """Objects may hold any of the arrays, so these have their shadows in the same buffer."""
+        objects = [leaf for _, leaf in self.derivation.active_objects()]
+        found = self._objects = self._object_memory(objects, automatic)
+        found.survey(self._transient)
+        for tracked in self.tracked:
+            if tracked.target_extent is not None:
+                self.refuse(
+                    found.meets(tracked.target_extent),
+                    f"the memory given for the derivative of {tracked.argument} overlaps an argument",
+                    "pass a separate array",
+                    "writing the derivative there would overwrite values that the function uses",
+                )
+        everything = [leaf for argument in self.derivation.arguments for leaf in argument.leaves]
+        joined = self._is_written((*objects, *(t.leaf for t in automatic)))
+        if self._is_written(everything):
+            self._refuse_mixed(found.place(joined=True))
+        if not joined:
+            found.place(joined=False)
+        found.connect(self._transient)
+        for tracked in automatic:
+            slot = tracked.meminfo = self._slot(self._group_of(tracked))
+            self.context.nrt.incref(self.builder, MEMINFO_TYPE, found.meminfo)
+            self.builder.store(found.meminfo, slot)
+            tracked.shadow = found.shadows[tracked.leaf.data_index]
+
+    def _check_constant_objects(self) -> None:
+        """Constant objects next to arrays that are differentiated."""
+        active = [*(leaf for _, leaf in self.derivation.active_lists()), *(t.leaf for t in self.tracked)]
+        if self._constant_objects() and active and self._is_written((*self._constant_objects(), *active)):
+            found = self._object_memory((), ())
+            found.survey(self._transient)
+            self._refuse_mixed(found.place(joined=True))
+
+    def _object_memory(self, objects: Sequence[Leaf], automatic: Sequence[Tracked]) -> ObjectMemory:
+        others: list[tuple[Owner, Leaf | Extent]] = [(Owner.NOBODY, leaf) for leaf in self._constant_objects()]
+        others += [(Owner.CALLER, t.extent) for t in self.tracked if t not in automatic]
+        others += [(Owner.CALLER, leaf) for _, leaf in self.derivation.active_lists()]
+        others += [
+            (Owner.NOBODY, extent_of(self.builder, leaf, self.flat))
+            for leaf in self._constant_leaves()
+            if leaf.has_memory
+        ]
+        return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others)
+
+    def _constant_leaves(self) -> list[Leaf]:
+        return [leaf for _, leaf in self.derivation.constant_leaves()]
+
+    def _constant_objects(self) -> list[Leaf]:
+        """They may hold lists of numbers; that these are arguments themselves is checked elsewhere."""
+        kinds = (abi.LeafKind.OBJECT, abi.LeafKind.LIST) if self.derivation.active_objects() else (abi.LeafKind.OBJECT,)
+        return [leaf for leaf in self._constant_leaves() if leaf.kind in kinds]
+
+    def _is_written(self, leaves: Sequence[Leaf]) -> bool:
+        """Whether the function may write to the memory of a leaf, or to what it leads to."""
+        return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
+
+    def _refuse_mixed(self, size: Any) -> None:
+        self.refuse(
+            self.builder.icmp_signed("<", size, _INTP(0)),
+            "a constant argument, or one whose shadow was passed, shares memory with an object in another argument",
+            "(a) differentiate with respect to both, with irad.grad, irad.value_and_grad or irad.vjp or (b) pass a "
+            "copy",
+            "the function may write to that memory, and an element that is reached in two ways has only one derivative",
+        )
+
+    def _transient(self, size: Any) -> Any:
+        return self._allocated(size, self._slot(self._owned.transient))
+
+    def _data_of(self, tracked: Tracked) -> Any:
+        assert tracked.target is not None
+        target, _ = tracked.target
+        return self.builder.bitcast(target.data if tracked.leaf.is_array else target, _VOID_POINTER)
+
+    def _allocate_alone(self, tracked: Tracked) -> None:
+        if tracked.target is not None and _lies_alike(tracked.leaf.type, tracked.target[1]):
+            assert tracked.target_extent is not None
+            tracked.shadow = self._data_of(tracked)
+            size = tracked.target_extent.size(self.builder)
+            clear(self.builder, tracked.shadow, size, self.derivation.compiled.clear)
+            return
+        tracked.meminfo = self._slot(self._group_of(tracked))
+        meminfo = self._allocated(tracked.extent.size(self.builder), tracked.meminfo)
+        tracked.shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
+
+    def _group_of(self, tracked: Tracked) -> list[Any]:
+        return self._owned.results if tracked.role is Role.GRADIENT else self._owned.transient
+
+    def _allocate_joined(self, members: Sequence[Tracked]) -> None:
+        """Arrays that overlap share a buffer; each member holds a reference on it."""
+        builder, context = self.builder, self.context
+        groups = join_overlapping(context, builder, [member.extent for member in members])
+        for i, member in enumerate(members):
+            slot = member.meminfo = self._slot(self._group_of(member))
+            is_first = builder.icmp_signed("==", groups.owners[i], _INTP(i))
+            with builder.if_else(is_first, likely=True) as (first, later):
+                with first:
+                    self._allocated(groups.extents[i].size(builder), slot)
+                with later:
+                    for j in range(i):
+                        with builder.if_then(builder.icmp_signed("==", groups.owners[i], _INTP(j))):
+                            builder.store(builder.load(members[j].meminfo), slot)
+                    context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slot))
+            member.shadow = shadow_pointer(context, builder, builder.load(slot), groups.extents[i])
+
+    def _allocate_scratch(self) -> None:
+        """Shadows of constant pointers that the engine asks for, because they meet active ones."""
+        leaves = {leaf.data_index: leaf for a in self.derivation.arguments for leaf in a.leaves if leaf.has_memory}
+        known = {tracked.leaf.data_index for tracked in self.tracked}
+        known |= {leaf.data_index for _, leaf in self.derivation.active_lists()}
+        known |= {leaf.data_index for _, leaf in self.derivation.active_objects()}
+        for index in self.derivation.compiled.derivative.shadows:
+            if index == abi.RETURN_INDEX or index in known:
+                continue
+            if index not in leaves:
+                raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is not memory")
+            extent = extent_of(self.builder, leaves[index], self.flat)
+            meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
+            self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
+
+    def _list_block(self, leaf: Leaf) -> ListBlock:
+        size = block_size(self.context, self.builder, leaf, self.flat)
+        meminfo = self._allocated(size, self._slot(self._owned.transient))
+        block = self.context.nrt.meminfo_data(self.builder, meminfo)
+        shadow = open_block(self.context, self.builder, leaf, self.flat, block, size)
+        return ListBlock(meminfo, size, block, shadow)
+
+    # --- use ----------------------------------------------------------------------------------------------------------
+
+    def shadow_of(self, index: int) -> Any:
+        """The shadow pointer for an LLVM parameter of the primal."""
+        for tracked in self.tracked:
+            if tracked.leaf.data_index == index:
+                return tracked.shadow
+        if index in self._lists:
+            return self._lists[index].shadow
+        if self._objects is not None and index in self._objects.shadows:
+            return self._objects.shadows[index]
+        return self._scratch[index]
+
+    def release(self) -> None:
+        """Before an exception: drops every reference that this call holds, those of results as well."""
+        for value, numba_type in self._held:
+            self.context.nrt.decref(self.builder, numba_type, value)
+        self._release_objects(self._drop)
+        for slot in (*self._owned.results, *self._owned.transient):
+            self._drop(self.builder.load(slot))
+
+    def _drop(self, meminfo: Any) -> None:
+        self.context.nrt.decref(self.builder, MEMINFO_TYPE, meminfo)
+
+    def _release_objects(self, take: Callable[[Any], None]) -> None:
+        if self._objects is not None:
+            self._objects.release(take)
+
+    def release_transient(self) -> None:
+        """Drops the references that are not results."""
+        self._release_objects(self._drop)
+        for slot in self._owned.transient:
+            self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
+
+    def defer_transient(self, defer: Any, arena: Any) -> None:
+        """Leaves the references that are not results to an arena, which drops them when it is deleted."""
+
+        def leave(meminfo: Any) -> None:
+            with self.builder.if_then(cgutils.is_not_null(self.builder, meminfo)):
+                self.builder.call(defer, [arena, meminfo])
+
+        self._release_objects(leave)
+        for slot in self._owned.transient:
+            leave(self.builder.load(slot))
+
+    def copy_out(self) -> None:
+        """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
+        builder = self.builder
+        for tracked in self.tracked:
+            if tracked.role is not Role.INTO or tracked.meminfo is None:
+                continue
+            assert tracked.target is not None
+            array, array_type = tracked.target
+            if not tracked.leaf.is_array:
+                size = tracked.extent.size(builder)
+                cgutils.raw_memcpy(builder, self._data_of(tracked), tracked.shadow, size, 1)
+                continue
+            shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
+            data = builder.bitcast(tracked.shadow, self.flat[tracked.leaf.data_index].type)
+            with cgutils.loop_nest(builder, shape, _INTP) as indices:
+                item = builder.load(self._item(tracked.leaf, data, shape, strides, indices))
+                place = cgutils.get_item_pointer(self.context, builder, array_type, array, indices)
+                builder.store(item, place)
+
+    def gradient_of(self, leaf: Leaf, gradient_type: Any) -> Any:
+        """The derivative of an array or record as a Numba value, a new reference."""
+        tracked = next(t for t in self.tracked if t.leaf.index == leaf.index)
+        if tracked.role is Role.MIXED:
+            assert tracked.target is not None
+            target, target_type = tracked.target
+            if not leaf.is_array:
+                return self.filled_record(leaf.type, self.new_record(leaf.type), target)
+            value = target._getvalue()
+            self.context.nrt.incref(self.builder, target_type, value)
+            return value
+        if not leaf.is_array:
+            meminfo = self.builder.load(tracked.meminfo)
+            return owned_record(self.context, self.builder, leaf.type, meminfo, tracked.shadow)
+        array = self.context.make_array(gradient_type)(self.context, self.builder)
+        populate_array(
+            array,
+            data=self.builder.bitcast(tracked.shadow, array.data.type),
+            shape=shape_of(leaf, self.flat),
+            strides=strides_of(leaf, self.flat),
+            itemsize=self.flat[leaf.index + abi.ITEM_SIZE],
+            meminfo=self.builder.load(tracked.meminfo),
+        )
+        return array._getvalue()
+
+    def list_gradient(self, leaf: Leaf, gradient_type: Any) -> Any:
+        """The derivative of a list as a new list."""
+
+        def fail() -> None:
+            self.release()
+            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
+
+        slot = self._slot(self._owned.results)
+        block = self._lists[leaf.data_index].data
+        found = list_of_block(self.context, self.builder, gradient_type, block, fail)
+        self.builder.store(self.context.make_helper(self.builder, gradient_type, found).meminfo, slot)
+        return found
+
+    def object_gradients(self) -> dict[int, Any]:
+        """The derivatives of all objects, by their first LLVM parameter: new references."""
+        if self._objects is None:
+            return {}
+
+        def fail() -> None:
+            self.release()
+            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
+
+        notes, found = self._objects.notes(fail), {}
+        for argument, leaf in self.derivation.active_objects():
+            content = abi.object_of(leaf)
+            found[leaf.index] = notes.gradient(content)
+            if self.derivation.task.role_of(argument.position) is Role.WORKSPACE:
+                self.context.nrt.decref(self.builder, gradient_of_content(content), found.pop(leaf.index))
+                continue
+            for _, meminfo in self.context.nrt.get_meminfos(
+                self.builder, gradient_of_content(content), found[leaf.index]
+            ):
+                self.builder.store(meminfo, self._slot(self._owned.results))
+        return found
+
+    def object_state(self) -> tuple[Any, ...]:
+        """What a pullback needs of the objects, as arrays of bytes: new references."""
+        return () if self._objects is None else self._objects.state()
+
+    def list_shadow(self, leaf: Leaf) -> Any:
+        """The shadow of a list as an array of bytes, a new reference."""
+        block = self._lists[leaf.data_index]
+        self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)
+        array = self.context.make_array(BLOCK_TYPE)(self.context, self.builder)
+        populate_array(array, block.data, (block.size,), (_INTP(1),), _INTP(1), block.meminfo)
+        return array._getvalue()
+
+    def new_record(self, record: Any) -> Any:
+        """Memory for a record among the results; its meminfo."""
+        return self._allocated(_INTP(record.size), self._slot(self._owned.results))
+
+    def filled_record(self, record: Any, meminfo: Any, content: Any) -> Any:
+        """A value of type `OwnedRecord` in memory that `new_record` gave, a copy of the record at a pointer."""
+        data = self.context.nrt.meminfo_data(self.builder, meminfo)
+        source = self.builder.bitcast(content, _VOID_POINTER)
+        cgutils.raw_memcpy(self.builder, data, source, _INTP(record.size), 1)
+        return owned_record(self.context, self.builder, record, meminfo, data)
+
+
+def _lies_alike(argument_type: Any, target_type: Any) -> bool:
+    """Whether the elements of two arrays of one shape, or two records, are certain to lie at the same offsets."""
+    return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
+
+
+def memory_at(context: Any, builder: Any, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
+    """The array, as a struct proxy, or the record at a path of a value, with its type."""
+    for step in path:
+        numba_type = numba_type.types[step]
+    if path:
+        value = builder.extract_value(value, list(path))
+    if isinstance(numba_type, types.Record):
+        return value, numba_type
+    assert isinstance(numba_type, types.Array)
+    return context.make_array(numba_type)(context, builder, value), numba_type

@@ -1,0 +1,162 @@
+"""Lists of numbers among the differentiated arguments: their shadows, and the lists that are the gradients.
+
+A *reflected* list `[…]` is a pointer to the header of an allocation, in which lies the pointer to the payload: sizes, a
+flag, the items. A *typed* list is a pointer to a struct of Numba's C code, whose shadow is `%irad.list`
+(``irad/backend/runtime/lists.ll``).
+
+The shadow of a list is one block: how many items there are, a header or struct as the engine expects it, the items. The
+engine moves the shadow's items elsewhere when the list grows, and back on its way through the reverse sweep, so in the
+end the block holds the derivatives of the items that the list had at first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.cpython.listobj import ListInstance
+from numba.np.arrayobj import populate_array
+from numba.typed.listobject import new_list
+
+from irad.frontend.memory.abi import Leaf
+from irad.frontend.memory.layouts import HEADER_DATA, bytes_before_items, size_of_element
+from irad.frontend.numba.untyped import types
+from irad.runtime_layouts import LIST
+
+_INTP = cgutils.intp_t
+_VOID_POINTER = cgutils.voidptr_t
+
+BLOCK_TYPE = types.Array(types.uint8, 1, "C")
+"""A shadow as a value of the state of a pullback."""
+
+_COUNT = 0  # offsets in a block; a header's first bytes are not used otherwise
+_PAYLOAD, _PAYLOAD_SIZE = 64, 32  # of a reflected list; the latter is where Numba has it in the header
+_STRUCT = 8  # of a typed list
+_TYPED_ITEMS = _STRUCT + LIST.size
+
+
+@dataclass(frozen=True)
+class ListBlock:
+    """The shadow of a list: LLVM values.
+
+    Attributes:
+        meminfo: of the block.
+        size: its bytes.
+        data: its address.
+        shadow: the address that belongs to the primal's.
+    """
+
+    meminfo: Any
+    size: Any
+    data: Any
+    shadow: Any
+
+
+def block_size(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+    """Bytes of the shadow of a list."""
+    if isinstance(leaf.type, types.List):
+        room = _reflected(context, builder, leaf, flat)._payload.allocated
+    else:
+        room = _count(context, builder, leaf, flat)
+    items = builder.mul(room, _INTP(size_of_element(leaf.type.dtype)))
+    return builder.add(_INTP(_first_item(leaf.type)), items)
+
+
+def open_block(context: Any, builder: Any, leaf: Leaf, flat: Any, block: Any, size: Any) -> Any:
+    """Makes zeroed memory the shadow of a list; returns the address that belongs to the primal's."""
+    count = _count(context, builder, leaf, flat)
+    _store(builder, block, _COUNT, count)
+    if isinstance(leaf.type, types.ListType):
+        items = builder.gep(block, [_INTP(_TYPED_ITEMS)])
+        fields = {"items": items, "room": count, "item_size": _INTP(size_of_element(leaf.type.dtype))}
+        for field, word in fields.items():
+            _store(builder, block, _STRUCT + LIST.offset(field), word)
+        return builder.gep(block, [_INTP(_STRUCT)])
+    _store(builder, block, HEADER_DATA, builder.gep(block, [_INTP(_PAYLOAD)]))
+    _store(builder, block, _PAYLOAD_SIZE, builder.sub(size, _INTP(_PAYLOAD)))
+    return block
+
+
+def clear_block(builder: Any, list_type: Any, block: Any, size: Any) -> None:
+    """Clears the cotangents in a block of so many bytes."""
+    first = _INTP(_first_item(list_type))
+    cgutils.memset(builder, builder.gep(block, [first]), builder.sub(size, first), 0)
+
+
+def list_of_block(context: Any, builder: Any, list_type: Any, block: Any, fail: Callable[[], None]) -> Any:
+    """The derivatives in a block as a new list.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        list_type: the type of the new list.
+        block: a shadow.
+        fail: emits the end of the function when there is no memory.
+    """
+    count = builder.load(_at(builder, block, _COUNT, _INTP))
+    items = builder.gep(block, [_INTP(_first_item(list_type))])
+    if isinstance(list_type, types.ListType):
+        return _typed_list(context, builder, list_type, items, count)
+    good, made = ListInstance.allocate_ex(context, builder, list_type, count)
+    with cgutils.if_unlikely(builder, builder.not_(good)):
+        fail()
+    made.size = count
+    target = builder.bitcast(made._gep(_INTP(0)), _VOID_POINTER)
+    cgutils.raw_memcpy(builder, target, items, count, size_of_element(list_type.dtype))
+    return made.value
+
+
+def _typed_list(context: Any, builder: Any, list_type: Any, items: Any, count: Any) -> Any:
+    dtype = list_type.dtype
+
+    def make(values: Any) -> Any:
+        found = new_list(dtype)
+        for i in range(values.size):
+            found.append(values[i])
+        return found
+
+    array_type = types.Array(dtype, 1, "C")
+    array = context.make_array(array_type)(context, builder)
+    size = _INTP(size_of_element(dtype))
+    populate_array(array, builder.bitcast(items, array.data.type), (count,), (size,), size, None)
+    return context.compile_internal(builder, make, list_type(array_type), [array._getvalue()])
+
+
+def _first_item(list_type: Any) -> int:
+    """Where the items lie in a block."""
+    return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD + bytes_before_items(list_type)
+
+
+def _count(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+    """How many items a list has."""
+    if isinstance(leaf.type, types.List):
+        return _reflected(context, builder, leaf, flat).size
+    return context.compile_internal(builder, _length, types.intp(leaf.type), [_value(context, builder, leaf, flat)])
+
+
+def _length(values: Any) -> int:
+    """Compiled by Numba."""
+    return len(values)
+
+
+def _reflected(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+    """Numba's accessor of a reflected list."""
+    return ListInstance(context, builder, leaf.type, _value(context, builder, leaf, flat))
+
+
+def _value(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+    helper = context.make_helper(builder, leaf.type)
+    for i in range(2):
+        helper[i] = flat[leaf.index + i]
+    return helper._getvalue()
+
+
+def _at(builder: Any, block: Any, offset: int, llvm_type: ir.Type) -> Any:
+    return builder.bitcast(builder.gep(block, [_INTP(offset)]), llvm_type.as_pointer())
+
+
+def _store(builder: Any, block: Any, offset: int, word: Any) -> None:
+    builder.store(word, _at(builder, block, offset, word.type))

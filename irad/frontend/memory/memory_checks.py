@@ -1,0 +1,281 @@
+"""The shadow contract, checked in generated code before the primal runs.
+
+* Memory given for a derivative has the shape of its argument, a shadow also its strides, and shares nothing with any
+  argument.
+* Shadows of arguments that overlap, of which one may be written, lie as the arguments lie. Shadows of arguments that do
+  not overlap do not overlap.
+* A constant that overlaps a differentiated argument, with a write to either, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+
+from irad.errors import HERE, SignatureError
+from irad.frontend.calls.annotations import Role
+from irad.frontend.calls.kept import emit_misfit, raise_kept
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory import abi
+from irad.frontend.memory.abi import Argument, Leaf
+from irad.frontend.memory.shadows import Extent, extent_of, overlap, shape_of, strides_of
+from irad.frontend.numba.untyped import types
+
+_INTP = cgutils.intp_t
+_NUMBER = ir.IntType(32)
+
+
+@dataclass
+class Tracked:
+    """An array or record leaf of a differentiated argument with its memory.
+
+    Attributes:
+        argument: it belongs to.
+        leaf: the array or record.
+        role: of the argument.
+        extent: its addresses.
+        target: the caller's array (a struct proxy) or record for the derivative and its type, or None.
+        target_extent: the addresses of that.
+        shadow: pointer to the shadow of the first element.
+        meminfo: slot with the reference that this call holds on the shadow's memory, or None if it is the caller's.
+    """
+
+    argument: Argument
+    leaf: Leaf
+    role: Role
+    extent: Extent
+    target: tuple[Any, Any] | None = None
+    target_extent: Extent | None = None
+    shadow: Any = None
+    meminfo: Any = None
+
+
+@dataclass
+class Refusals:
+    """Ends a call with a SignatureError where a condition holds.
+
+    There may be hundreds of conditions, for each two arrays one. So the references that the call holds are dropped in
+    one block for all of them, from which each goes on to its own exception.
+
+    Attributes:
+        context: Numba's target context.
+        builder: of llvmlite.
+        release: emits what drops the references; they are the same from the first condition to `finish`.
+    """
+
+    context: Any
+    builder: Any
+    release: Callable[[], None]
+    _raised_in: list[tuple[Any, Callable[[], None]]] = field(default_factory=list, init=False)
+
+    @cached_property
+    def _common(self) -> Any:
+        return self.builder.append_basic_block("refused")
+
+    def refuse(
+        self,
+        condition: Any,
+        problem: str,
+        remedy: str,
+        reason: str,
+        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> None:
+        """Ends the call when a condition holds.
+
+        Args:
+            condition: a bit.
+            problem, remedy, reason: of the error.
+            misfit: the shape or the strides of an array, and those it should have; they end the problem.
+        """
+        texts = (problem, remedy, reason)
+
+        def end() -> None:
+            if misfit is None:
+                self.context.call_conv.return_user_exc(self.builder, SignatureError, (*texts, HERE))
+            else:
+                raise_kept(self.context, self.builder)
+
+        with self.builder.if_then(condition, likely=False):
+            if misfit is not None:
+                emit_misfit(self.context, self.builder, SignatureError, texts, *misfit)
+            self._raised_in.append((self.builder.block, end))
+            self.builder.branch(self._common)
+
+    def finish(self) -> None:
+        """Emits what the conditions lead to."""
+        if not self._raised_in:
+            return
+        with self.builder.goto_block(self._common):
+            which = self.builder.phi(_NUMBER)
+            self.release()
+            switch = self.builder.switch(which, self.builder.append_basic_block("refused.otherwise"))
+            with self.builder.goto_block(switch.default):
+                self.builder.unreachable()
+            for number, (block, end) in enumerate(self._raised_in):
+                which.add_incoming(_NUMBER(number), block)
+                case = self.builder.append_basic_block("refused.by")
+                switch.add_case(_NUMBER(number), case)
+                with self.builder.goto_block(case):
+                    end()
+
+
+@dataclass(frozen=True)
+class MemoryChecks:
+    """Emits the checks of one call.
+
+    Attributes:
+        builder: of llvmlite.
+        derivation: what is called.
+        flat: all LLVM arguments of the primal.
+        tracked: the arrays and records that are differentiated.
+        refuse: `Refusals.refuse`.
+    """
+
+    builder: Any
+    derivation: Derivation
+    flat: Sequence[Any]
+    tracked: Sequence[Tracked]
+    refuse: Callable[..., None]
+
+    def run(self) -> None:
+        """Emits all of them."""
+        given = [tracked for tracked in self.tracked if tracked.target_extent is not None]
+        memory = self._memory_of_arguments() if given else []
+        for tracked in given:
+            if tracked.target is not None and tracked.target_extent is not None:
+                if tracked.leaf.is_array:
+                    self._check_shape(tracked, *tracked.target)
+                self._check_overlap_with_arguments(tracked, tracked.target_extent, memory)
+        for left, right in combinations(self.tracked, 2):
+            if left.target_extent is not None and right.target_extent is not None:
+                self._check_pair(left, left.target_extent, right, right.target_extent)
+        self._check_constants()
+        self._check_lists()
+
+    def _check_shape(self, tracked: Tracked, array: Any, _: Any) -> None:
+        builder, leaf = self.builder, tracked.leaf
+        lengths, given_lengths = shape_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.shape)
+        self.refuse(
+            self._differ(lengths, given_lengths),
+            f"{_name(tracked)} has a different shape from the argument",
+            f"pass an array of the same shape: np.zeros_like({tracked.argument.name})",
+            "a shadow needs one element for each element of the argument",
+            (given_lengths, lengths),
+        )
+        if tracked.role is not Role.INTO:
+            given = cgutils.unpack_tuple(builder, array.strides)
+            self.refuse(
+                self._strides_differ(leaf, lengths, given),
+                f"{_name(tracked)} has different strides from the argument",
+                f"(a) make it with irad.shadow_like({tracked.argument.name}) or (b) if several arguments are views of "
+                "one array, make a shadow of the whole array and pass the same views of it or (c) let irad make the "
+                "shadow: irad.grad or irad.vjp",
+                "a shadow must have the memory layout of its argument; np.zeros_like of a view is contiguous, unlike "
+                "the view",
+                (given, strides_of(leaf, self.flat)),
+            )
+
+    def _differ(self, left: Sequence[Any], right: Sequence[Any]) -> Any:
+        found = cgutils.false_bit
+        for mine, theirs in zip(left, right, strict=True):
+            found = self.builder.or_(found, self.builder.icmp_signed("!=", mine, theirs))
+        return found
+
+    def _strides_differ(self, leaf: Leaf, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
+        """Strides of dimensions of one element, and of empty arrays, do not matter."""
+        builder, found = self.builder, cgutils.false_bit
+        for length, mine, theirs in zip(lengths, strides_of(leaf, self.flat), given, strict=True):
+            matters = builder.icmp_signed(">", length, _INTP(1))
+            found = builder.or_(found, builder.and_(matters, builder.icmp_signed("!=", mine, theirs)))
+        is_filled = builder.icmp_signed(">", self.flat[leaf.index + abi.ITEM_COUNT], _INTP(0))
+        return builder.and_(found, is_filled)
+
+    def _memory_of_arguments(self) -> list[tuple[Argument, Extent]]:
+        return [
+            (argument, extent_of(self.builder, leaf, self.flat))
+            for argument in self.derivation.arguments
+            for leaf in argument.leaves
+            if leaf.has_memory
+        ]
+
+    def _check_overlap_with_arguments(
+        self, tracked: Tracked, target: Extent, memory: Sequence[tuple[Argument, Extent]]
+    ) -> None:
+        for argument, extent in memory:
+            self.refuse(
+                overlap(self.builder, target, extent),
+                f"{_name(tracked)} shares memory with {argument}",
+                f"pass a separate array, for instance np.zeros_like({tracked.argument.name})",
+                "writing the derivative there would overwrite values that the function uses",
+            )
+
+    def _check_pair(self, left: Tracked, left_target: Extent, right: Tracked, right_target: Extent) -> None:
+        builder = self.builder
+        names = f"{left.argument} and {right.argument}"
+        primals_meet = overlap(builder, left.extent, right.extent)
+        targets_meet = overlap(builder, left_target, right_target)
+        are_shadows = left.role is not Role.INTO and right.role is not Role.INTO
+        self.refuse(
+            builder.and_(targets_meet, builder.not_(primals_meet)) if are_shadows else targets_meet,
+            f"the arrays given for the derivatives of {names} share memory"
+            + (", the arguments do not" if are_shadows else ""),
+            "pass a separate array for each",
+            "one derivative would overwrite the other",
+        )
+        if are_shadows and self._may_be_written(left.leaf, right.leaf):
+            primals_apart = builder.sub(left.extent.data, right.extent.data)
+            targets_apart = builder.sub(left_target.data, right_target.data)
+            self.refuse(
+                builder.and_(primals_meet, builder.icmp_signed("!=", primals_apart, targets_apart)),
+                f"{names} share memory, but their shadows do not overlap in the same way",
+                "(a) pass shadows that overlap as the arguments do (views of one shadow) or (b) pass arguments that do "
+                "not overlap, for instance copies",
+                "the function may write to that memory, and an element seen through both arguments has only one "
+                "derivative",
+            )
+
+    def _may_be_written(self, *leaves: Leaf) -> bool:
+        return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
+
+    def _check_constants(self) -> None:
+        for argument, leaf in self.derivation.constant_leaves():
+            if leaf.has_memory:
+                self._check_constant(argument, leaf)
+
+    def _check_constant(self, argument: Argument, leaf: Leaf) -> None:
+        for tracked in self.tracked:
+            if self._may_be_written(leaf, tracked.leaf):
+                self.refuse(
+                    overlap(self.builder, extent_of(self.builder, leaf, self.flat), tracked.extent),
+                    f"{argument} is constant but shares memory with {tracked.argument}, which "
+                    + ("takes active values" if tracked.role is Role.WORKSPACE else "is differentiated"),
+                    f"(a) differentiate both or (b) pass a copy: {argument.name}.copy()",
+                    "the function may write to that memory, and derivatives that pass through the constant would be "
+                    "lost",
+                )
+
+    def _check_lists(self) -> None:
+        """A list that the function changes has one derivative; its arguments would show it twice."""
+        kinds = types.List | types.ListType
+        lists = [(a, leaf) for a in self.derivation.arguments for leaf in a.leaves if isinstance(leaf.type, kinds)]
+        for (left, one), (right, other) in combinations(lists, 2):
+            roles = {self.derivation.task.role_of(argument.position) for argument in (left, right)}
+            if self.derivation.active_objects() and Role.CONST not in roles:
+                continue  # they share one shadow
+            if roles != {Role.CONST} and self._may_be_written(one, other):
+                self.refuse(
+                    self.builder.icmp_unsigned("==", self.flat[one.data_index], self.flat[other.data_index]),
+                    f"{left} and {right} are the same list, and the function may change it",
+                    f"pass a copy for {right.name}",
+                    "the list has only one derivative, which would be returned for both",
+                )
+
+
+def _name(tracked: Tracked) -> str:
+    return f"{'the destination' if tracked.role is Role.INTO else 'the shadow'} of {tracked.argument}"

@@ -1,0 +1,224 @@
+"""Gradients by objects, read from what `object_walk` noted, after the reverse sweep has run.
+
+An instance becomes a named tuple, a list a list, a dictionary a dictionary with the same keys: the structure that the
+argument had before the call. Arrays are those of the shadows themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import cgutils
+from numba.cpython.listobj import ListInstance
+from numba.np.arrayobj import populate_array
+from numba.typed.dictobject import new_dict
+from numba.typed.listobject import new_list
+
+from irad.frontend.memory.layouts import size_of_element
+from irad.frontend.memory.object_types import (
+    ArrayContent,
+    Constant,
+    Content,
+    Dictionary,
+    Instance,
+    ListContent,
+    Number,
+    TupleContent,
+    gradient_of_content,
+    has_derivative,
+)
+from irad.frontend.memory.object_walk import INTP, VOID_POINTER, WORD
+from irad.frontend.memory.shadows import MEMINFO_TYPE
+from irad.frontend.numba.untyped import types
+
+
+class Notes:
+    """Reads what was noted of the objects of a call, in the same order; ``rewind`` starts again.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        noted: the address of the words.
+        meminfo: of the memory of the shadows.
+        fail: emits the end of the function when there is no memory.
+        moved: bytes from the shadows to a copy of them, from which gradients are made.
+    """
+
+    def __init__(
+        self, context: Any, builder: Any, noted: Any, meminfo: Any, fail: Callable[[], None], moved: Any = None
+    ) -> None:
+        self._context, self._builder, self._meminfo, self._fail, self._moved = context, builder, meminfo, fail, moved
+        self._noted = builder.bitcast(noted, INTP.as_pointer())
+        self._next = cgutils.alloca_once_value(builder, INTP(0))
+        self.rewind()
+
+    def rewind(self) -> None:
+        """The next word is the first."""
+        self._builder.store(INTP(0), self._next)
+
+    def _place(self, words: int) -> Any:
+        index = self._builder.load(self._next)
+        self._builder.store(self._builder.add(index, INTP(words)), self._next)
+        return self._builder.gep(self._noted, [index])
+
+    def _word(self) -> Any:
+        return self._builder.load(self._place(1))
+
+    def _shadow(self) -> Any:
+        address = self._word()
+        if self._moved is not None:
+            address = self._builder.add(address, self._moved)
+        return self._builder.inttoptr(address, VOID_POINTER)
+
+    # --- gradients ----------------------------------------------------------------------------------------------------
+
+    def gradient(self, content: Content, place: Any = None) -> Any:
+        """The gradient as a value of the type `gradient_of_content`, a new reference.
+
+        Args:
+            content: of the object, or a part of one.
+            place: of a part the shadow.
+        """
+        if not has_derivative(content):
+            return self._context.get_dummy_value()
+        match content:
+            case Number():
+                return self._number(content, place)
+            case ArrayContent():
+                return self._array(content)
+            case TupleContent():
+                return self._parts(content, place)
+            case Instance():
+                return self._parts(content, self._shadow())
+            case ListContent():
+                return self._typed_list(content) if _is_typed(content) else self._reflected_list(content)
+            case Dictionary():
+                return self._dictionary(content)
+            case Constant():
+                return self._context.get_dummy_value()
+
+    def _number(self, content: Number, place: Any) -> Any:
+        model = self._context.data_model_manager[content.type]
+        pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
+        return model.load_from_data_pointer(self._builder, pointer, align=1)
+
+    def _array(self, content: ArrayContent) -> Any:
+        context, build = self._context, self._builder
+        array_type = gradient_of_content(content)
+        data, _, _, shape, strides = self._noted_array(content)
+        array = context.make_array(array_type)(context, build)
+        context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
+        item_size = INTP(size_of_element(array_type.dtype))
+        populate_array(array, build.bitcast(data, array.data.type), shape, strides, item_size, self._meminfo)
+        return array._getvalue()
+
+    def _noted_array(self, content: ArrayContent) -> tuple[Any, Any, Any, list[Any], list[Any]]:
+        """Data, lowest address, bytes spanned, shape and strides."""
+        data, low, size = self._shadow(), self._shadow(), self._word()
+        shape = [self._word() for _ in range(content.type.ndim)]
+        return data, low, size, shape, [self._word() for _ in range(content.type.ndim)]
+
+    def _parts(self, content: TupleContent | Instance, place: Any) -> Any:
+        build = self._builder
+        items = [self.gradient(part, build.gep(place, [INTP(offset)])) for offset, part in content.parts]
+        return self._context.make_tuple(build, gradient_of_content(content), items)
+
+    def _reflected_list(self, content: ListContent) -> Any:
+        context, build = self._context, self._builder
+        list_type = gradient_of_content(content)
+        count, items = self._word(), self._shadow()
+        good, made = ListInstance.allocate_ex(context, build, list_type, count)
+        with cgutils.if_unlikely(build, build.not_(good)):
+            self._fail()
+        made.size = count
+        with self._each(content, count, items) as (index, item):
+            made.setitem(index, self.gradient(content.item, item), incref=False, decref_old_value=False)
+        return made.value
+
+    def _typed_list(self, content: ListContent) -> Any:
+        context, build = self._context, self._builder
+        list_type = gradient_of_content(content)
+        item_type = list_type.dtype
+        count, items = self._word(), self._shadow()
+        made = context.compile_internal(build, lambda: new_list(item_type), list_type(), [])
+        append = types.none(list_type, item_type)
+        with self._each(content, count, items) as (_, item):
+            value = self.gradient(content.item, item)
+            context.compile_internal(build, _append, append, [made, value])
+            context.nrt.decref(build, item_type, value)
+        return made
+
+    @contextmanager
+    def _each(self, content: ListContent, count: Any, items: Any) -> Iterator[tuple[Any, Any]]:
+        """A loop over items: number and shadow."""
+        build = self._builder
+        with cgutils.for_range(build, count, intp=INTP) as loop:
+            yield loop.index, build.gep(items, [build.mul(loop.index, INTP(content.stride))])
+
+    def _dictionary(self, content: Dictionary) -> Any:
+        context, build = self._context, self._builder
+        dict_type = gradient_of_content(content)
+        key_type, value_type = content.type.key_type, dict_type.value_type
+        made = context.compile_internal(build, lambda: new_dict(key_type, value_type), dict_type(), [])
+        insert = types.none(dict_type, key_type, value_type)
+        with self._each_entry(content) as (key, cell):
+            value = self.gradient(content.value, cell)
+            context.compile_internal(build, _insert, insert, [made, key, value])
+            context.nrt.decref(build, value_type, value)
+        return made
+
+    @contextmanager
+    def _each_entry(self, content: Dictionary) -> Iterator[tuple[Any, Any]]:
+        """A loop over entries: key and shadow of the value."""
+        build = self._builder
+        model = self._context.data_model_manager[content.type.key_type]
+        with cgutils.for_range(build, self._word(), intp=INTP):
+            cell = build.gep(self._shadow(), [INTP(content.value_at)])
+            place = build.bitcast(self._place(content.value_at // WORD), model.get_data_type().as_pointer())
+            yield model.load_from_data_pointer(build, place), cell
+
+    # --- clearing -----------------------------------------------------------------------------------------------------
+
+    def clear(self, content: Content, place: Any = None) -> None:
+        """Makes the cotangents of all numbers zero."""
+        build = self._builder
+        if not has_derivative(content):
+            return
+        match content:
+            case Number():
+                self._fill(place, INTP(size_of_element(content.type)))
+            case ArrayContent():
+                _, low, size, _, _ = self._noted_array(content)
+                self._fill(low, size)
+            case TupleContent() | Instance():
+                start = self._shadow() if isinstance(content, Instance) else place
+                for offset, part in content.parts:
+                    self.clear(part, build.gep(start, [INTP(offset)]))
+            case ListContent():
+                count, items = self._word(), self._shadow()
+                with self._each(content, count, items) as (_, item):
+                    self.clear(content.item, item)
+            case Dictionary():
+                with self._each_entry(content) as (_, cell):
+                    self.clear(content.value, cell)
+            case Constant():
+                pass
+
+    def _fill(self, place: Any, size: Any) -> None:
+        cgutils.memset(self._builder, place, size, 0)
+
+
+def _is_typed(content: ListContent) -> bool:
+    return isinstance(content.type, types.ListType)
+
+
+def _append(values: Any, value: Any) -> None:
+    """Compiled by Numba."""
+    values.append(value)
+
+
+def _insert(values: Any, key: Any, value: Any) -> None:
+    """Compiled by Numba."""
+    values[key] = value

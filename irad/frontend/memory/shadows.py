@@ -1,0 +1,265 @@
+"""Shadow memory in generated code: byte extents, congruent buffers, overlap.
+
+A shadow is congruent with its primal to the byte: same strides, same offsets. The buffer of a strided array therefore
+covers the array's whole byte extent. Arrays that overlap, where one of them may be written, share one buffer in which
+they lie as they lie in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils
+from numba.np.arrayobj import populate_array
+
+from irad.frontend.memory import abi, layouts
+from irad.frontend.memory.abi import Leaf, LeafKind
+from irad.frontend.numba.untyped import types
+
+ALIGNMENT = 64
+NO_MEMORY = ("not enough memory for the derivative (heap, or stack if it recurses deeply)",)
+MEMINFO_TYPE = types.MemInfoPointer(types.voidptr)
+
+_INTP = cgutils.intp_t
+_VOID_POINTER = cgutils.voidptr_t
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The addresses that an array or record spans: from ``low`` to before ``high``; ``data`` is that of its start."""
+
+    data: Any
+    low: Any
+    high: Any
+
+    def size(self, builder: Any) -> Any:
+        """Bytes spanned."""
+        return builder.sub(self.high, self.low)
+
+
+def shape_of(leaf: Leaf, flat: Sequence[Any]) -> list[Any]:
+    """The lengths of an array's dimensions; ``flat`` are all LLVM arguments, indexed as the leaf is."""
+    start = leaf.index + abi.SHAPE
+    return list(flat[start : start + leaf.type.ndim])
+
+
+def strides_of(leaf: Leaf, flat: Sequence[Any]) -> list[Any]:
+    """The byte strides of an array's dimensions."""
+    start = leaf.index + abi.SHAPE + leaf.type.ndim
+    return list(flat[start : start + leaf.type.ndim])
+
+
+def extent_of(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Extent:
+    """The byte extent of an array or record."""
+    data = builder.ptrtoint(flat[leaf.data_index], _INTP)
+    item_size = _INTP(layouts.size_of_element(leaf.element))
+    if not leaf.is_array:
+        return Extent(data, data, builder.add(data, item_size))
+    count = flat[leaf.index + abi.ITEM_COUNT]
+    if leaf.type.layout in "CF":
+        return Extent(data, data, builder.add(data, builder.mul(count, item_size)))
+    low, high = data, builder.add(data, item_size)
+    zero = _INTP(0)
+    for length, stride in zip(shape_of(leaf, flat), strides_of(leaf, flat), strict=True):
+        reach = builder.mul(builder.sub(length, _INTP(1)), stride)
+        backwards = builder.icmp_signed("<", reach, zero)
+        low = builder.add(low, builder.select(backwards, reach, zero))
+        high = builder.add(high, builder.select(backwards, zero, reach))
+    is_empty = builder.icmp_signed("==", count, zero)
+    return Extent(data, builder.select(is_empty, data, low), builder.select(is_empty, data, high))
+
+
+def overlap(builder: Any, left: Extent, right: Extent) -> Any:
+    """Whether two extents have an address in common."""
+    conditions = (
+        builder.icmp_unsigned("<", left.low, right.high),
+        builder.icmp_unsigned("<", right.low, left.high),
+        builder.icmp_unsigned("<", left.low, left.high),
+        builder.icmp_unsigned("<", right.low, right.high),
+    )
+    return _all(builder, conditions)
+
+
+def overlaps_itself(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Any:
+    """Whether two elements of a strided array may have the same address.
+
+    They cannot when the dimensions nest: each stride passes over all that the smaller strides reach. Only repeated
+    elements as ``np.broadcast_to`` makes them (stride 0) and windows (equal or interleaved strides) fail this test.
+    """
+    extents = list(zip(shape_of(leaf, flat), strides_of(leaf, flat), strict=True))
+    verdicts = []
+    for i, (length, stride) in enumerate(extents):
+        reach = _INTP(layouts.size_of_element(leaf.type.dtype))
+        size = _absolute(builder, stride)
+        for j, (other_length, other_stride) in enumerate(extents):
+            if i == j:
+                continue
+            other = _absolute(builder, other_stride)
+            is_inner = builder.icmp_signed("<=" if j > i else "<", other, size)
+            covered = builder.mul(builder.sub(other_length, _INTP(1)), other)
+            reach = builder.add(reach, builder.select(is_inner, covered, _INTP(0)))
+        repeats = builder.icmp_signed(">", length, _INTP(1))
+        verdicts.append(builder.and_(repeats, builder.icmp_signed("<", size, reach)))
+    count = builder.icmp_signed(">", flat[leaf.index + abi.ITEM_COUNT], _INTP(1))
+    return builder.and_(count, _any(builder, verdicts))
+
+
+def _absolute(builder: Any, value: Any) -> Any:
+    return builder.select(builder.icmp_signed("<", value, _INTP(0)), builder.neg(value), value)
+
+
+def _any(builder: Any, conditions: Sequence[Any]) -> Any:
+    found = ir.Constant(ir.IntType(1), 0)
+    for condition in conditions:
+        found = builder.or_(found, condition)
+    return found
+
+
+def _all(builder: Any, conditions: Sequence[Any]) -> Any:
+    found = ir.Constant(ir.IntType(1), 1)
+    for condition in conditions:
+        found = builder.and_(found, condition)
+    return found
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Extents joined to groups that overlap.
+
+    Attributes:
+        extents: of each member the extent of its group.
+        owners: of each member the number of the first member of its group, an LLVM integer.
+    """
+
+    extents: list[Extent]
+    owners: list[Any]
+
+
+def join_overlapping(context: Any, builder: Any, extents: Sequence[Extent]) -> Groups:
+    """Joins the extents that overlap; costs a few comparisons when none do."""
+    count = len(extents)
+    table = ir.ArrayType(_INTP, count)
+    low, high, owner = (cgutils.alloca_once(builder, table) for _ in range(3))
+    for i, extent in enumerate(extents):
+        for place, value in ((low, extent.low), (high, extent.high), (owner, _INTP(i))):
+            builder.store(value, cgutils.gep_inbounds(builder, place, 0, i))
+    pairs = [overlap(builder, extents[i], extents[j]) for i in range(count) for j in range(i)]
+    with builder.if_then(_any(builder, pairs), likely=False):
+        pointer = types.CPointer(types.intp)
+        firsts = [cgutils.gep_inbounds(builder, place, 0, 0) for place in (low, high, owner)]
+        signature = types.none(pointer, pointer, pointer, types.intp)
+        context.compile_internal(builder, _join, signature, [*firsts, _INTP(count)])
+
+    def read(place: Any, i: int) -> Any:
+        return builder.load(cgutils.gep_inbounds(builder, place, 0, i))
+
+    joined = [Extent(extent.data, read(low, i), read(high, i)) for i, extent in enumerate(extents)]
+    return Groups(joined, [read(owner, i) for i in range(count)])
+
+
+def _join(low: Any, high: Any, owner: Any, count: int) -> None:
+    """Compiled by Numba: gives overlapping extents their common extent and owner."""
+    changed = True
+    while changed:
+        changed = False
+        for i in range(count):
+            for j in range(i):
+                if low[i] < high[j] and low[j] < high[i] and low[i] < high[i] and low[j] < high[j]:
+                    least, most, first = min(low[i], low[j]), max(high[i], high[j]), min(owner[i], owner[j])
+                    for k in (i, j):
+                        if low[k] != least or high[k] != most or owner[k] != first:
+                            low[k], high[k], owner[k] = least, most, first
+                            changed = True
+
+
+def clear(builder: Any, pointer: Any, size: Any, symbol: str | None) -> None:
+    """Clears memory: by the function ``symbol`` of a derivative with parallel loops, which uses their threads."""
+    if symbol is None:
+        cgutils.memset(builder, pointer, size, 0)
+        return
+    function_type = ir.FunctionType(ir.VoidType(), [_VOID_POINTER, _INTP])
+    callee = cgutils.get_or_insert_function(builder.module, function_type, symbol)
+    builder.call(callee, [builder.bitcast(pointer, _VOID_POINTER), size])
+
+
+def allocate_zeroed(context: Any, builder: Any, size: Any, symbol: str | None = None) -> Any:
+    """A meminfo of zeroed memory, null when there is no memory; ``symbol`` as for `clear`."""
+    meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
+    with cgutils.if_likely(builder, cgutils.is_not_null(builder, meminfo)):
+        clear(builder, context.nrt.meminfo_data(builder, meminfo), size, symbol)
+    return meminfo
+
+
+def shadow_pointer(context: Any, builder: Any, meminfo: Any, extent: Extent) -> Any:
+    """The shadow of an array's first element in a buffer for an extent."""
+    base = context.nrt.meminfo_data(builder, meminfo)
+    return builder.gep(base, [builder.sub(extent.data, extent.low)])
+
+
+def extent_of_array(context: Any, builder: Any, array: Any, array_type: Any) -> Extent:
+    """The byte extent of an array that is a value of the function being lowered (a struct proxy)."""
+    flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
+    return extent_of(builder, Leaf(array_type, LeafKind.ARRAY, 0, ()), flat)
+
+
+def copy_arrays(
+    context: Any,
+    builder: Any,
+    arrays: Sequence[Any],
+    array_types: Sequence[Any],
+    may_overlap: bool,
+    fail: Callable[[], None],
+) -> list[Any]:
+    """Copies of arrays in new memory, with their strides; arrays that overlap have copies that do so in the same way.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        arrays: struct proxies.
+        array_types: their Numba types.
+        may_overlap: without it no two of them share memory.
+        fail: emits the end of the function when there is no memory; the copies are released by then.
+    """
+    extents = [extent_of_array(context, builder, a, t) for a, t in zip(arrays, array_types, strict=True)]
+    groups = Groups(extents, [_INTP(i) for i in range(len(extents))])
+    if may_overlap:
+        groups = join_overlapping(context, builder, extents)
+    slots = [cgutils.alloca_once_value(builder, cgutils.get_null_value(_VOID_POINTER)) for _ in arrays]
+    for i, (slot, group) in enumerate(zip(slots, groups.extents, strict=True)):
+        with builder.if_else(builder.icmp_signed("==", groups.owners[i], _INTP(i)), likely=True) as (first, later):
+            with first:
+                size = group.size(builder)
+                meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
+                with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
+                    for earlier in slots[:i]:
+                        context.nrt.decref(builder, MEMINFO_TYPE, builder.load(earlier))
+                    fail()
+                builder.store(meminfo, slot)
+                source = builder.inttoptr(group.low, _VOID_POINTER)
+                cgutils.raw_memcpy(builder, context.nrt.meminfo_data(builder, meminfo), source, size, 1)
+            with later:
+                for j in range(i):
+                    with builder.if_then(builder.icmp_signed("==", groups.owners[i], _INTP(j))):
+                        builder.store(builder.load(slots[j]), slot)
+                context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slot))
+    return [
+        _moved_array(context, builder, array, array_type, builder.load(slot), group)
+        for array, array_type, slot, group in zip(arrays, array_types, slots, groups.extents, strict=True)
+    ]
+
+
+def _moved_array(context: Any, builder: Any, array: Any, array_type: Any, meminfo: Any, extent: Extent) -> Any:
+    """An array like another one, at the same place in a copy of an extent around it."""
+    result = context.make_array(array_type)(context, builder)
+    populate_array(
+        result,
+        data=builder.bitcast(shadow_pointer(context, builder, meminfo, extent), array.data.type),
+        shape=array.shape,
+        strides=array.strides,
+        itemsize=array.itemsize,
+        meminfo=meminfo,
+    )
+    return result._getvalue()

@@ -1,0 +1,429 @@
+"""The CPU front end: a Numba function and its argument types become one LLVM text.
+
+Input   a ``CPUDispatcher`` in any state and Numba types of its arguments.
+Output  `Program`: scalar, normalised LLVM text of the function and of its callees, and what is needed to run it.
+Method  compile privately (`private`), link the raw modules, optimise them to the normal form (`optimise`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import errors as numba_errors
+from numba.core.ccallback import CFunc
+
+from irad.backend.optimise import scalarise
+from irad.backend.patterns import calls_through_pointers
+from irad.compiling import collection_paused, step
+from irad.driver import LoopArray, Signature
+from irad.errors import BackendError, IradError, SourceLocation, UnsupportedError
+from irad.frontend.custom import catalogue, entry
+from irad.frontend.custom.outline import Outlined
+from irad.frontend.diagnosis.declared import no_signature
+from irad.frontend.diagnosis.readonly import about_argument
+from irad.frontend.diagnosis.unexpected import as_cause, unexpected
+from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen.check import check_links, lowered_of
+from irad.frontend.frozen.numba_watch import watch
+from irad.frontend.numba import kernels as numba_kernels
+from irad.frontend.numba import private, samplers
+from irad.frontend.numba.memory import signature_of
+from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
+from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
+from irad.passes.prepare.devirtualise import devirtualise
+
+NO_SECOND_DERIVATIVE = "irad does not differentiate derivatives yet"
+SECOND_DERIVATIVE = (
+    "(a) write the first derivative out, as a function, and differentiate that or (b) take differences of the first "
+    "derivative at two points"
+)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A whole program as text.
+
+    Attributes:
+        text: scalar, normalised LLVM text.
+        entry: symbol of the user's function in it.
+        signature: Numba's signature of the entry.
+        descriptor: Numba's function descriptor of the entry.
+        environments: the objects behind the program's environment globals; set them when the text is loaded.
+        python_functions: symbol → Python function (or the library function it implements) and its signature.
+        kernels: symbol and arguments of the kernel of each parallel loop.
+        ruled: functions for which users wrote rules.
+        signatures: what the parameters of the functions in the text point to.
+        source: where the user's function is defined.
+        alive: objects whose addresses the text holds.
+    """
+
+    text: str = field(repr=False)
+    entry: str
+    signature: Any
+    descriptor: Any = field(repr=False)
+    environments: tuple[Any, ...] = field(repr=False)
+    python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
+    kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = field(repr=False)
+    ruled: tuple[Outlined, ...] = field(repr=False)
+    signatures: tuple[Signature, ...] = field(repr=False)
+    source: SourceLocation
+    alive: tuple[Any, ...] = field(repr=False)
+
+
+_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+
+
+@catalogue.when_changed
+def _forget() -> None:
+    """Drops all programs: a rule decides which calls stay calls."""
+    with private.compiler_lock():
+        _programs.clear()
+        private.shadow().forget_callers()
+
+
+def _note_specialisation(dispatcher: Any, compiled: Any) -> None:
+    """Drops the derivatives of a function that Numba compiled after them, with other values of globals."""
+    numba_compare.note_level(compiled)
+    earlier = private.shadow().lowered(dispatcher, tuple(compiled.signature.args))
+    if any(lowered.has_changed(compiled, private.compiled_by_numba) for lowered in earlier):
+        is_known = dispatcher not in private.shadow().implementations  # else no program tells that it is in it
+        catalogue.changed(dispatcher if is_known else None)
+
+
+watch(_note_specialisation)
+
+
+def load_program(
+    dispatcher: Any, argument_types: tuple[Any, ...], *, peels: bool = True, checks: bool = False
+) -> Program:
+    """The LLVM text of a Numba function for argument types.
+
+    The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered again;
+    globals have the values that Numba froze, or, where it compiled nothing yet, those of this moment. The result is
+    remembered as long as the dispatcher lives.
+
+    Args:
+        dispatcher: any ``CPUDispatcher``.
+        argument_types: Numba types, defaults and star arguments folded as Numba does.
+        peels: whether LLVM may take iterations out of loops; else their numbers are those of the source.
+        checks: whether an index out of bounds raises. Parallel loops are serial then: what their threads raise is lost.
+
+    Raises:
+        BackendError: Numba cannot compile it.
+        ChangedProgramError: Numba compiled it, or what it calls, with values that it did not keep.
+        numba.core.errors.ForceLiteralArg: Numba asks for literal types of some arguments; call again with those.
+    """
+    key = (argument_types, peels, checks)
+    known = _programs.get(dispatcher, {})
+    if key not in known:
+        source = location_of(dispatcher.py_func)
+        told = step(f"compiling {source.function} with Numba")
+        with told as details, collection_paused(), private.shadow().active(checks=checks):
+            while True:
+                epoch = catalogue.epoch()
+                program = _load(_current(lambda: _compile(dispatcher, argument_types)), source, peels=peels)
+                if epoch == catalogue.epoch():
+                    break  # else the check had Numba load a callee from the disk that was made otherwise
+            known = _programs.setdefault(dispatcher, {})
+            known[key] = program
+            details.append(f"{program.text.count(chr(10))} lines of LLVM IR")
+    return known[key]
+
+
+def linked_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
+    """The program as Numba lowers it, linked and not optimised; not remembered.
+
+    Raises:
+        BackendError: Numba cannot compile it.
+    """
+    with private.shadow().active():
+        return str(_Linker(_compile(dispatcher, argument_types).library).module)
+
+
+def load_callee(found: CompiledFunction, *, peels: bool = True, checks: bool = False) -> Program:
+    """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
+    with private.shadow().active(checks=checks):
+        function = found.function
+        if isinstance(function, CFunc):
+            compiled = private.shadow().context.compile_cfunc(function)
+            source = location_of(function.__wrapped__)
+        else:
+            compiled = _current(lambda: _compile(entry.caller_of(function), tuple(found.signature.args)))
+            source = location_of(function.py_func)
+        return _load(compiled, source, wrapper=found.is_wrapper, peels=peels)
+
+
+def location_of(function: Callable[..., Any]) -> SourceLocation:
+    """Where a Python function is defined."""
+    found = SourceLocation.of(function)
+    assert found is not None
+    return found
+
+
+def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
+    """Numba's compile result, lowered only."""
+    try:
+        compiled = private.compile_raw(dispatcher, argument_types)
+    except numba_errors.ForceLiteralArg:
+        raise
+    except IradError as error:  # of what it calls
+        error.location = error.location or location_of(dispatcher.py_func)
+        raise
+    except REFUSALS as error:
+        found = about_argument(explanation(error), error, dispatcher.py_func, argument_types)
+        raise refusal(found, location_of(dispatcher.py_func)) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        unforeseen = unexpected(error)
+        if unforeseen is None:
+            raise
+        raise refusal(unforeseen, location_of(dispatcher.py_func)) from as_cause(error)
+    if compiled is None:
+        misfit = no_signature(private.declared_arguments(dispatcher), argument_types)
+        raise refusal(misfit, location_of(dispatcher.py_func))
+    return compiled
+
+
+def _current(compile_it: Callable[[], Any]) -> Any:
+    """A compile result of which no function was lowered before Numba compiled it, with other values."""
+    compiled = compile_it()
+    if any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
+        private.shadow().forget_callers()
+        compiled = compile_it()
+    return compiled
+
+
+def _check_frozen(libraries: list[Any]) -> None:
+    """Checks that functions are what Numba compiled for them, where it did.
+
+    Raises:
+        ChangedProgramError: Numba compiled another program, and kept too little for irad to do the same.
+    """
+    for library in libraries:
+        if getattr(library, "lowered", None) is not None:
+            library.lowered.check(private.compiled_by_numba)
+            check_links(library)
+
+
+def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
+    """The program of what was lowered; its entry may be the wrapper that is called from C."""
+    if wrapper:
+        symbol = compiled.fndesc.llvm_cfunc_wrapper_name
+        linked = _Linker(private.shadow().context.cfunc_library(compiled.library))
+    else:
+        symbol = compiled.fndesc.mangled_name
+        linked = _Linker(compiled.library)
+    _check_frozen(linked.libraries)
+    libraries = _reachable(compiled.library)
+    _refuse_derivatives(linked)
+    ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
+    text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels)
+    return Program(
+        text=text,
+        entry=symbol,
+        signature=compiled.signature,
+        descriptor=compiled.fndesc,
+        environments=linked.environments(),
+        python_functions=_python_functions(linked.libraries),
+        kernels=tuple(k for library in libraries if (k := getattr(library, "kernel", None)) is not None),
+        ruled=ruled,
+        signatures=tuple(_signatures(linked.libraries, text)),
+        source=source,
+        alive=(compiled, *linked.libraries),
+    )
+
+
+def _normal_form(module: Any, keep: tuple[str, ...], peels: bool) -> str:
+    """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them.
+
+    ``keep`` names the entry and the functions that stay calls.
+    """
+    return samplers.define_draws(_optimised(module, keep, peels))
+
+
+def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
+    noinline = (numba_kernels.RAISE, *keep[1:])
+    raising = tuple(function.name for function in module.functions if _only_raises(function))
+    text = scalarise(module, keep=keep, noinline=noinline, raising=raising, peels=peels)
+    if not calls_through_pointers(text):
+        return text
+    parsed = parse_module(text)
+    if not devirtualise(parsed):
+        return text
+    return scalarise(print_module(parsed), keep=keep, noinline=noinline, peels=peels)
+
+
+def _only_raises(function: Any) -> bool:
+    """Whether a function takes nothing but integers, and raises whenever it is called.
+
+    Such a function writes a message: Numba's for shapes that do not match has two thousand instructions, and an
+    assignment to a slice calls it for each axis. Since neither memory nor active numbers are passed to it, nothing is
+    lost to the analyses where it stays a call.
+    """
+    if function.is_declaration or not function.name.startswith("_ZN"):
+        return False
+    parameters = list(function.arguments)
+    if [each.name for each in parameters[:2]] != ["retptr", "excinfo"]:
+        return False
+    if not all(str(each.type).startswith("i") for each in parameters[2:]):
+        return False
+    last = (list(block.instructions)[-1] for block in function.blocks)
+    statuses = {str(next(each.operands)) for each in last if each.opcode == "ret"}
+    return bool(statuses) and statuses.isdisjoint(_NO_ERROR)
+
+
+_NO_ERROR = frozenset({"i32 0", "i32 -2", "i32 -3"})  # ok, ok with None, end of iteration: Numba's status codes
+
+
+def refusal(found: Explanation, source: SourceLocation) -> BackendError:
+    """Numba's refusal of a function, with the line it is about."""
+    place, callers = found.location(source)
+    refused = BackendError(
+        f"Numba cannot compile {source.function}: {found.problem}", found.remedy, found.reason, place, focus=found.focus
+    )
+    refused.callers = callers
+    return refused
+
+
+def second_derivative(name: str) -> UnsupportedError:
+    """The error for a function that is to be differentiated and calls a derivative itself."""
+    return UnsupportedError(
+        f"the function to differentiate calls a derivative of {name}",
+        f"{SECOND_DERIVATIVE} or (c) give the function that calls it a rule, in irad.rules",
+        NO_SECOND_DERIVATIVE,
+    )
+
+
+def _refuse_derivatives(linked: _Linker) -> None:
+    """Refuses a program that calls a derivative anywhere but in the bodies of functions with a rule.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    for library in (each for root in linked.roots for each in _reachable(root, into_ruled=False)):
+        name = getattr(library, "derivative", None)
+        if name is not None:
+            raise second_derivative(name)
+
+
+def _reachable(root: Any, *, into_ruled: bool = True) -> list[Any]:
+    """A library and everything that it calls, each once, callers first; without Numba's runtime.
+
+    Without ``into_ruled`` not what the bodies of functions with a rule call.
+    """
+    found: dict[Any, None] = {}
+    pending = [root]
+    while pending:
+        library = pending.pop()
+        if library in found or library is private.runtime_library():
+            continue
+        found[library] = None
+        outlined = getattr(library, "outlined", None)
+        if not into_ruled and outlined is not None and outlined.rule.replaces_body:
+            continue
+        pending.extend(reversed(private.callees_of(library)))
+    return list(found)
+
+
+def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any], Any]]:
+    """The Python functions that the symbols of libraries were compiled from."""
+    found = {
+        library.descriptor.mangled_name: library.function
+        for library in libraries
+        if isinstance(library, RawLibrary) and library.function is not None
+    }
+    for symbol, function in private.overload_functions():
+        if symbol in found and callable(function):
+            found[symbol] = (function, found[symbol][1])
+    return found
+
+
+def _signatures(libraries: list[Any], text: str) -> Iterator[Signature]:
+    """The signatures of the functions that are left in a program."""
+    names = text.replace('"', "")
+    for library in libraries:
+        descriptor = library.descriptor if isinstance(library, RawLibrary) else None
+        if descriptor is not None and f"@{descriptor.mangled_name}(" in names:
+            function = library.module.get_function(descriptor.mangled_name)
+            yield signature_of(descriptor, [parameter.name for parameter in function.arguments])
+
+
+class _Linker:
+    """Joins the raw modules of a program."""
+
+    def __init__(self, root: RawLibrary) -> None:
+        self.libraries, self.roots = [root], [root]
+        self.module = root.module.clone()
+        self._add(root)
+        self._resolve()
+
+    def _add(self, root: Any) -> None:
+        """Links a library and its callees."""
+        for library in _reachable(root):
+            if library not in self.libraries:
+                self.libraries.append(library)
+                self._link(library)
+
+    def _link(self, library: Any) -> None:
+        if isinstance(library, RawLibrary):
+            self.module.link_in(library.module, preserve=True)
+        else:
+            self.module.link_in(private.raw_module_of(library))
+
+    def _resolve(self) -> None:
+        """Links what is called through recursion or as a first-class value, which no library names as its callee."""
+        asked: set[str] = set()
+        while wanted := [symbol for symbol in self._undefined() if symbol not in asked]:
+            asked.update(wanted)
+            for library in [each for symbol in wanted for each in self._provide(symbol)]:
+                self.roots.append(library)
+                self._add(library)
+        self._link_unresolved()
+        if missing := self._undefined():
+            raise BackendError(
+                f"the program calls {missing[0]}, which Numba compiled but did not hand over",
+                "report it with the function that caused it",
+                "irad differentiates the whole program and needs the code of every function in it",
+            )
+        self.module.link_in(llvm.parse_assembly(private.inline_runtime()))
+
+    def _undefined(self) -> list[str]:
+        """Symbols that Numba must have compiled, but that no linked module defines."""
+        names = {f.name for f in self.module.functions if f.is_declaration}
+        names |= {n for n in map(_unresolved_target, self.module.global_variables) if n}
+        defined = {f.name for f in self.module.functions if not f.is_declaration}
+        return sorted(name for name in names - defined if name.startswith(("_ZN", "cfunc._ZN")))
+
+    def _provide(self, symbol: str) -> Iterator[Any]:
+        context = private.shadow().context
+        library = context.libraries.get(symbol.removeprefix("cfunc."))
+        if library is not None:
+            yield context.cfunc_library(library) if symbol.startswith("cfunc.") else library
+
+    def _link_unresolved(self) -> None:
+        """Recursive calls go through pointers that Numba's JIT fills in; here they are constants."""
+        symbols = [symbol for g in self.module.global_variables if (symbol := _unresolved_target(g))]
+        if symbols:
+            lines = [f'declare void @"{s}"()\n@"{UNRESOLVED_PREFIX}{s}" = constant ptr @"{s}"' for s in symbols]
+            self.module.link_in(llvm.parse_assembly("\n".join(lines)))
+            for variable in self.module.global_variables:
+                if _unresolved_target(variable):
+                    variable.linkage = "internal"
+
+    def environments(self) -> tuple[Any, ...]:
+        """The environments of all functions."""
+        names = [g.name for g in self.module.global_variables if g.name.startswith(ENVIRONMENT_PREFIX)]
+        return tuple(e for e in map(private.find_environment, names) if e is not None)
+
+
+def _unresolved_target(variable: Any) -> str | None:
+    """The symbol a recursive call is meant for, if this global is Numba's placeholder for one."""
+    name: str = variable.name
+    return name.removeprefix(UNRESOLVED_PREFIX) if name.startswith(UNRESOLVED_PREFIX) else None

@@ -1,0 +1,639 @@
+"""Everything irad needs of Numba that is not Numba's public interface.
+
+Input   a dispatcher and argument types.
+Output  the raw, unoptimised LLVM modules of the function and of everything that it calls.
+Method  a *shadow compile*: while it is active, the calling thread sees a private target context whose code libraries
+        neither optimise nor link nor load machine code, and private tables in place of every table in which Numba
+        remembers what it compiled. Numba's own code does the rest, callees included, and finds nothing compiled yet.
+        Other threads see Numba as usual; the user's tables, caches and statistics stay as they are.
+Limit   functions are lowered again even if the user has compiled them: globals are read again, under the values that
+        Numba froze where it kept them (`frozen`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from numba.core import cgutils, compiler, cpu, errors, funcdesc, ir_utils, lowering, sigutils, types, typing
+from numba.core.caching import NullCache
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.environment import lookup_environment
+from numba.core.registry import CPUTarget
+from numba.core.runtime import rtsys
+from numba.core.target_extension import target_override
+from numba.core.targetconfig import ConfigStack
+from numba.core.typed_passes import InlineOverloads
+from numba.core.typing.templates import _OverloadFunctionTemplate as OverloadTemplate
+from numba.core.untyped_passes import InlineInlinables
+from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.stencils.stencil import StencilFunc
+
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.entry import caller_of
+from irad.frontend.custom.outline import outlined_call, rule_of
+from irad.frontend.frozen import numba_compare
+from irad.frontend.frozen.check import Lowered
+from irad.frontend.frozen.numba_flags import inherited, under
+from irad.frontend.frozen.numba_follow import following, replacements
+from irad.frontend.numba import kernels
+from irad.frontend.numba.bounds import Statements
+from irad.frontend.numba.raw_target import Entry, RawContext, real_context
+from irad.frontend.numba.untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
+
+_CHANGED_FLAGS = (
+    "boundscheck",
+    "auto_parallel",
+    "debuginfo",
+    "dbg_directives_only",
+    "dbg_extend_lifetimes",
+    "dbg_optnone",
+)
+
+
+class _Redirect:
+    """A data descriptor: in the shadow's thread the private table of an object, else its own attribute."""
+
+    def __init__(self, name: str, make: Callable[[], Any]) -> None:
+        self.name, self.make = name, make
+        self._tables: dict[bool, weakref.WeakKeyDictionary[Any, Any]] = {
+            checks: weakref.WeakKeyDictionary() for checks in (False, True)
+        }
+
+    @property
+    def tables(self) -> weakref.WeakKeyDictionary[Any, Any]:
+        """The private tables: what is compiled with bounds checks has tables of its own."""
+        return self._tables[_SHADOW.checks]
+
+    def all_of(self, instance: Any) -> list[Any]:
+        """The private tables of an object."""
+        return [tables[instance] for tables in self._tables.values() if instance in tables]
+
+    def clear(self) -> None:
+        """Drops what is in the tables."""
+        for tables in self._tables.values():
+            tables.clear()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        if not _SHADOW.is_here():
+            try:
+                return vars(instance)[self.name]
+            except KeyError:
+                raise AttributeError(self.name) from None
+        table = self.tables.get(instance)
+        if table is None:
+            table = self.tables[instance] = self.make()
+        return table
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self.name] = value
+
+
+class Shadow:
+    """The private compiler. One per process, used under Numba's compiler lock.
+
+    Attributes:
+        checks: whether indices are checked in what is compiled now.
+        implementations: dispatchers that Numba made for overloads.
+    """
+
+    def __init__(self) -> None:
+        self._owner: int | None = None
+        self._depth = 0
+        self._in_ruled = False
+        self.checks = False
+        self._unchanged: dict[str, Any] = {}
+        self.implementations: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._statements = Statements()
+        self._contexts: dict[bool, RawContext] = {}
+        self._redirects = (
+            (dispatcher._DispatcherBase, _Redirect("overloads", dict)),
+            (dispatcher._FunctionCompiler, _Redirect("_failed_cache", dict)),
+            (types.functions.BaseFunction, _Redirect("_impl_keys", dict)),
+            (ufuncbuilder.UFuncDispatcher, _Redirect("overloads", dict)),
+            (ufuncbuilder.UFuncDispatcher, _Redirect("cache", NullCache)),
+            (ufunc_base.UfuncLowererBase, _Redirect("libs", list)),
+            (StencilFunc, _Redirect("_type_cache", dict)),
+            (StencilFunc, _Redirect("_targetctx", lambda: _SHADOW.context)),
+        )
+
+    @property
+    def context(self) -> RawContext:
+        """The private target context, that for code with bounds checks where there are any; made at first use."""
+        if self.checks not in self._contexts:
+            made = self._contexts[self.checks] = RawContext(cpu_target.typing_context, "cpu")
+            made.suspended = self.suspended
+        return self._contexts[self.checks]
+
+    def forget_callers(self) -> None:
+        """Drops what was lowered, since the meaning of calls has changed."""
+        for context in self._contexts.values():
+            context.outlined.clear()
+        for _, redirect in self._redirects:
+            redirect.clear()
+
+    def lowered(self, owner: Any, key: Any) -> list[Lowered]:
+        """What a specialisation of a dispatcher was lowered from."""
+        _, redirect = self._redirects[0]
+        return [found.library.lowered for table in redirect.all_of(owner) if (found := table.get(key)) is not None]
+
+    @contextmanager
+    def lowering(self, rule: CustomRule | None) -> Iterator[None]:
+        """While a function is lowered: in one with a rule, derivatives may be called (`refuses_derivatives`)."""
+        before = self._in_ruled, self._unchanged
+        self._in_ruled = self._in_ruled or (rule is not None and rule.replaces_body)
+        try:
+            yield
+        finally:
+            self._in_ruled, self._unchanged = before
+
+    @property
+    def refuses_derivatives(self) -> bool:
+        """Whether code that is compiled now is to be differentiated, so that it must not call a derivative itself.
+
+        The body of a function with a rule, and what that calls, is only run. Whoever else calls the same functions
+        finds them marked (`RawLibrary.derivative`).
+        """
+        return self.is_here() and not self._in_ruled
+
+    def note_flags(self, flags: Any) -> None:
+        """Notes what the user, or Numba, wants of a function, before irad changes it; None: irad does not."""
+        names = () if flags is None else _CHANGED_FLAGS
+        self._unchanged = {name: getattr(flags, name) if flags.is_set(name) else None for name in names}
+
+    def flags_of_user(self) -> Any:
+        """The flags under which Numba compiles, by itself, the function that is compiled now."""
+        flags = (ConfigStack.top_or_none() or compiler.DEFAULT_FLAGS).copy()
+        for name, value in self._unchanged.items():
+            if value is None:
+                flags.discard(name)
+            else:
+                setattr(flags, name, value)
+        return flags
+
+    def is_here(self) -> bool:
+        """Whether the calling thread compiles in the shadow now."""
+        return self._owner == threading.get_ident()
+
+    @contextmanager
+    def active(self, *, checks: bool = False) -> Iterator[None]:
+        """Shadow compilation for the calling thread. Re-entrant; also inside a compilation by Numba.
+
+        Args:
+            checks: whether indices are checked; parallel loops are serial then.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(global_compiler_lock)
+            real_context().refresh()  # before the private one, which would make the runtime its own
+            if self._depth == 0:
+                stack.enter_context(self._patched())
+            stack.enter_context(self._entered(checks))
+            stack.enter_context(_fresh_compilation())
+            stack.enter_context(self._outside_functions())
+            self.context.refresh()
+            yield
+
+    @contextmanager
+    def _outside_functions(self) -> Iterator[None]:
+        before = self._in_ruled, self._unchanged
+        self._in_ruled, self._unchanged = False, {}
+        try:
+            yield
+        finally:
+            self._in_ruled, self._unchanged = before
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Numba as it is, inside a shadow compilation."""
+        owner, self._owner = self._owner, None
+        try:
+            yield
+        finally:
+            self._owner = owner
+
+    @contextmanager
+    def _entered(self, checks: bool) -> Iterator[None]:
+        before = self._owner, self.checks
+        self._owner, self.checks = threading.get_ident(), checks
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self._owner, self.checks = before
+
+    @contextmanager
+    def _patched(self) -> Iterator[None]:
+        undo: list[tuple[Any, str, bool, Any]] = []
+        try:
+            for owner, name, value in self._replacements():
+                undo.append((owner, name, name in vars(owner), vars(owner).get(name)))
+                setattr(owner, name, value)
+            yield
+        finally:
+            for owner, name, existed, value in reversed(undo):
+                if existed:
+                    setattr(owner, name, value)
+                else:
+                    delattr(owner, name)
+
+    def _replacements(self) -> Iterator[tuple[Any, str, Any]]:
+        for owner, redirect in self._redirects:
+            yield owner, redirect.name, redirect
+        real = vars(CPUTarget)["target_context"]
+        context = property(lambda target: self.context if self.is_here() else real.fget(target))
+        yield CPUTarget, "target_context", context
+        yield from replacements()
+        for owner, name, replacement in (
+            (dispatcher.Dispatcher, "compile", _compile),
+            (dispatcher.Dispatcher, "__init__", _outside),
+            (dispatcher.LiftedWith, "compile", _compile_lifted),
+            (dispatcher.Dispatcher, "get_compile_result", _get_compile_result),
+            (dispatcher.Dispatcher, "get_function_type", _get_function_type),
+            (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
+            (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
+            (lowering.Lower, "lower_inst", self._statements.lower),
+            (cgutils, "do_boundscheck", self._check_bounds),
+            (lowering.BaseLower, "_compute_def_location", _definition_location),
+            (lowering.Lower, "_lower_call_RecursiveCall", _recursive_call),
+            (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
+            (InlineInlinables, "_do_work", _inline),
+            (InlineOverloads, "_do_work_expr", _inline_overload),
+            (OverloadTemplate, "_get_impl", _implementation),
+            (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
+            (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
+            (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
+            (GUFunc, "_compile_for_argtys", _compile_generalized),
+            (GUFuncWrapper, "_build_wrapper", kernels.build_wrapper),
+            (GUFuncWrapper, "gen_loop_body", kernels.build_loop_body),
+        ):
+            yield owner, name, self._bind(replacement, getattr(owner, name))
+
+    def _check_bounds(
+        self, original: Callable[..., Any], context: Any, builder: Any, index: Any, size: Any, axis: Any = None
+    ) -> None:
+        """The check of an index; that of Numba where the user asked for it, and not of irad."""
+        if self.checks:
+            self._statements.check(context, builder, index, size, axis)
+        else:
+            original(context, builder, index, size, axis)
+
+    def _bind(self, replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
+        """A method that is ``replacement`` in the shadow's thread and ``original`` elsewhere."""
+
+        def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
+            if not self.is_here():
+                return original(instance, *args, **kwargs)
+            return replacement(original, instance, *args, **kwargs)
+
+        return method
+
+
+@contextmanager
+def _fresh_compilation() -> Iterator[None]:
+    """No enclosing call stack, flags or target: Numba may be compiling in this thread."""
+    typing_context = cpu_target.typing_context
+    callstack = typing_context.callstack
+    typing_context.callstack = typing.context.CallStack()
+    try:
+        with ConfigStack().enter(compiler.DEFAULT_FLAGS.copy()), target_override("cpu"), warnings.catch_warnings():
+            # the user did not ask for line tables, so what is missing in them is not the user's concern
+            warnings.simplefilter("ignore", errors.NumbaDebugInfoWarning)
+            yield
+    finally:
+        typing_context.callstack = callstack
+
+
+def _compile(_: Any, self: Any, sig: Any) -> Any:
+    """`Dispatcher.compile` without caches, events, statistics."""
+    arguments, result = sigutils.normalize_signature(sig)
+    existing = self.overloads.get(tuple(arguments))
+    if existing is not None:
+        return existing.entry_point
+    if not self._can_compile:
+        raise RuntimeError("compilation disabled")
+    return _lower(self, arguments, result)
+
+
+def _lower(self: Any, arguments: Any, result: Any) -> Any:
+    """Lowers one signature into the private table."""
+    rule = catalogue.find(self, tuple(arguments))
+    with self._compiling_counter, _SHADOW.lowering(rule):
+        try:
+            code = inspect.unwrap(self.py_func).__code__
+            with _as_compiled(_specialisation(self, tuple(arguments)), code) as reads:
+                compiled = self._compiler.compile(tuple(arguments), result)
+        except errors.ForceLiteralArg as request:
+            fold = self._compiler.fold_argument_types
+            raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
+        compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled, reads)
+        compiled.library.lowered.is_implementation = self in _SHADOW.implementations
+        compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
+        compiled.library.function = self.py_func, compiled.signature
+        self.overloads[tuple(compiled.signature.args)] = compiled
+        # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
+        weakref.finalize(self, _SHADOW.context.forget, compiled.entry_point).atexit = False
+        return compiled.entry_point
+
+
+@contextmanager
+def _as_compiled(compiled: Any, code: Any = None) -> Iterator[Any]:
+    """Names have the values, and callers the options, with which Numba compiled a specialisation, if it did."""
+    with following(compiled, code) as reads, under({} if compiled is None else inherited(compiled)):
+        yield reads
+
+
+def _specialisation(owner: Any, key: Any) -> Any:
+    """What Numba itself compiled, or None."""
+    return vars(owner)["overloads"].get(key)
+
+
+def _lower_declared(self: Any, arguments: tuple[Any, ...]) -> None:
+    """Lowers an explicit signature of a dispatcher that has no other."""
+    declared = _specialisation(self, arguments)
+    if declared is not None and arguments not in self.overloads:
+        _lower(self, arguments, declared.signature.return_type)
+
+
+def _outside(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+    """A dispatcher made during a shadow compile belongs to Numba's own context."""
+    with _SHADOW.suspended():
+        original(self, *args, **kwargs)
+
+
+def _compile_lifted(original: Any, self: Any, sig: Any) -> Any:
+    """A ``with objmode`` block is called through its Python object: it needs machine code."""
+    with _SHADOW.suspended():
+        self.targetctx = real_context()
+        self.flags = self.flags.copy()
+        self.flags.debuginfo = False
+        return original(self, sig)
+
+
+def _get_compile_result(original: Any, self: Any, sig: Any) -> Any:
+    """For a dispatcher that becomes a first-class function value: its code, or a call of it where it has a rule."""
+    called = caller_of(self)
+    if called is not self:
+        return called.get_compile_result(sig)
+    if not self._can_compile:
+        _lower_declared(self, tuple(sig.args))
+    return original(self, sig)
+
+
+def _get_function_type(original: Any, self: Any) -> Any:
+    """A dispatcher's function type depends on how many signatures the user gave it."""
+    with _SHADOW.suspended():
+        return original(self)
+
+
+def _get_call_template(original: Any, self: Any, args: Any, kws: Any) -> Any:
+    """A dispatcher with explicit signatures is resolved among those, and only the chosen one is lowered."""
+    if self._can_compile or isinstance(self, dispatcher.LiftedCode):
+        return original(self, args, kws)
+    with _SHADOW.suspended():
+        template, pysig, args, kws = original(self, args, kws)
+    chosen = template(cpu_target.typing_context).apply(args, kws)
+    if chosen is not None:
+        _lower_declared(self, tuple(chosen.args))
+    return template, pysig, args, kws
+
+
+def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
+    """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
+    flags = original(self, flags)
+    _SHADOW.note_flags(flags)
+    if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
+        flags.boundscheck = False
+    if _SHADOW.checks:
+        flags.boundscheck = True
+        flags.auto_parallel = cpu.ParallelOptions(False)
+    flags.debuginfo = True
+    flags.dbg_directives_only = True
+    flags.dbg_extend_lifetimes = False
+    flags.dbg_optnone = False
+    return flags
+
+
+def _definition_location(_: Any, self: Any) -> Any:
+    """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
+    return self.func_ir.loc
+
+
+def _function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any:
+    """The address in a first-class function.
+
+    If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
+    """
+    address = self.builder.extract_value(self.loadvar(fname), 0)
+    with self.builder.if_then(cgutils.is_null(self.builder, address), likely=False):
+        self.return_exception(RuntimeError, exc_args=(f"{ftype} function address is null",), loc=self.loc)
+    return self.builder.bitcast(address, self.context.get_value_type(ftype))
+
+
+def _recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Any) -> Any:
+    """A recursive call of a function with a rule is a call of a function with a rule."""
+    rule = rule_of(callee, signature.args)
+    if rule is None:
+        return original(self, callee, expr, signature)
+    arguments = self.fold_call_args(callee, signature, expr.args, expr.vararg, expr.kws)
+    overload = callee.get_overloads(signature.args)
+    mangle = self.context.mangler or funcdesc.default_mangler
+    symbol = mangle(overload.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=overload.uid)
+
+    def lower(builder: Any, values: Any) -> Any:
+        return self.context.call_unresolved(builder, symbol, signature, values)
+
+    return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
+
+
+def _inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any) -> Any:
+    """A call in Numba's own code is put in line, unless its callee has a rule."""
+    try:
+        definition = state.func_ir.get_definition(expr.func)
+    except KeyError:
+        return original(self, state, work_list, block, i, expr, worker)
+    if getattr(definition, "op", None) == "getattr":
+        callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
+    else:
+        callee = vars(definition).get("value")
+    if callee and catalogue.is_declared(callee):
+        return False
+    return original(self, state, work_list, block, i, expr, worker)
+
+
+def _inline_overload(
+    original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any
+) -> Any:
+    """The same for library functions."""
+    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None:
+        return False
+    return original(self, state, work_list, block, i, expr, worker)
+
+
+def _implementation(original: Any, self: Any, args: Any, kws: Any) -> Any:
+    """The implementation of an overload that Numba has, or will have: its function is made once for types and flags.
+
+    Those of irad answer otherwise where a derivative is made.
+    """
+    if (self._overload_func.__module__ or "").startswith("irad."):
+        return original(self, args, kws)
+    with ConfigStack().enter(_SHADOW.flags_of_user()):
+        found, arguments = original(self, args, kws)
+    if found is not None:
+        _SHADOW.implementations.add(found)
+    return found, arguments
+
+
+def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
+    """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
+    with _SHADOW.suspended():
+        declared, _ = original(self, ewise_types)
+    overloads = caller_of(self._dispatcher).overloads
+    if declared is not None and declared not in overloads:
+        _lower_elementwise(self, declared)
+    if declared is None and not self._frozen:
+        declared = next((sig for sig in overloads if self.match_signature(tuple(ewise_types), sig)), None)
+    if declared is None:
+        return None, None
+    return declared, overloads[declared]
+
+
+def _compile_elementwise(_: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+    """Lowers the loop body of a ``@vectorize`` function; NumPy's own ufunc object stays as it is."""
+    return _lower_elementwise(self, tuple(argtys) if return_type is None else return_type(*argtys))
+
+
+def _compile_generalized(_: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+    """The same for ``@guvectorize``."""
+    return _lower_elementwise(self, self._get_function_type(*argtys))
+
+
+def _lower_elementwise(self: Any, sig: Any) -> Any:
+    options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
+    checks = {"boundscheck": True} if _SHADOW.checks else {}
+    declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)
+    arguments, _ = sigutils.normalize_signature(sig)
+    existing = next((each for key, each in declared.items() if key.args == tuple(arguments)), None)
+    with _as_compiled(existing) as reads, _SHADOW.lowering(None):
+        _SHADOW.note_flags(None)
+        compiled = compiles.compile(sig, **{**options, **checks})
+    if compiles is self._dispatcher:
+        compiled.library.lowered = Lowered(compiles, compiled.signature, compiled, reads)
+    self._lower_me.libs.append(compiled.library)
+    return compiled
+
+
+_SHADOW = Shadow()
+
+
+def shadow() -> Shadow:
+    """The process's private compiler."""
+    return _SHADOW
+
+
+def target_machine() -> Any:
+    """The machine Numba generates code for."""
+    return cpu_target.target_context.codegen()._tm
+
+
+def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
+    """Numba's compile result of a dispatcher for argument types, from the private table.
+
+    Call it while the shadow is active. The signature of the result differs from ``arguments`` where the dispatcher has
+    only explicit signatures; if none of these takes such arguments, the result is None.
+    """
+    overloads = user_dispatcher.overloads
+    if arguments not in overloads:
+        if user_dispatcher._can_compile:
+            user_dispatcher.compile(arguments)
+        else:
+            template, _, folded, kws = user_dispatcher.get_call_template(arguments, {})
+            chosen = template(cpu_target.typing_context).apply(folded, kws)
+            if chosen is None:
+                return None
+            return overloads[tuple(chosen.args)]
+    return overloads[arguments]
+
+
+def declared_arguments(user_dispatcher: Any) -> list[tuple[Any, ...]]:
+    """The arguments of each explicit signature of a dispatcher."""
+    with _SHADOW.suspended():
+        return [tuple(signature.args) for signature in user_dispatcher.nopython_signatures]
+
+
+def compiled_by_numba(owner: Any, compiled: Any) -> Any:
+    """What Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
+    with _SHADOW.suspended(), _fresh_compilation(), following(compiled):
+        return numba_compare.compiled_anew(owner, compiled)
+
+
+def overload_functions() -> Iterator[tuple[str, Any]]:
+    """(symbol, library function) of every implementation of a library function lowered so far."""
+    for owner, redirect in _SHADOW._redirects:
+        if owner is types.functions.BaseFunction:
+            for function_type, implementations in list(redirect.tables.items()):
+                for key in implementations.values():
+                    if isinstance(key, Entry):
+                        yield key.symbol, function_type.typing_key
+
+
+def runtime_library() -> Any:
+    """Numba's runtime as a code library."""
+    return rtsys.library
+
+
+def find_environment(name: str) -> Any:
+    """The environment behind an environment global, or None."""
+    return lookup_environment(name)
+
+
+def raw_module_of(library: Any) -> Any:
+    """A copy of a compiled library's module, for the few callees that have no raw one."""
+    return library._get_module_for_linking().clone()
+
+
+def callees_of(library: Any) -> list[Any]:
+    """The libraries that a library links; placeholders for irad's own libraries link none."""
+    return list(getattr(library, "_linking_libraries", ()))
+
+
+def inline_runtime() -> str:
+    """The part of Numba's runtime that must be inlined: the access to an allocation's data."""
+    return _INLINE_RUNTIME
+
+
+_INLINE_RUNTIME = """
+define linkonce_odr ptr @NRT_MemInfo_data_fast(ptr %info) alwaysinline {
+  %field = getelementptr i8, ptr %info, i64 24
+  %data = load ptr, ptr %field, align 8
+  ret ptr %data
+}
+"""
+
+
+def is_eager(user_dispatcher: Any) -> bool:
+    """Whether a dispatcher has explicit signatures only."""
+    return not user_dispatcher._can_compile
+
+
+def compiler_lock() -> Any:
+    """Numba's lock on everything that compiles."""
+    return global_compiler_lock
+
+
+def refresh_if_compiling() -> None:
+    """Has Numba look for what has been registered with it, where this thread is compiling a function that may use it.
+
+    Otherwise Numba looks itself, before the next function. The first time takes it a third of a second.
+    """
+    if global_compiler_lock.is_locked():  # by this thread
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()

@@ -1,0 +1,309 @@
+"""Numba's CPU target cut off behind lowering: what the shadow compile (`numba_private`) compiles for.
+
+A raw library keeps the module that Numba's lowering printed: LLVM neither optimises it nor links callees nor makes
+machine code. With `numba_private` and `numba_code` this is all that touches Numba's private parts.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import cgutils, codegen, debuginfo, types
+from numba.core.base import _wrap_impl
+from numba.core.ccallback import CFunc
+from numba.core.registry import CPUDispatcher
+from numba.core.typing import templates
+from numba.np.ufunc import dufunc
+
+from irad.backend import equality
+from irad.driver import LoopArray
+from irad.frontend import external
+from irad.frontend.custom.entry import caller_of
+from irad.frontend.custom.outline import Outlined, outlined_call, rule_of
+from irad.frontend.frozen.check import Lowered
+from irad.frontend.frozen.numba_flags import DEFAULT, under
+from irad.frontend.numba import fixups, transforms
+from irad.frontend.numba.samplers import mark_draws
+from irad.frontend.numba.untyped import GUFunc, cpu, cpu_target, dispatcher
+from irad.ruleset.symbols import external_text
+
+ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
+UNRESOLVED_PREFIX = ".numba.unresolved$"
+SIGNED_RANGES = (types.range_iter32_type, types.range_iter64_type)
+
+
+class Entry:
+    """Stands for a function's entry point in the private tables: nothing is ever called."""
+
+    def __init__(self, symbol: str, name: str) -> None:
+        self.symbol = symbol
+        self.__name__ = name
+
+
+class RawLibrary(codegen.JITCodeLibrary):
+    """Keeps a function's LLVM module as Numba lowered it: no passes, no linking of callees, no machine code."""
+
+    descriptor: Any = None
+    environment: Any = None
+    function: tuple[Any, Any] | None = None
+    kernel: tuple[str, tuple[LoopArray, ...]] | None = None
+    outlined: Outlined | None = None
+    lowered: Lowered | None = None
+    derivative: str | None = None
+    """The function whose code calls a derivative, so that it cannot be differentiated itself."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Takes a lowered module; its functions may later be linked into several programs."""
+        text = equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
+        module = llvm.parse_assembly(text)
+        module.name = ir_module.name
+        self.add_llvm_module(module)
+
+    def add_llvm_module(self, ll_module: Any) -> None:
+        """Takes a module that is already parsed."""
+        for function in ll_module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "weak_odr"
+        self._final_module.link_in(ll_module)
+
+    def add_linking_library(self, library: Any) -> None:
+        """Remembers a callee."""
+        if library not in self._linking_libraries:
+            self._linking_libraries.append(library)
+
+    def finalize(self) -> None:
+        """Nothing to do: there is no machine code."""
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """No address; Numba stores it in places that are never used."""
+        self._finalized = True
+        return 0
+
+    @property
+    def module(self) -> Any:
+        """The raw module. Not to be changed: clone it."""
+        return self._final_module
+
+    @property
+    def callees(self) -> list[Any]:
+        """Libraries of what it calls."""
+        return list(self._linking_libraries)
+
+
+class RawCodegen(codegen.JITCPUCodegen):
+    """Makes raw libraries."""
+
+    _library_class = RawLibrary
+
+
+class LineTable(debuginfo.DIBuilder):
+    """Debug information without variables and types: every operation's file and line, cheaply."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._locations: dict[tuple[int, int], Any] = {}
+
+    def mark_location(self, builder: Any, line: int) -> None:
+        """Called for every operation, so the line's metadata is looked up by number, not by content."""
+        key = len(self.subprograms), line
+        location = self._locations.get(key)
+        if location is None:
+            location = self._locations[key] = self._add_location(line)
+        builder.debug_metadata = location
+
+    def mark_variable(self, *args: Any, **kwargs: Any) -> None:
+        """No variables."""
+
+    def _di_subroutine_type(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
+
+
+class RawContext(cpu.CPUContext):
+    """Numba's CPU target, up to lowering."""
+
+    DIBuilder = LineTable
+    suspended: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def init(self) -> None:
+        """Called by Numba's constructor."""
+        self.is32bit = False
+        self._internal_codegen = RawCodegen("irad.raw")
+        self._cfuncs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.libraries: weakref.WeakValueDictionary[str, RawLibrary] = weakref.WeakValueDictionary()
+        self.outlined: dict[Any, Any] = {}
+
+    def refresh(self) -> None:
+        """Loads Numba's lowerings, with signed ranges counting without signed wrap-around."""
+        super().refresh()
+        selector = self._defns["iternext"]
+        for index, (signature, implementation) in enumerate(selector.versions):
+            if signature and signature[0] in SIGNED_RANGES and not hasattr(implementation, "no_signed_wrap"):
+                selector.versions[index] = signature, _no_signed_wrap(implementation)
+                selector._cache.clear()
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        """The lowering of a call; ufuncs registered theirs only with Numba's own context.
+
+        A callee with a rule of the user is called as a function of its own.
+        """
+        key = fn.get_impl_key(sig) if isinstance(fn, types.Callable) else fn
+        if isinstance(key, dufunc.DUFunc | GUFunc) and key not in self._defns:
+            self._defns[key] = real_context()._defns[key]
+        rule = rule_of(fn, sig.args)
+        if isinstance(key, templates._EmptyImplementationEntry) and rule is not None:
+            fn = self._not_inlined(fn, sig)
+        stand_in = transforms.lowering(key, sig, self.suspended)
+        lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
+        return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
+
+    def _not_inlined(self, fn: Any, sig: Any) -> Any:
+        """The implementation of an overload that Numba only puts in line, as a function that can be called."""
+        for template in fn.templates:
+            if sig.args in getattr(template, "_inline_overloads", {}):
+                implementation, _ = template(self.typing_context)._get_impl(sig.args, {})
+                callee = types.Dispatcher(implementation)
+                callee.get_call_type(self.typing_context, sig.args, {})
+                return callee
+        return fn
+
+    def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
+        """A constant. Functions given by address get a symbol, under which rules and messages know them."""
+        if isinstance(ty, types.ExternalFunctionPointer):
+            pointer = self.get_function_pointer_type(ty)
+            symbol = self._symbol_at(ty.get_pointer(val), val, len(ty.sig.args))
+            return builder.bitcast(cgutils.get_or_insert_function(builder.module, pointer.pointee, symbol), pointer)
+        if isinstance(ty, types.FunctionType) and ty.get_precise().is_precise():
+            return self._function_value(builder, ty.get_precise(), val)
+        return super().get_constant_generic(builder, ty, val)
+
+    def _function_value(self, builder: Any, ty: Any, val: Any) -> Any:
+        """A constant first-class function: the wrapper that is called through it, by symbol instead of by address.
+
+        As in Numba's own lowering there is no direct entry (`jit_addr`): exceptions end in the wrapper.
+        """
+        value = cgutils.create_struct_proxy(ty)(self, builder)
+        value.py_addr = self.add_dynamic_addr(builder, id(val), info=type(val).__name__)
+        wrapper = self.get_value_type(ty.ftype)
+        if isinstance(val, CFunc):
+            symbol = self.compile_cfunc(val).fndesc.llvm_cfunc_wrapper_name
+        elif isinstance(val, dispatcher.Dispatcher):
+            symbol = val.get_compile_result(ty.signature).fndesc.llvm_cfunc_wrapper_name
+        else:
+            symbol = self._symbol_at(val.__wrapper_address__(), val, len(ty.signature.args))
+        function = cgutils.get_or_insert_function(builder.module, wrapper.pointee, symbol)
+        value.c_addr = builder.bitcast(function, self.get_value_type(types.voidptr))
+        return value._getvalue()
+
+    def _symbol_at(self, address: int, val: Any, arity: int) -> str:
+        """The symbol of the function at an address: of its lowered code where Numba compiled it."""
+        symbol = external.symbol_of(address, val, arity)
+        found = function_at(address) if external_text(symbol) is not None else None
+        if found is None or not found.is_wrapper:
+            return symbol
+        if isinstance(found.function, CFunc):
+            compiled = self.compile_cfunc(found.function)
+        else:
+            compiled = found.function.get_compile_result(found.signature)
+        wrapper: str = compiled.fndesc.llvm_cfunc_wrapper_name
+        return wrapper
+
+    def compile_cfunc(self, val: Any) -> Any:
+        """Numba's compile result of a `@cfunc` function, which has no dispatcher of its own."""
+        own = self._cfuncs.get(val)
+        if own is None:
+            own = self._cfuncs[val] = CPUDispatcher(val._pyfunc, targetoptions=val._compiler.targetoptions)
+        own = caller_of(own)
+        with under(DEFAULT):
+            own.compile(val._sig)
+        compiled = own.overloads[tuple(val._sig.args)]
+        compiled.library.lowered.callback = val
+        return compiled
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
+        """The end of a compilation: no machine code, but the library is remembered under its symbol."""
+        library.descriptor, library.environment = fndesc, env
+        mark_draws(library.module, fndesc)
+        self.libraries[fndesc.mangled_name] = library
+        return Entry(fndesc.mangled_name, fndesc.qualname)
+
+    def forget(self, entry: Entry) -> None:
+        """Drops the lowering of a function whose dispatcher is gone."""
+        self._defns.pop(entry, None)
+
+    def create_cpython_wrapper(self, *args: Any, **kwargs: Any) -> None:
+        """Never called from Python."""
+
+    def create_cfunc_wrapper(self, *args: Any, **kwargs: Any) -> None:
+        """Made on demand by `cfunc_library`."""
+
+    def cfunc_library(self, library: RawLibrary) -> RawLibrary:
+        """The wrapper through which a function is called as a first-class value."""
+        wrapper = self.codegen().create_library(library.name + ".cfunc")
+        descriptor, environment = library.descriptor, library.environment
+        with self.push_code_library(wrapper):
+            context = self.subtarget(fndesc=descriptor, environment=environment)
+            cpu.CPUContext.create_cfunc_wrapper(context, wrapper, descriptor, environment, None)
+        wrapper.add_linking_library(library)
+        result: RawLibrary = wrapper
+        return result
+
+
+def _no_signed_wrap(implementation: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering of a range's step with ``nsw`` on the sum, without which LLVM cannot bound a counter.
+
+    The count runs down to zero, so the sum that could overflow is never read. An unsigned range must not get it: its
+    values lie beyond the signed range.
+    """
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        add = builder.add
+        builder.add = lambda lhs, rhs, name="", flags=(): add(lhs, rhs, name, flags=(*flags, "nsw"))
+        try:
+            return implementation(context, builder, signature, arguments)
+        finally:
+            del builder.add
+
+    for name, value in vars(implementation).items():
+        setattr(lower, name, value)
+    lower.no_signed_wrap = True  # type: ignore[attr-defined]
+    return lower
+
+
+@dataclass(frozen=True)
+class CompiledFunction:
+    """A dispatcher or cfunc with a signature; ``code`` is Numba's library, ``is_wrapper`` which entry is meant."""
+
+    function: Any
+    signature: Any
+    is_wrapper: bool
+    code: Any
+
+
+def function_at(address: int) -> CompiledFunction | None:
+    """The function whose machine code, as Numba compiled it, begins at an address: searched among all objects."""
+    if not address:
+        return None
+    for found in gc.get_objects():
+        kind = type(found)
+        if issubclass(kind, CFunc):
+            if found._wrapper_address == address:
+                return CompiledFunction(found, found._sig, True, found._library)
+        elif issubclass(kind, dispatcher.Dispatcher):
+            for compiled in list(vars(found).get("overloads", {}).values()):
+                names = compiled.fndesc.llvm_cfunc_wrapper_name, compiled.fndesc.llvm_func_name
+                for name in names:
+                    if compiled.library.get_pointer_to_function(name) == address:
+                        return CompiledFunction(found, compiled.signature, name == names[0], compiled.library)
+    return None
+
+
+def real_context() -> Any:
+    """Numba's own target context, also while the private one is in its place."""
+    return cpu_target._toplevel_target_context

@@ -1,0 +1,95 @@
+"""A specialisation of a dispatcher that runs other machine code for a while.
+
+Numba keeps machine code for the life of the process, and calls it through a table in the dispatcher. So code that is
+wanted for a moment is loaded next to it, in an engine of its own, and the table is refilled before and after.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from irad.backend.link import check_symbols, declared_symbols
+from irad.frontend.numba import code_libraries
+from irad.frontend.numba.library import parse
+from irad.frontend.numba.untyped import config, cpu_target, types
+
+_ENVIRONMENT = "_ZN08NumbaEnv"
+
+
+def kinds_of(dispatcher: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The specialisation that a call with positional arguments runs, as the types it is filed under."""
+    _, kinds = dispatcher.fold_argument_types(tuple(map(dispatcher.typeof_pyval, values)), {})
+    star = types.StarArgTuple | types.StarArgUniTuple  # filed as plain tuples
+    return tuple(types.BaseTuple.from_types(kind.types) if isinstance(kind, star) else kind for kind in kinds)
+
+
+@contextmanager
+def replaced_code(dispatcher: Any, kinds: tuple[Any, ...], rewrite: Callable[[str], str]) -> Iterator[None]:
+    """While open, calls of a compiled specialisation run other code.
+
+    Args:
+        dispatcher: a derivative.
+        kinds: the types of the specialisation; it must have been compiled.
+        rewrite: makes the LLVM text of the other code out of the optimised text of what is there. It is compiled as it
+            stands, without LLVM's pipeline.
+
+    Raises:
+        BackendError: LLVM refuses the text.
+    """
+    compiled = dispatcher.overloads[kinds]
+    loaded = _Loaded(rewrite(compiled.library.get_llvm_str()))
+    entry = cpu_target.target_context.get_executable(loaded, compiled.fndesc, compiled.environment)
+    try:
+        _fill(dispatcher, {kinds: entry})
+        yield
+    finally:
+        _fill(dispatcher, {})
+
+
+def _fill(dispatcher: Any, entries: dict[tuple[Any, ...], Any]) -> None:
+    dispatcher._clear()
+    for kinds, compiled in dispatcher.overloads.items():
+        codes = [kind._code for kind in kinds]
+        dispatcher._insert(codes, entries.get(kinds, compiled.entry_point), compiled.objectmode)
+
+
+class _Loaded:
+    """Stands for a code library of Numba where an entry point is made of it."""
+
+    def __init__(self, text: str) -> None:
+        numba_engine = cpu_target.target_context.codegen()._engine
+        module = parse(text)
+        check_symbols(module, code_libraries.is_loaded_symbol)
+        environments = [v.name for v in module.global_variables if v.name.startswith(_ENVIRONMENT)]
+        elsewhere = [name for name in declared_symbols(module) if not llvm.address_of_symbol(name)]
+        self._engine = llvm.create_mcjit_compiler(module, _new_target_machine())
+        for name in elsewhere:
+            self._engine.add_global_mapping(module.get_function(name), numba_engine.get_function_address(name))
+        self._engine.finalize_object()
+        for name in environments:
+            self._word(name).value = ctypes.c_void_p.from_address(numba_engine.get_global_value_address(name)).value
+        self.codegen = self
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """As Numba's library."""
+        return int(self._engine.get_function_address(name))
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """As Numba's code generator."""
+        self._word(name).value = id(environment)
+
+    def _word(self, name: str) -> ctypes.c_void_p:
+        return ctypes.c_void_p.from_address(self._engine.get_global_value_address(name))
+
+
+def _new_target_machine() -> Any:
+    """A machine as Numba's, which an engine may own."""
+    codegen = cpu_target.target_context.codegen()
+    options: dict[str, Any] = {"opt": config.OPT}
+    codegen._customize_tm_options(options)
+    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(**options)

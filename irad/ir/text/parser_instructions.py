@@ -1,0 +1,393 @@
+"""Instructions that compute or touch memory. Calls and terminators: `irad.ir.text.parser_control`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from irad.ir import types
+from irad.ir.instructions import (
+    Alloca,
+    AtomicRMW,
+    Binary,
+    Cast,
+    CmpXchg,
+    ExtractElement,
+    ExtractValue,
+    FCmp,
+    Fence,
+    Freeze,
+    GetElementPtr,
+    ICmp,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    ShuffleVector,
+    Store,
+    Unary,
+    VAArg,
+)
+from irad.ir.module import Block
+from irad.ir.text.keywords import (
+    ALLOCA_WORDS,
+    ARITHMETIC_FLAGS,
+    ATOMIC_OPCODES,
+    BINARY_OPCODES,
+    CAST_FLAGS,
+    CAST_OPCODES,
+    COMPARISON_FLAGS,
+    FAST_MATH,
+    FCMP_PREDICATES,
+    ICMP_PREDICATES,
+    ORDERINGS,
+    POINTER_FLAGS,
+)
+from irad.ir.text.names import name_of_key
+from irad.ir.text.parser_attributes import AttributeReader
+from irad.ir.types import Type, VectorType
+from irad.ir.values import Value
+
+
+class BodyReader(AttributeReader):
+    """Reads the inside of one function body at a time."""
+
+    __slots__ = ()
+
+    def label(self) -> Block:
+        """`label %b`."""
+        self.expect("label")
+        return self.block()
+
+    def block(self) -> Block:
+        """`%b`: the block of that name, made on first mention."""
+        token = self.tokens[self.i]
+        found = self.scope.get(token)
+        if isinstance(found, Block):
+            self.i += 1
+            return found
+        key = self.sigil("%", "the name of a block")
+        found = self.scope.get(key)
+        if found is None:
+            found = self.scope[key] = Block(types.LABEL, name_of_key(key))
+            self.pending[key] = self.i - 1
+        if not isinstance(found, Block):
+            self.fail(f"{token} is not a block", self.i - 1)
+        return found
+
+    def alignment(self) -> int | None:
+        """`, align n`, if there."""
+        i, tokens = self.i, self.tokens
+        if tokens[i] != "," or tokens[i + 1] != "align":
+            return None
+        self.i = i + 2
+        return self.integer()
+
+    def sync_scope(self) -> str | None:
+        """`syncscope("…")`, if there: the name with its quotes taken off."""
+        token = self.tokens[self.i]
+        if not token.startswith('syncscope("'):
+            return None
+        self.i += 1
+        return token[11:-2]
+
+    def ordering(self) -> str:
+        """An atomic ordering."""
+        token = self.tokens[self.i]
+        if token not in ORDERINGS:
+            self.unexpected("an atomic ordering")
+        self.i += 1
+        return token
+
+    def predicate(self, allowed: frozenset[str]) -> str:
+        """A predicate of a comparison."""
+        token = self.tokens[self.i]
+        if token not in allowed:
+            self.unexpected("a predicate")
+        self.i += 1
+        return token
+
+
+InstructionParser: TypeAlias = Callable[[BodyReader, str, "str | None"], Instruction]
+
+
+def _boolean_like(type_: Type) -> Type:
+    return (
+        types.vector_type(type_.count, types.I1, scalable=type_.scalable) if isinstance(type_, VectorType) else types.I1
+    )
+
+
+def _binary(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+    flags = r.words(ARITHMETIC_FLAGS) if r.tokens[r.i] in ARITHMETIC_FLAGS else ()
+    left, right = r.pair()
+    return Binary(left.type, name, {}, [left, right], opcode=opcode, flags=flags)
+
+
+def _unary(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+    flags = r.words(FAST_MATH)
+    value = r.typed_value()
+    return Unary(value.type, name, {}, [value], opcode=opcode, flags=flags)
+
+
+def _cast(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+    flags = r.words(CAST_FLAGS)
+    value = r.typed_value()
+    r.expect("to")
+    return Cast(r.type(), name, {}, [value], opcode=opcode, flags=flags)
+
+
+def _icmp(r: BodyReader, _: str, name: str | None) -> Instruction:
+    flags = r.words(COMPARISON_FLAGS)
+    predicate = r.predicate(ICMP_PREDICATES)
+    left, right = r.pair()
+    return ICmp(_boolean_like(left.type), name, {}, [left, right], predicate=predicate, flags=flags)
+
+
+def _fcmp(r: BodyReader, _: str, name: str | None) -> Instruction:
+    flags = r.words(FAST_MATH)
+    predicate = r.predicate(FCMP_PREDICATES)
+    left, right = r.pair()
+    return FCmp(_boolean_like(left.type), name, {}, [left, right], predicate=predicate, flags=flags)
+
+
+def _select(r: BodyReader, _: str, name: str | None) -> Instruction:
+    flags = r.words(FAST_MATH)
+    condition = r.typed_value()
+    r.expect(",")
+    left = r.typed_value()
+    r.expect(",")
+    type_ = r.type()
+    if type_ is not left.type:
+        r.fail(f"select of {left.type} or {type_}")
+    return Select(type_, name, {}, [condition, left, r.value(type_)], flags=flags)
+
+
+def _phi(r: BodyReader, _: str, name: str | None) -> Instruction:
+    flags = r.words(FAST_MATH)
+    type_ = r.type()
+    values: list[Value] = []
+    blocks: list[Block] = []
+    while True:
+        r.expect("[")
+        values.append(r.value(type_))
+        r.expect(",")
+        blocks.append(r.block())
+        r.expect("]")
+        if r.tokens[r.i] != "," or r.tokens[r.i + 1] != "[":
+            return Phi(type_, name, {}, values, blocks=blocks, flags=flags)
+        r.i += 1
+
+
+def _freeze(r: BodyReader, _: str, name: str | None) -> Instruction:
+    value = r.typed_value()
+    return Freeze(value.type, name, {}, [value])
+
+
+def _indices(r: BodyReader, aggregate: Type) -> tuple[Type, tuple[int, ...]]:
+    """`, 0, 1` and the type of the element they lead to."""
+    indices: list[int] = []
+    element = aggregate
+    while r.tokens[r.i] == "," and r.tokens[r.i + 1][0] != "!":
+        r.i += 1
+        index = r.integer()
+        if not isinstance(element, types.ArrayType | types.StructType | types.NamedStructType):
+            r.fail(f"{element} has no elements", r.i - 1)
+        if isinstance(element, types.ArrayType):
+            inside = index < element.count
+            element = element.element
+        else:
+            fields = r.fields(element)
+            inside = index < len(fields)
+            element = fields[index] if inside else element
+        if not inside:
+            r.fail(f"{aggregate} has no such element", r.i - 1)
+        indices.append(index)
+    if not indices:
+        r.unexpected("an index")
+    return element, tuple(indices)
+
+
+def _extractvalue(r: BodyReader, _: str, name: str | None) -> Instruction:
+    aggregate = r.typed_value()
+    element, indices = _indices(r, aggregate.type)
+    return ExtractValue(element, name, {}, [aggregate], indices=indices)
+
+
+def _insertvalue(r: BodyReader, _: str, name: str | None) -> Instruction:
+    aggregate = r.typed_value()
+    r.expect(",")
+    value = r.typed_value()
+    element, indices = _indices(r, aggregate.type)
+    if element is not value.type:
+        r.fail(f"{value.type} into a place of type {element}")
+    return InsertValue(aggregate.type, name, {}, [aggregate, value], indices=indices)
+
+
+def _vector(r: BodyReader) -> tuple[Value, VectorType]:
+    value = r.typed_value()
+    if not isinstance(value.type, VectorType):
+        r.fail(f"{value.type} is not a vector", r.i - 1)
+    return value, value.type
+
+
+def _extractelement(r: BodyReader, _: str, name: str | None) -> Instruction:
+    vector, type_ = _vector(r)
+    r.expect(",")
+    return ExtractElement(type_.element, name, {}, [vector, r.typed_value()])
+
+
+def _insertelement(r: BodyReader, _: str, name: str | None) -> Instruction:
+    vector, type_ = _vector(r)
+    r.expect(",")
+    if r.type() is not type_.element:
+        r.fail(f"a {type_.element} is wanted", r.i - 1)
+    value = r.value(type_.element)
+    r.expect(",")
+    return InsertElement(type_, name, {}, [vector, value, r.typed_value()])
+
+
+def _shufflevector(r: BodyReader, _: str, name: str | None) -> Instruction:
+    left, type_ = _vector(r)
+    r.expect(",")
+    if r.type() is not type_:
+        r.fail(f"a {type_} is wanted", r.i - 1)
+    right = r.value(type_)
+    r.expect(",")
+    mask, mask_type = _vector(r)
+    result = types.vector_type(mask_type.count, type_.element, scalable=mask_type.scalable)
+    return ShuffleVector(result, name, {}, [left, right, mask])
+
+
+def _alloca(r: BodyReader, _: str, name: str | None) -> Instruction:
+    words = r.words(ALLOCA_WORDS)
+    allocated = r.type()
+    operands: list[Value] = []
+    align: int | None = None
+    addrspace = 0
+    while r.tokens[r.i] == "," and r.tokens[r.i + 1][0] != "!":
+        r.i += 1
+        if r.accept("align"):
+            align = r.integer()
+        elif r.tokens[r.i].startswith("addrspace("):
+            addrspace = int(r.take()[10:-1])
+        elif operands:
+            r.unexpected("an alignment")
+        else:
+            operands.append(r.typed_value())
+    result = types.pointer_type(addrspace) if addrspace else types.PTR
+    return Alloca(result, name, {}, operands, allocated_type=allocated, align=align, words=words)
+
+
+def _load(r: BodyReader, _: str, name: str | None) -> Instruction:
+    atomic, volatile = r.accept("atomic"), r.accept("volatile")
+    type_ = r.type()
+    r.expect(",")
+    load = Load(type_, name, {}, [r.typed_value()], volatile=volatile)
+    if atomic:
+        load.syncscope, load.ordering = r.sync_scope(), r.ordering()
+    load.align = r.alignment()
+    return load
+
+
+def _store(r: BodyReader, _: str, name: str | None) -> Instruction:
+    atomic, volatile = r.accept("atomic"), r.accept("volatile")
+    value = r.typed_value()
+    r.expect(",")
+    store = Store(types.VOID, name, {}, [value, r.typed_value()], volatile=volatile)
+    if atomic:
+        store.syncscope, store.ordering = r.sync_scope(), r.ordering()
+    store.align = r.alignment()
+    return store
+
+
+def _getelementptr(r: BodyReader, _: str, name: str | None) -> Instruction:
+    flags = r.words(POINTER_FLAGS) if r.tokens[r.i] in POINTER_FLAGS else ()
+    source_type = r.type()
+    r.expect(",")
+    operands = [r.typed_value()]
+    result = operands[0].type
+    while r.tokens[r.i] == "," and r.tokens[r.i + 1][0] != "!":
+        r.i += 1
+        index = r.typed_value()
+        operands.append(index)
+        if isinstance(index.type, VectorType) and not isinstance(result, VectorType):
+            result = types.vector_type(index.type.count, result, scalable=index.type.scalable)
+    return GetElementPtr(result, name, {}, operands, source_type=source_type, flags=flags)
+
+
+def _atomicrmw(r: BodyReader, _: str, name: str | None) -> Instruction:
+    volatile = r.accept("volatile")
+    opcode = r.take()
+    if opcode not in ATOMIC_OPCODES:
+        r.fail(f"unknown atomic operation {opcode!r}", r.i - 1)
+    pointer = r.typed_value()
+    r.expect(",")
+    value = r.typed_value()
+    scope, ordering, align = r.sync_scope(), r.ordering(), r.alignment()
+    operands = [pointer, value]
+    return AtomicRMW(
+        value.type,
+        name,
+        {},
+        operands,
+        opcode=opcode,
+        ordering=ordering,
+        align=align,
+        volatile=volatile,
+        syncscope=scope,
+    )
+
+
+def _cmpxchg(r: BodyReader, _: str, name: str | None) -> Instruction:
+    weak, volatile = r.accept("weak"), r.accept("volatile")
+    pointer = r.typed_value()
+    r.expect(",")
+    old = r.typed_value()
+    r.expect(",")
+    if r.type() is not old.type:
+        r.fail(f"a {old.type} is wanted", r.i - 1)
+    new = r.value(old.type)
+    scope = r.sync_scope()
+    success, failure = r.ordering(), r.ordering()
+    return CmpXchg(
+        types.struct_type((old.type, types.I1)), name, {}, [pointer, old, new],
+        success=success, failure=failure, weak=weak, volatile=volatile, syncscope=scope, align=r.alignment(),
+    )  # fmt: skip
+
+
+def _fence(r: BodyReader, _: str, name: str | None) -> Instruction:
+    scope = r.sync_scope()
+    return Fence(types.VOID, name, ordering=r.ordering(), syncscope=scope)
+
+
+def _va_arg(r: BodyReader, _: str, name: str | None) -> Instruction:
+    pointer = r.typed_value()
+    r.expect(",")
+    return VAArg(r.type(), name, {}, [pointer])
+
+
+COMPUTATIONS: Final[dict[str, InstructionParser]] = {
+    **dict.fromkeys(BINARY_OPCODES, _binary),
+    **dict.fromkeys(CAST_OPCODES, _cast),
+    "fneg": _unary,
+    "icmp": _icmp,
+    "fcmp": _fcmp,
+    "select": _select,
+    "phi": _phi,
+    "freeze": _freeze,
+    "extractvalue": _extractvalue,
+    "insertvalue": _insertvalue,
+    "extractelement": _extractelement,
+    "insertelement": _insertelement,
+    "shufflevector": _shufflevector,
+    "alloca": _alloca,
+    "load": _load,
+    "store": _store,
+    "getelementptr": _getelementptr,
+    "atomicrmw": _atomicrmw,
+    "cmpxchg": _cmpxchg,
+    "fence": _fence,
+    "va_arg": _va_arg,
+}

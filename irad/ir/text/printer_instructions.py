@@ -1,0 +1,259 @@
+"""One instruction to one line (several for `switch` and `landingpad`), without indentation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never, cast
+
+from irad.ir import types
+from irad.ir.instructions import (
+    Alloca,
+    AtomicRMW,
+    Binary,
+    Br,
+    Call,
+    CallBr,
+    CallSite,
+    Cast,
+    CmpXchg,
+    CondBr,
+    ExceptionPad,
+    ExceptionTerminator,
+    ExtractElement,
+    ExtractValue,
+    FCmp,
+    Fence,
+    Freeze,
+    GetElementPtr,
+    ICmp,
+    IndirectBr,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Invoke,
+    LandingPad,
+    Load,
+    Phi,
+    Resume,
+    Ret,
+    Select,
+    ShuffleVector,
+    Store,
+    Switch,
+    Unary,
+    Unreachable,
+    VAArg,
+)
+from irad.ir.module import Block
+from irad.ir.text.printer_values import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from irad.ir.instructions import AnyInstruction
+    from irad.ir.values import Value
+
+
+def instruction_text(inst: Instruction, names: Names) -> str:
+    """`%r = opcode …, !kind !1`."""
+    text = _text(cast("AnyInstruction", inst), names)
+    if inst.metadata:
+        text += "".join([f", !{kind} {node}" for kind, node in inst.metadata.items()])
+    return text if inst.type is types.VOID else f"{names[inst]} = {text}"
+
+
+def _text(inst: AnyInstruction, n: Names) -> str:
+    operands = inst.operands
+    match inst:  # the frequent ones first
+        case Call():
+            flags = _words(inst.flags)
+            if inst.tail:
+                return f"{inst.tail} call {flags}{_site(inst, n, inst.tail == 'musttail')}"
+            return f"call {flags}{_site(inst, n)}"
+        case GetElementPtr():
+            return f"getelementptr {_words(inst.flags)}{inst.source_type.text}, {_list(operands, n)}"
+        case Binary():
+            left, right = operands
+            return f"{inst.opcode} {_words(inst.flags)}{inst.type.text} {n[left]}, {n[right]}"
+        case Load():
+            return f"load {_atomic(inst)}{inst.type.text}, {n.typed(operands[0])}{_ordering(inst)}"
+        case Store():
+            value, pointer = operands
+            return f"store {_atomic(inst)}{n.typed(value)}, {n.typed(pointer)}{_ordering(inst)}"
+        case Phi():
+            incoming = ", ".join([f"[ {n[v]}, {n[b]} ]" for v, b in zip(operands, inst.blocks, strict=True)])
+            return f"phi {_words(inst.flags)}{inst.type.text} {incoming}"
+        case Br():
+            return f"br label {n[inst.targets[0]]}"
+        case CondBr():
+            yes, no = inst.targets
+            return f"br i1 {n[operands[0]]}, label {n[yes]}, label {n[no]}"
+        case ICmp():
+            left, right = operands
+            return f"icmp {_words(inst.flags)}{inst.predicate} {n.typed(left)}, {n[right]}"
+        case Cast():
+            return f"{inst.opcode} {_words(inst.flags)}{n.typed(operands[0])} to {inst.type.text}"
+        case FCmp():
+            left, right = operands
+            return f"fcmp {_words(inst.flags)}{inst.predicate} {n.typed(left)}, {n[right]}"
+        case Select():
+            return f"select {_words(inst.flags)}{_list(operands, n)}"
+        case ExtractValue():
+            return f"extractvalue {n.typed(operands[0])}, {_numbers(inst.indices)}"
+        case InsertValue():
+            return f"insertvalue {_list(operands, n)}, {_numbers(inst.indices)}"
+        case Ret():
+            return f"ret {n.typed(operands[0])}" if operands else "ret void"
+        case Alloca():
+            return _alloca(inst, n)
+        case Unary():
+            return f"{inst.opcode} {_words(inst.flags)}{n.typed(operands[0])}"
+        case Freeze():
+            return f"freeze {n.typed(operands[0])}"
+        case ExtractElement():
+            return f"extractelement {_list(operands, n)}"
+        case InsertElement():
+            return f"insertelement {_list(operands, n)}"
+        case ShuffleVector():
+            return f"shufflevector {_list(operands, n)}"
+        case Unreachable():
+            return "unreachable"
+        case _:
+            return _rare_text(inst, n)
+
+
+def _rare_text(
+    inst: AtomicRMW | CmpXchg | Fence | VAArg | Invoke | CallBr | Switch | IndirectBr | Resume | LandingPad
+    | ExceptionPad | ExceptionTerminator,
+    n: Names,
+) -> str:  # fmt: skip
+    operands = inst.operands
+    match inst:
+        case AtomicRMW():
+            head = f"atomicrmw {'volatile ' if inst.volatile else ''}{inst.opcode} {_list(operands, n)}"
+            return f"{head}{_scope(inst.syncscope)} {inst.ordering}{_align(inst.align)}"
+        case CmpXchg():
+            words = ("weak " if inst.weak else "") + ("volatile " if inst.volatile else "")
+            orderings = f"{inst.success} {inst.failure}{_align(inst.align)}"
+            return f"cmpxchg {words}{_list(operands, n)}{_scope(inst.syncscope)} {orderings}"
+        case Fence():
+            return f"fence{_scope(inst.syncscope)} {inst.ordering}"
+        case VAArg():
+            return f"va_arg {n.typed(operands[0])}, {inst.type}"
+        case Invoke():
+            normal, unwind = inst.targets
+            head = f"invoke {_words(inst.flags)}{_site(inst, n)}"
+            return f"{head}\n          to label {n[normal]} unwind label {n[unwind]}"
+        case CallBr():
+            head = f"callbr {_words(inst.flags)}{_site(inst, n)}"
+            return f"{head}\n          to label {n[inst.targets[0]]} [{_labels(inst.targets[1:], n)}]"
+        case Switch():
+            pairs = zip(operands[1:], inst.targets[1:], strict=True)
+            cases = "".join([f"    {n.typed(case)}, label {n[target]}\n" for case, target in pairs])
+            return f"switch {n.typed(operands[0])}, label {n[inst.targets[0]]} [\n{cases}  ]"
+        case IndirectBr():
+            return f"indirectbr {n.typed(operands[0])}, [{_labels(inst.targets, n)}]"
+        case Resume():
+            return f"resume {n.typed(operands[0])}"
+        case LandingPad():
+            lines = ["cleanup"] if inst.cleanup else []
+            lines += [f"{word} {n.typed(v)}" for word, v in zip(inst.clauses, operands, strict=True)]
+            return "\n          ".join([f"landingpad {inst.type}", *lines])
+        case ExceptionPad():
+            return f"{inst.opcode} within {n[operands[0]]} [{_list(operands[1:], n)}]"
+        case ExceptionTerminator():
+            return _exception_terminator(inst, n)
+        case _:
+            assert_never(inst)
+
+
+def _words(words: tuple[str, ...]) -> str:
+    return " ".join(words) + " " if words else ""
+
+
+def _list(values: Sequence[Value], n: Names) -> str:
+    return ", ".join([f"{v.type.text} {n[v]}" for v in values])
+
+
+def _labels(blocks: Sequence[Block], n: Names) -> str:
+    return ", ".join([f"label {n[b]}" for b in blocks])
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _align(align: int | None) -> str:
+    return f", align {align}" if align is not None else ""
+
+
+def _scope(scope: str | None) -> str:
+    return f' syncscope("{scope}")' if scope is not None else ""
+
+
+def _atomic(inst: Load | Store) -> str:
+    return ("atomic " if inst.ordering else "") + ("volatile " if inst.volatile else "")
+
+
+def _ordering(inst: Load | Store) -> str:
+    order = f"{_scope(inst.syncscope)} {inst.ordering}" if inst.ordering else ""
+    return order + _align(inst.align)
+
+
+def _alloca(inst: Alloca, n: Names) -> str:
+    text = f"alloca {_words(inst.words)}{inst.allocated_type}"
+    if inst.operands:
+        text += f", {n.typed(inst.operands[0])}"
+    text += _align(inst.align)
+    type_ = inst.type
+    if isinstance(type_, types.PointerType) and type_.addrspace:
+        text += f", addrspace({type_.addrspace})"
+    return text
+
+
+def _site(inst: CallSite, n: Names, musttail: bool = False) -> str:
+    """From the calling convention to the operand bundles."""
+    function_type = inst.function_type
+    head = f"{inst.convention} " if inst.convention else ""
+    if inst.result_attributes:
+        head += _words(inst.result_attributes)
+    if inst.addrspace is not None:
+        head += f"addrspace({inst.addrspace}) "
+    head += function_type.text if function_type.variadic else function_type.result.text
+    operands = inst.operands
+    arguments = inst.arguments
+    if any(inst.argument_attributes):
+        attributes = inst.argument_attributes
+        inside = ", ".join(
+            [
+                f"{v.type.text} {_words(attributes[i]) if i < len(attributes) else ''}{n[v]}"
+                for i, v in enumerate(arguments)
+            ]
+        )
+    else:
+        inside = _list(arguments, n)
+    if musttail and function_type.variadic:
+        inside += ", ..." if inside else "..."
+    tail = f" {' '.join(inst.attributes)}" if inst.attributes else ""
+    if inst.bundles:
+        tail += _bundles(inst, operands[len(arguments) : -1], n)
+    return f"{head} {n[operands[-1]]}({inside}){tail}"
+
+
+def _bundles(inst: CallSite, operands: list[Value], n: Names) -> str:
+    parts: list[str] = []
+    start = 0
+    for tag, count in inst.bundles:
+        parts.append(f'"{tag}"({_list(operands[start : start + count], n)})')
+        start += count
+    return f" [ {', '.join(parts)} ]"
+
+
+def _exception_terminator(inst: ExceptionTerminator, n: Names) -> str:
+    pad = n[inst.operands[0]]
+    if inst.opcode == "catchret":
+        return f"catchret from {pad} to label {n[inst.targets[0]]}"
+    unwind = "to caller" if inst.unwind_to_caller else f"label {n[inst.targets[-1]]}"
+    if inst.opcode == "cleanupret":
+        return f"cleanupret from {pad} unwind {unwind}"
+    handlers = inst.targets if inst.unwind_to_caller else inst.targets[:-1]
+    return f"catchswitch within {pad} [{_labels(handlers, n)}] unwind {unwind}"

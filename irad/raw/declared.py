@@ -1,0 +1,195 @@
+"""What a module declares about its functions: which carry no derivative, and which have a derivative written by hand.
+
+    __attribute__((annotate("enzyme_inactive"))) void log_it(double);
+    void *__enzyme_inactivefn[] = {(void *)log_it};
+    void *__enzyme_register_gradient_f[] = {(void *)f, (void *)f_augmented, (void *)f_reverse};
+
+Input   a module.
+Output  `Declared`.
+Method  annotations, attributes and variables with those names (or with `irad` in the place of `enzyme`) are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from irad.errors import SignatureError
+from irad.ir import types
+from irad.ir.module import Function, Module
+from irad.ir.types import FloatType, PointerType, StructType, Type
+from irad.ir.values import (
+    ConstantAggregate,
+    ConstantExpression,
+    ConstantString,
+    GlobalVariable,
+    Value,
+)
+from irad.passes.analysis.activity import is_differentiable
+from irad.passes.memory.record_layouts import scalars
+from irad.raw.named import named_by
+from irad.ruleset.interface import Inactive, PairRule, Rule
+
+_INACTIVE: Final = ("enzyme_inactive", "irad_inactive")
+_INACTIVE_TABLES: Final = ("__enzyme_inactivefn", "__irad_inactivefn")
+_GRADIENTS: Final = ("__enzyme_register_gradient", "__irad_register_gradient")
+_HOW: Final = "see irad opt --help for the parameters of the two functions"
+_WHY: Final = "the derivative calls the two functions in place of the one, with these types"
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """A function with its augmented primal and its reverse as the module has them.
+
+    Attributes:
+        tape: what the first passes to the second; None: nothing.
+    """
+
+    primal: Function
+    augmented: Function
+    reverse: Function
+    tape: Type | None
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a module declares: symbols of functions without derivative; derivatives, by symbol of the primal."""
+
+    inactive: tuple[str, ...]
+    handwritten: dict[str, Handwritten]
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The same as rules."""
+        inactive = (Inactive(self.inactive, "the module declares it inactive", None),) if self.inactive else ()
+        return (*inactive, *(PairRule((name,), name, 0) for name in self.handwritten))
+
+    def symbols(self) -> frozenset[str]:
+        """The functions that stay calls."""
+        return frozenset((*self.inactive, *self.handwritten))
+
+
+def read_declared(module: Module) -> Declared:
+    """Reads what a module declares.
+
+    Raises:
+        SignatureError: a derivative does not fit its function.
+    """
+    inactive = dict.fromkeys((*_annotated(module), *_attributed(module), *_listed(module)))
+    handwritten = {str(each.primal.name): each for each in _registered(module)}
+    return Declared(tuple(name for name in inactive if name not in handwritten), handwritten)
+
+
+def _annotated(module: Module) -> Iterator[str]:
+    table = module.globals.get("llvm.global.annotations")
+    if table is not None and isinstance(table.initializer, ConstantAggregate):
+        for entry in table.initializer.elements:
+            if isinstance(entry, ConstantAggregate) and _text(entry.elements[1]) in _INACTIVE:
+                yield from (str(f.name) for f in _functions(entry.elements[0]))
+
+
+def _attributed(module: Module) -> Iterator[str]:
+    for name, function in module.functions.items():
+        words = {w for word in function.attributes for w in module.attribute_groups.get(word, (word,))}
+        if any(word.strip('"').split('"')[0] in _INACTIVE for word in words):
+            yield name
+
+
+def _listed(module: Module) -> Iterator[str]:
+    for name, variable in module.globals.items():
+        if any(each in name for each in _INACTIVE_TABLES) and variable.initializer is not None:
+            yield from (str(f.name) for f in _functions(variable.initializer))
+
+
+def _registered(module: Module) -> Iterator[Handwritten]:
+    for name, variable in module.globals.items():
+        if any(each in name for each in _GRADIENTS):
+            found = list(_functions(variable.initializer)) if variable.initializer is not None else []
+            if len(found) != 3:
+                raise SignatureError(
+                    f"{name} holds {len(found)} functions that are known when it is compiled, not three",
+                    "make it an array of (void *)function, (void *)augmented, (void *)reverse",
+                    "the three belong together: the function, its forward sweep and its reverse sweep",
+                )
+            yield _checked(*found)
+
+
+def _functions(value: Value) -> Iterator[Function]:
+    return (each for each in named_by(value) if isinstance(each, Function))
+
+
+def _text(value: Value) -> str | None:
+    while isinstance(value, ConstantExpression) and value.operands:
+        value = value.operands[0]
+    content = value.initializer if isinstance(value, GlobalVariable) else None
+    return content.data.rstrip(b"\0").decode("utf-8", "replace") if isinstance(content, ConstantString) else None
+
+
+# ------------------------------------------------------------------------------------------------ signatures
+
+
+def expanded(primal: Function) -> list[Type]:
+    """The parameters of a function with a shadow after each pointer."""
+    return [each for p in primal.params for each in ([p.type] * (2 if isinstance(p.type, PointerType) else 1))]
+
+
+def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwritten:
+    """The derivative, if it fits."""
+    result = primal.function_type.result
+    if not isinstance(result, FloatType) and result is not types.VOID:
+        raise SignatureError(
+            f"{primal.name} returns {result}",
+            "supply derivatives of functions that return a number",
+            "the reverse function takes the cotangent of the result: one number, or none",
+        )
+    for number, param in enumerate(primal.params, 1):
+        by_value = any(word.startswith(("byval", "sret")) for word in param.attributes)
+        if by_value or (is_differentiable(param.type) and not isinstance(param.type, FloatType)):
+            raise SignatureError(
+                f"argument {number} of {primal.name}, of which a derivative is registered, is a structure by value",
+                "supply derivatives of functions that take numbers and pointers",
+                "there is no convention for where the shadow of such a structure goes",
+            )
+    given = expanded(primal)
+    taken = [*given, *([result] if isinstance(result, FloatType) else [])]
+    got = [param.type for param in reverse.params]
+    tape = got[-1] if len(got) == len(taken) + 1 else None
+    if got[: len(taken)] != taken or len(got) - (tape is not None) != len(taken):
+        wanted = ", ".join(map(str, taken))
+        raise SignatureError(
+            f"{reverse.name}, the reverse of {primal.name}, does not take ({wanted}), and then perhaps the tape",
+            _HOW,
+            _WHY,
+        )
+    if [param.type for param in augmented.params] != given:
+        raise SignatureError(
+            f"{augmented.name}, the augmented {primal.name}, does not take ({', '.join(map(str, given))})",
+            _HOW,
+            _WHY,
+        )
+    _check_results(primal, augmented, reverse, tape)
+    return Handwritten(primal, augmented, reverse, tape)
+
+
+def _check_results(primal: Function, augmented: Function, reverse: Function, tape: Type | None) -> None:
+    result = primal.function_type.result
+    parts = [each for each in (tape, result) if each is not None and each is not types.VOID]
+    made = augmented.function_type.result
+    single = parts[0] if parts else types.VOID
+    fits = made is single if len(parts) < 2 else isinstance(made, StructType) and list(made.elements) == parts
+    if not fits:
+        raise SignatureError(
+            f"{augmented.name}, the augmented {primal.name}, returns {made}, not "
+            + (" and ".join(map(str, parts)) or "nothing"),
+            "return the tape, if there is one, followed by what the function returns",
+            _WHY,
+        )
+    numbers = [param.type for param in primal.params if isinstance(param.type, FloatType)]
+    returned = reverse.function_type.result
+    if [kind for _, kind in scalars(returned) if returned is not types.VOID] != numbers:
+        raise SignatureError(
+            f"{reverse.name}, the reverse of {primal.name}, returns {returned}, not "
+            + (" and ".join(map(str, numbers)) or "nothing"),
+            "return the derivative with respect to each floating-point parameter, several in a structure",
+            _WHY,
+        )

@@ -1,0 +1,226 @@
+"""From a module in a file to the module with its derivatives: what `irad opt` does.
+
+Input   LLVM text of a module, options.
+Output  `Differentiated`: an llvmlite module in which no call asks for a derivative any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from irad.backend.optimise import canonical_loops
+from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive, locate
+from irad.errors import BackendError, IradError, UnsupportedProgram
+from irad.ir import types
+from irad.ir.instructions import Call
+from irad.ir.module import Module
+from irad.ir.text.parser import parse_module
+from irad.ir.types import FloatType
+from irad.options import Options
+from irad.passes.pipeline import COMPLETE
+from irad.raw import program
+from irad.raw.checks import check_units
+from irad.raw.declared import Declared, read_declared
+from irad.raw.emit import PERSONALITY, add_wrapper, operands_of, result_of, wrapper_type
+from irad.raw.handwritten import define_pair
+from irad.raw.link import join, share
+from irad.raw.markers import AutodiffCall, Role, drop_markers, find_calls
+from irad.raw.memory import Memory
+from irad.raw.places import name_places
+from irad.rules.builtin import ALL
+from irad.ruleset.registry import Registry
+
+_NO_NUMBERS = MemoryType(8, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiated:
+    """A module with its derivatives.
+
+    Attributes:
+        module: of llvmlite.
+        calls: what was asked for, one text for each call that was replaced.
+    """
+
+    module: Any
+    calls: tuple[str, ...]
+
+
+def differentiate(text: str, options: Options, level: int = 3) -> Differentiated:
+    """Replaces all calls for derivatives.
+
+    Args:
+        text: LLVM text.
+        options: of the derivation.
+        level: of optimisation of the derivatives.
+
+    Raises:
+        IradError: a call cannot be understood, or a function not be differentiated.
+    """
+    module = parse_module(text)
+    declared = read_declared(module)
+    registry = Registry.of(*declared.rules()).over(_registry())
+    memory = Memory(module)
+    try:
+        calls = find_calls(module, registry, memory.holds_integers)
+    except IradError as error:
+        name_places(error, module)
+        raise
+    if not calls:
+        raise BackendError(
+            "nothing in this module asks for a derivative",
+            "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see irad opt --help",
+            "a compiler may also have dropped a call whose result is not used",
+        )
+    work = _Work(text, module, options, declared, registry, memory)
+    for asked in calls:
+        work.add(asked)
+    work.raise_errors()
+    drop_markers(module)
+    joined = join(module, work.modules, work.shared, work.wrappers, work.tables, level)
+    return Differentiated(joined, tuple(describe(asked) for asked in calls))
+
+
+def describe(asked: AutodiffCall) -> str:
+    """A call for a derivative in words."""
+    roles = ", ".join(argument.role.value for argument in asked.arguments)
+    return f"{asked.primal.name}({roles})"
+
+
+@dataclass(eq=False, slots=True)
+class _Work:
+    """The derivatives of one module; equal calls share one."""
+
+    text: str
+    module: Module
+    options: Options
+    declared: Declared
+    registry: Registry
+    memory: Memory
+    modules: list[Module] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)
+    wrappers: list[str] = field(default_factory=list)
+    tables: set[str] = field(default_factory=set)
+    errors: list[IradError] = field(default_factory=list)
+
+    def add(self, asked: AutodiffCall) -> None:
+        """Derives what a call asks for and makes it a call of that."""
+        try:
+            result_of(asked)
+            derivative = self.derive(asked)
+            made = self.completed(asked, derivative)
+        except IradError as error:
+            error.instruction = error.instruction or asked.call
+            name_places(error, self.module, str(asked.primal.name))
+            self.errors.append(error)
+            return
+        self.tables |= set(derivative.pointers)
+        self.shared |= share(made, self.module, self.next_wrapper, asked.primal)
+        self.modules.append(made)
+        self.wrappers.append(self.next_wrapper)
+        self.redirect(asked, self.wrappers[-1])
+
+    @property
+    def next_wrapper(self) -> str:
+        """The symbol of what takes the place of the next call."""
+        return f"irad.autodiff.{len(self.wrappers)}"
+
+    def derive(self, asked: AutodiffCall) -> Derivative:
+        """The derivative that a call asks for."""
+        text = program.load(self.text, str(asked.primal.name), self.registry, self.declared.symbols())
+        return derive(
+            text,
+            self.request(asked),
+            self.registry,
+            check=self.options.verify,
+            observe=_refuse,
+            canonical_loops=canonical_loops,
+        )
+
+    def completed(self, asked: AutodiffCall, derivative: Derivative) -> Module:
+        """The derivative's module with the pairs that the original has, and the wrapper."""
+        made = parse_module(derivative.text)
+        for pair in derivative.ruled:
+            define_pair(made, pair, self.declared.handwritten[pair.primal])
+        add_wrapper(made, asked, derivative, self.next_wrapper, catches=PERSONALITY in self.module.functions)
+        return made
+
+    def request(self, asked: AutodiffCall) -> Request:
+        returns = isinstance(asked.primal.function_type.result, FloatType)
+        kinds = [ParameterKind.SHADOW if returns else ParameterKind.CONST]
+        memory: list[MemoryType | None] = [_memory_of_value(asked.primal.function_type.result)]
+        for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
+            kinds.append(_kind_of(argument.role))
+            memory.append(self.memory.of_argument(param, argument.value) if argument.is_duplicated else None)
+        unneeded = (n for n, argument in enumerate(asked.arguments, 1) if argument.role is Role.DUP_NO_NEED)
+        return Request(
+            entry=program.ENTRY,
+            kinds=tuple(kinds),
+            memory=tuple(memory),
+            plan=self.options.plan,
+            strict=self.options.strict,
+            zero_wins=self.options.zero_times_infinity == "zero",
+            unneeded=frozenset(unneeded),
+        )
+
+    def redirect(self, asked: AutodiffCall, name: str) -> None:
+        """Makes the call one of the wrapper."""
+        call = asked.call
+        type_ = wrapper_type(asked)
+        wrapper = self.module.declare(name, type_)
+        values = operands_of(asked)
+        call.set_operands([*values, wrapper])
+        call.function_type, call.convention = type_, None
+        call.argument_attributes, call.result_attributes = ((),) * len(values), ()
+        call.attributes, call.bundles, call.flags = (), (), ()
+        if isinstance(call, Call):
+            call.tail = None
+
+    def raise_errors(self) -> None:
+        """Raises what went wrong: one error as it is, several as one."""
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        if self.errors:
+            raise UnsupportedProgram(_flat(self.errors))
+
+
+def _refuse(name: str, record: Any) -> None:
+    """Refuses what only raw IR can contain, while everything that the analyses refer to still exists."""
+    if name != COMPLETE:
+        return
+    try:
+        check_units(record.pairs)
+    except IradError as error:
+        locate(error, record.program.module)
+        raise
+
+
+def _flat(errors: Sequence[IradError]) -> list[IradError]:
+    found: list[IradError] = []
+    for error in errors:
+        found.extend(error.errors if isinstance(error, UnsupportedProgram) else [error])
+    return found
+
+
+def _kind_of(role: Role) -> ParameterKind:
+    match role:
+        case Role.CONST:
+            return ParameterKind.CONST
+        case Role.OUT:
+            return ParameterKind.ACTIVE
+        case _:
+            return ParameterKind.SHADOW
+
+
+def _memory_of_value(result: types.Type) -> MemoryType:
+    """What the place of the primal's result holds."""
+    return MemoryType(types.size_of(result), ((0, str(result)),)) if isinstance(result, FloatType) else _NO_NUMBERS
+
+
+@cache
+def _registry() -> Registry:
+    """The built-in rules."""
+    return Registry.of(*ALL)

@@ -1,0 +1,251 @@
+"""The function that takes the place of a call for a derivative.
+
+    double @irad.autodiff.0(double %x)                         of  double __enzyme_autodiff(f, x)
+    void @irad.autodiff.1(ptr %x, ptr %x.shadow, i32 %n)       of  __enzyme_autodiff(f, enzyme_dup, x, dx, n)
+
+Input   the derivative's module, the call, the derivative.
+Output  the function, added to the module: it takes what the call passes, markers aside, and returns what it returns.
+Method  frame and tape come from the thread's arena; the augmented primal runs, the reverse, then the cotangents of the
+        `out` arguments are laid out in memory as C lays out a structure of them, and read as the type that is returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from irad.backend.runtime.standalone import STOP_SYMBOL, UNWIND_STATUS
+from irad.driver import Derivative
+from irad.errors import SignatureError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite, Invoke, LandingPad
+from irad.ir.module import Block, Function, Module
+from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
+from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
+from irad.passes.memory.record_layouts import scalars
+from irad.raw.markers import AutodiffCall, Role
+
+PERSONALITY: Final = "__gxx_personality_v0"
+_FRAME_ALIGNMENT: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where the cotangents of the `out` arguments lie in what the call returns: type and offset of each, all bytes."""
+
+    parts: tuple[tuple[FloatType, int], ...]
+    size: int
+
+
+def result_of(asked: AutodiffCall) -> Result:
+    """How the cotangents are returned.
+
+    Raises:
+        SignatureError: what the call returns has no room for them.
+    """
+    parts: list[tuple[FloatType, int]] = []
+    end = 0
+    for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
+        if argument.role is Role.OUT:
+            assert isinstance(param.type, FloatType)
+            width = types.size_of(param.type)
+            start = -(-end // width) * width
+            parts.append((param.type, start))
+            end = start + width
+    alignment = max((types.size_of(kind) for kind, _ in parts), default=1)
+    size = -(-end // alignment) * alignment
+    returned = asked.call.type
+    if asked.result is None and parts and not _has_room(returned, parts):
+        wanted = " and ".join(str(kind) for kind, _ in parts)
+        raise SignatureError(
+            f"the call for the derivative of {asked.primal.name} returns {returned}, its arguments' derivatives are "
+            f"{wanted}",
+            f"(a) declare a function whose name holds __irad_autodiff and that returns {_spell(parts)}, or (b) mark "
+            "arguments whose derivative is not wanted enzyme_const",
+            "the call returns the derivative with respect to each number among the arguments",
+        )
+    return Result(tuple(parts), size)
+
+
+def _has_room(returned: Type, parts: Sequence[tuple[FloatType, int]]) -> bool:
+    """Whether a returned value holds just these numbers: C passes two floats as a vector, structures as they are."""
+    return returned is not VOID and [(kind, at) for at, kind in scalars(returned)] == list(parts)
+
+
+def _spell(parts: Sequence[tuple[FloatType, int]]) -> str:
+    kinds = [str(kind) for kind, _ in parts]
+    return kinds[0] if len(kinds) == 1 else "a structure of " + ", ".join(kinds)
+
+
+def wrapper_type(asked: AutodiffCall) -> FunctionType:
+    """The type of the function that takes the place of the call."""
+    params: list[Type] = [PTR] if asked.result is not None else []
+    for argument in asked.arguments:
+        params.append(argument.value.type)
+        if argument.shadow is not None:
+            params.append(argument.shadow.type)
+    return function_type(asked.call.type, params)
+
+
+def operands_of(asked: AutodiffCall) -> list[Value]:
+    """What the call passes to it."""
+    values = [asked.result] if asked.result is not None else []
+    for argument in asked.arguments:
+        values.append(argument.value)
+        if argument.shadow is not None:
+            values.append(argument.shadow)
+    return values
+
+
+def add_wrapper(module: Module, asked: AutodiffCall, derivative: Derivative, name: str, *, catches: bool) -> Function:
+    """Adds the function to the module of the derivative.
+
+    Args:
+        module: of the derivative.
+        asked: the call.
+        derivative: what the call asks for.
+        name: of the function.
+        catches: whether C++ exceptions may come out of the derivative.
+    """
+    function = module.define(name, wrapper_type(asked))
+    wrapper = _Wrapper(module, asked, derivative, function, Builder(function.add_block("entry")))
+    if catches:
+        wrapper.add_pad()
+    wrapper.emit()
+    return function
+
+
+@dataclass(eq=False, slots=True)
+class _Wrapper:
+    module: Module
+    asked: AutodiffCall
+    derivative: Derivative
+    function: Function
+    build: Builder
+    pad: Block | None = None
+
+    def add_pad(self) -> None:
+        """Where exceptions end: their clean-ups in the derivative have not run, so the process cannot go on."""
+        personality = self.module.declare(PERSONALITY, function_type(types.I32, [], variadic=True))
+        self.function.operands = (("personality", personality),)
+        self.pad = self.function.add_block("exception")
+        build = Builder(self.pad)
+        caught = types.struct_type([PTR, types.I32])
+        build.insert(LandingPad(caught, operands=[ConstantNull(PTR)], clauses=("catch",)))
+        stop = self.runtime(STOP_SYMBOL, function_type(VOID, [types.I32]))
+        build.call(stop, [const_int(types.I32, UNWIND_STATUS)])
+        build.unreachable()
+
+    def emit(self) -> None:
+        layout = result_of(self.asked)
+        values, shadows = self.parameters()
+        value, value_shadow = self.place(), self.place()
+        result = self.asked.primal.function_type.result
+        if isinstance(result, FloatType):
+            self.build.store(const_float(result, 1.0), value_shadow)
+        # entry parameters: the place of the value, then those of the primal
+        flat = [value, *(self.converted(v, p.type) for v, p in zip(values, self.asked.primal.params, strict=True))]
+        twins: list[Value] = [value_shadow, *shadows]
+        slots = [self.place() for _ in layout.parts]
+        arena = self.build.call(self.runtime("irad.arena_open", function_type(PTR, [])), [])
+        self.stop_if(self.build.icmp("eq", arena, ConstantNull(PTR)), const_int(types.I32, -4))
+        frame = self.frame(arena)
+        self.run(self.derivative.augmented, [frame, arena, *flat, *(twins[i] for i in self.derivative.shadows)], arena)
+        self.run(self.derivative.reverse, [frame, arena, *slots], arena)
+        self.build.call(self.runtime("irad.arena_close", function_type(VOID, [PTR])), [arena])
+        self.give_back(layout, slots)
+
+    def parameters(self) -> tuple[list[Value], list[Value]]:
+        """The arguments and their shadows, null where there is none."""
+        rest = list(self.function.params[1 if self.asked.result is not None else 0 :])
+        values: list[Value] = []
+        shadows: list[Value] = []
+        for argument in self.asked.arguments:
+            values.append(rest.pop(0))
+            shadows.append(rest.pop(0) if argument.shadow is not None else ConstantNull(PTR))
+        return values, shadows
+
+    def place(self) -> Value:
+        """Eight zeroed bytes on the stack."""
+        place = self.build.alloca(types.I64, align=8)
+        self.build.store(const_int(types.I64, 0), place)
+        return place
+
+    def converted(self, value: Value, wanted: Type) -> Value:
+        """An argument as the primal takes it: variable arguments of C are promoted to int and double."""
+        match value.type, wanted:
+            case (FloatType(bits=given), FloatType(bits=taken)) if given != taken:
+                cast = self.build.fptrunc if given > taken else self.build.fpext
+                return cast(value, wanted)
+            case (IntType(bits=given), IntType(bits=taken)) if given > taken:
+                return self.build.trunc(value, wanted)
+            case _:
+                return value
+
+    def frame(self, arena: Value) -> Value:
+        """Memory for what lives from one sweep to the other."""
+        size = const_int(types.I64, max(self.derivative.frame_size, _FRAME_ALIGNMENT))
+        allocate = self.runtime("irad.arena_alloc", function_type(PTR, [PTR, types.I64]))
+        frame = self.build.call(allocate, [arena, size])
+        self.stop_if(self.build.icmp("eq", frame, ConstantNull(PTR)), const_int(types.I32, -4))
+        return frame
+
+    def run(self, symbol: str, values: list[Value], arena: Value) -> None:
+        """Calls a sweep; the process ends if it could not go on."""
+        sweep = self.module.functions[symbol]
+        status: Value = self.call(sweep, values)
+        if sweep.function_type.result is VOID:
+            failed: Value = self.build.call(self.runtime("irad.arena_failed", function_type(types.I1, [PTR])), [arena])
+            status = self.build.call(self.runtime("irad.arena_reason", function_type(types.I32, [PTR])), [arena])
+        else:
+            failed = self.build.icmp("ne", status, const_int(types.I32, 0))
+        self.stop_if(failed, status)
+
+    def call(self, sweep: Function, values: list[Value]) -> CallSite:
+        """A call that exceptions do not leave."""
+        if self.pad is None:
+            return self.build.call(sweep, values)
+        following = self.function.add_block("run")
+        call = Invoke(
+            sweep.function_type.result,
+            operands=[*values, sweep],
+            function_type=sweep.function_type,
+            argument_attributes=((),) * len(values),
+            targets=[following, self.pad],
+        )
+        self.build.insert(call)
+        self.build = Builder(following)
+        return call
+
+    def stop_if(self, failed: Value, status: Value) -> None:
+        stop, rest = self.function.add_block("stop"), self.function.add_block("run")
+        self.build.cond_br(failed, stop, rest)
+        leave = Builder(stop)
+        leave.call(self.runtime(STOP_SYMBOL, function_type(VOID, [types.I32])), [status])
+        leave.unreachable()
+        self.build = Builder(rest)
+
+    def give_back(self, layout: Result, slots: list[Value]) -> None:
+        """Returns the cotangents."""
+        if self.asked.result is not None:
+            self.lay_out(layout, slots, self.function.params[0])
+            self.build.ret()
+            return
+        returned = self.asked.call.type
+        if returned is VOID:
+            self.build.ret()
+        elif not layout.parts:
+            self.build.ret(zero(returned))
+        else:
+            packed = Builder.at_start(self.function.entry).alloca(returned, align=16)
+            self.lay_out(layout, slots, packed)
+            self.build.ret(self.build.load(returned, packed))
+
+    def lay_out(self, layout: Result, slots: list[Value], target: Value) -> None:
+        for (kind, offset), slot in zip(layout.parts, slots, strict=True):
+            self.build.store(self.build.load(kind, slot), self.build.byte_offset(target, offset))
+
+    def runtime(self, symbol: str, type_: FunctionType) -> Function:
+        return self.module.declare(symbol, type_)

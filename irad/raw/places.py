@@ -1,0 +1,130 @@
+"""Errors in terms of the program's language: the line if the module has debug information, else the operation in words.
+
+Remedies that name Python functions name what C has in their place.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from irad.driver import locate
+from irad.errors import IradError, UnsupportedProgram
+from irad.ir.debug_info import DebugInfo
+from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
+from irad.ir.module import Function, Module
+from irad.passes.analysis.refusals import ARRAY_REMEDY, CONTAINER_REMEDY
+from irad.raw.program import ENTRY
+
+_REPORT: Final = "report it with the function"
+_SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow behind it"
+_BY_HAND: Final = "__enzyme_register_gradient_f, which names the two functions of its derivative"
+_IN_C: Final = (
+    (ARRAY_REMEDY, _SHADOW),
+    (CONTAINER_REMEDY, _SHADOW),
+    ("irad.rules.easy_rule, or irad.rules.augmented_primal and reverse", _BY_HAND),
+    ("irad.rules.augmented_primal and reverse", _BY_HAND),
+    ("irad.rules.easy_rule", _BY_HAND),
+    ("irad.rules.inactive", "__enzyme_inactivefn"),
+    (
+        "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
+        "pass a pointer",
+    ),
+    (f"(a) {_REPORT} or (b) take the value out of the derivative: irad.rules.stop_gradient(x)", _REPORT),
+)
+_NO_RULE: Final = "no derivative rule for a call to "
+_ASSEMBLY: Final = (
+    "inline assembly has no derivative",
+    "irad does not look into assembly",
+    f"(a) write it in C, with a builtin function for instance or (b) put it in a function of its own, and supply its "
+    f"derivative: {_BY_HAND}",
+)
+_OPENMP: Final = {
+    "__kmpc_omp_task": "tasks",
+    "__kmpc_task": "tasks",
+    "__kmpc_fork_teams": "teams",
+    "__kmpc_threadprivate": "threadprivate variables",
+    "__tgt_": "devices",
+    "__kmpc_": "this construct",
+}
+"""What calls of OpenMP's run-time library are for, by how their names begin."""
+_HINT: Final = "compile with -g to see the line"
+
+
+def name_places(error: IradError, module: Module, primal: str | None = None) -> None:
+    """Gives an error, and those it lists, its place.
+
+    Args:
+        error: with its instruction, of this module or of one made from it.
+        module: the module.
+        primal: the function that is differentiated.
+    """
+    if isinstance(error, UnsupportedProgram):
+        error.is_cut = False  # nothing else would show the rest
+    for item in error.errors if isinstance(error, UnsupportedProgram) else (error,):
+        _name_callee(item)
+        for python, raw in _IN_C:
+            item.remedy = item.remedy.replace(python, raw)
+        inst = item.instruction
+        if item.location is not None or not isinstance(inst, Instruction):
+            continue
+        home = inst.block.function.module if inst.block is not None and inst.block.function is not None else None
+        item.instruction = _with_line(home or module, inst)
+        locate(item, home or module)
+        item.detail = item.detail or _in_words(inst, primal)
+
+
+def _name_callee(error: IradError) -> None:
+    """Says what a call without rule is, where it is no function that could have one."""
+    callee = error.problem.removeprefix(_NO_RULE)
+    if callee == "inline assembly":
+        error.problem, error.reason, error.remedy = _ASSEMBLY
+        error.focus = None
+    construct = next((words for start, words in _OPENMP.items() if callee.startswith(start)), None)
+    if callee != error.problem and construct is not None:
+        error.problem = f"irad does not support {construct} of OpenMP"
+        error.reason = "irad follows parallel regions and loops, sections, single, critical, atomic and reductions"
+        error.remedy = (
+            "(a) write it with one of these or (b) compile the file without -fopenmp: a derivative runs in one thread "
+            "in any case"
+        )
+        error.focus = None
+
+
+def _with_line(module: Module, inst: Instruction) -> Instruction:
+    """The instruction, or the next one that has a line: landing pads have none."""
+    debug = DebugInfo(module)
+    pending, seen = [inst.block], {inst.block}
+    while pending:
+        block = pending.pop(0)
+        if block is None:
+            continue
+        following = block.instructions[block.instructions.index(inst) :] if inst.block is block else block.instructions
+        for each in following:
+            chain = debug.inline_chain(each)
+            if chain and chain[0].line:
+                return each
+        pending += [target for target in block.successors if target not in seen]
+        seen.update(block.successors)
+    return inst
+
+
+def _in_words(inst: Instruction, primal: str | None) -> str:
+    function = inst.block.function.name if inst.block is not None and inst.block.function is not None else None
+    where = primal if function in (None, ENTRY) else function
+    return f"{_operation(inst)} in {where} ({_HINT})" if where is not None else f"{_operation(inst)} ({_HINT})"
+
+
+def _operation(inst: Instruction) -> str:
+    match inst:
+        case CallSite(callee=Function(name=str(name))):
+            return f"a call of {name}"
+        case CallSite():
+            return "a call through a pointer"
+        case Load():
+            return f"a load of {inst.type}"
+        case Store(operands=[value, _]):
+            return f"a store of {value.type}"
+        case LandingPad():
+            return "a catch"
+        case _:
+            return f"a {type(inst).__name__}"

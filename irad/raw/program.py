@@ -1,0 +1,301 @@
+"""The program of one derivative: a function and everything that it can reach, in the normal form that the engine reads.
+
+Input   a module, a function in it.
+Output  LLVM text with an entry `i32 @irad.entry(ptr value, parameters…)` that calls the function, stores its result and
+        returns 0: the convention of the engine's entries, as Numba's functions have it.
+Method  what the function cannot reach is dropped; what keeps LLVM from optimising at -O0 too; then LLVM's scalar
+        pipeline, vectors taken apart, unwinding and calls through pointers made plain, and the pipeline again.
+
+Definitions that the linker may replace by others (weak ones) are not part of the program: they become declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from irad.backend import equality
+from irad.backend.optimise import scalarise
+from irad.errors import IradError, UnsupportedError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite, Phi, Select
+from irad.ir.module import Function, Module
+from irad.ir.text.parser import parse_module
+from irad.ir.text.printer import print_module
+from irad.ir.values import (
+    ConstantAggregate,
+    ConstantExpression,
+    GlobalAlias,
+    GlobalVariable,
+    GlobalWrapper,
+    InlineAsm,
+    Value,
+    const_int,
+)
+from irad.passes.prepare.devirtualise import devirtualise, taken_functions
+from irad.raw.attributes import expanded
+from irad.raw.checks import mark_copies, mark_spelled
+from irad.raw.markers import kind_of
+from irad.raw.normal_form.bit_moves import restore_types
+from irad.raw.normal_form.by_value import pass_pointers
+from irad.raw.normal_form.copies import copy_members
+from irad.raw.normal_form.library import plain_library_calls
+from irad.raw.normal_form.masked import expand_masked
+from irad.raw.normal_form.openmp import run_with_one_thread
+from irad.raw.normal_form.strangers import mark_strangers
+from irad.raw.normal_form.unwind import lower_unwinding
+from irad.raw.normal_form.vectors import split_vectors
+from irad.ruleset.registry import Registry
+
+ENTRY: Final = "irad.entry"
+CANDIDATES: Final = "irad.candidates"
+_REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})
+_OBSTACLES: Final = ("optnone", "noinline")
+
+
+def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ()) -> str:
+    """The program of a function in normal form.
+
+    Args:
+        text: the module.
+        primal: symbol of the function.
+        registry: the rules.
+        stay: functions that stay calls, without a body: they have a rule.
+
+    Raises:
+        IradError: the program holds what irad cannot follow.
+    """
+    module = parse_module(text)
+    for name in stay:
+        _make_declaration(module.functions[name])
+    _keep_reachable(module, module.functions[primal])
+    _drop_debug_records(module)
+    _allow_optimising(module)
+    _keep_choices(module)
+    pass_pointers(module)
+    run_with_one_thread(module)
+    plain_library_calls(module)
+    copy_members(module)
+    _add_entry(module, module.functions[primal])
+    return _normal_form(equality.hide(print_module(module)), registry)
+
+
+def _normal_form(text: str, registry: Registry) -> str:
+    """LLVM's scalar pipeline, before and after what it leaves is made plain."""
+    module = parse_module(scalarise(text, keep=(ENTRY,)))
+    steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
+    changed = [step(module) for step in steps]
+    if any(changed):
+        module = parse_module(scalarise(equality.hide(print_module(module)), keep=(ENTRY,)))
+        restore_types(module)
+    mark_copies(module)
+    mark_strangers(module, registry)
+    _forget_restrict(module)
+    return print_module(module)
+
+
+def _forget_restrict(module: Module) -> None:
+    """C lets `restrict` pointers overlap if nothing is written there, but the reverse sweep writes to their shadows."""
+    for name, function in module.functions.items():
+        if name != ENTRY:
+            for param in function.params:
+                param.attributes = tuple(word for word in param.attributes if word != "noalias")
+
+
+# ------------------------------------------------------------------------------------------------ what it can reach
+
+
+def _keep_reachable(module: Module, primal: Function) -> None:
+    """Drops all that the function cannot reach, and what belongs to the module as a whole."""
+    reached: dict[Value, None] = {}
+    _reach([primal], reached)
+    candidates = _candidates(module, reached)
+    for name, function in list(module.functions.items()):
+        if function not in reached:
+            _erase_body(function)
+            del module.functions[name]
+    for table in (module.globals, module.aliases):
+        for name, value in list(table.items()):
+            if value not in reached:
+                del table[name]
+    if candidates:
+        module.globals[CANDIDATES] = _table(candidates)
+    module.asm.clear()
+    module.trailer.clear()
+
+
+def _candidates(module: Module, reached: dict[Value, None]) -> list[Function]:
+    """The functions that calls through pointers may lead to: by type, of those whose address is used in the module."""
+    taken = taken_functions(module)
+    found: dict[Function, None] = {}
+    while True:
+        wanted = {type_ for function in reached if isinstance(function, Function) for type_ in _called(function)}
+        fitting = [f for f in taken if f.function_type in wanted and f not in found and not _asks(f)]
+        if not fitting:
+            return list(found)
+        found.update(dict.fromkeys(fitting))
+        _reach(fitting, reached)
+
+
+def _called(function: Function) -> Iterator[types.FunctionType]:
+    """The types with which a function calls through pointers."""
+    for inst in function.instructions():
+        if isinstance(inst, CallSite) and not isinstance(inst.callee, Function | InlineAsm):
+            yield inst.function_type
+
+
+def _asks(function: Function) -> bool:
+    """Whether a function asks for a derivative."""
+    return any(isinstance(inst, CallSite) and kind_of(inst) is not None for inst in function.instructions())
+
+
+def _table(functions: list[Function]) -> GlobalVariable:
+    """A variable that uses the addresses of functions: what LLVM sees so it keeps as it is."""
+    array = types.array_type(len(functions), types.PTR)
+    table = GlobalVariable(types.PTR, CANDIDATES, value_type=array)
+    table.initializer = ConstantAggregate(array, None, tuple(functions))
+    return table
+
+
+def _make_declaration(function: Function) -> None:
+    _erase_body(function)
+    function.operands, function.metadata = (), ()
+    function.prefix = tuple(w for w in function.prefix if w.startswith("dll"))
+    function.suffix = ()
+
+
+def _erase_body(function: Function) -> None:
+    for inst in list(function.instructions()):
+        inst.set_operands(())
+    function.blocks.clear()
+
+
+def _reach(start: Iterable[Value], found: dict[Value, None]) -> None:
+    """Adds what can be reached."""
+    pending = list(start)
+    while pending:
+        value = pending.pop()
+        if value in found:
+            continue
+        found[value] = None
+        pending.extend(_references(value))
+
+
+def _references(value: Value) -> Iterator[Value]:
+    """The globals that a value refers to, directly or in a constant."""
+    match value:
+        case Function():
+            _check_calls(value)
+            for inst in value.instructions():
+                yield from (each for each in inst.operands if _is_static(each))
+            yield from (operand for _, operand in value.operands)
+        case GlobalVariable(initializer=Value() as content) | GlobalAlias(target=Value() as content):
+            yield content
+        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts) | GlobalWrapper(operands=parts):
+            yield from parts
+        case _:
+            pass
+
+
+def _is_static(value: Value) -> bool:
+    statics = (Function, GlobalVariable, GlobalAlias, ConstantExpression, ConstantAggregate, GlobalWrapper)
+    return isinstance(value, statics)
+
+
+def _check_calls(function: Function) -> None:
+    """Refuses what cannot be part of a function that is differentiated."""
+    for inst in function.instructions():
+        error = _call_error(function, inst) if isinstance(inst, CallSite) else None
+        if error is not None:
+            error.instruction = inst
+            raise error
+
+
+def _call_error(function: Function, call: CallSite) -> IradError | None:
+    if kind_of(call) is not None:
+        return UnsupportedError(
+            f"{function.name} is differentiated, and asks for a derivative itself",
+            "differentiate functions that do not ask for derivatives: irad has no second derivatives",
+            "derivatives are inserted into the program only after its functions have been differentiated",
+        )
+    callee, module = call.callee, function.module
+    if isinstance(callee, Function) and module is not None and "returns_twice" in expanded(callee, module):
+        return UnsupportedError(
+            f"a call of {callee.name} may return more than once, which has no derivative in irad",
+            "(a) decide by a condition instead, or (b) call it outside of the function",
+            "the reverse sweep must know where control may have come from",
+        )
+    return None
+
+
+def _drop_debug_records(module: Module) -> None:
+    """They name values by number, which shift where others are added; lines are in the metadata of instructions."""
+    for function in module.defined_functions():
+        for block in function.blocks:
+            block.trailing_records = ()
+            for inst in block.instructions:
+                inst.debug_records = ()
+
+
+# ------------------------------------------------------------------------------------------------ -O0 and linkage
+
+
+def _allow_optimising(module: Module) -> None:
+    """Takes away what forbids to optimise and to inline; replaceable definitions become declarations.
+
+    Functions marked `noinline` are inlined too, as all are at -O0: irad knows most of what it sees in one piece.
+    """
+    for function in module.defined_functions():
+        if "optnone" in expanded(function, module):
+            mark_spelled(function)
+    for name, words in module.attribute_groups.items():
+        module.attribute_groups[name] = tuple(w for w in words if w not in _OBSTACLES)
+    for function in module.functions.values():
+        function.attributes = tuple(w for w in function.attributes if w not in _OBSTACLES)
+        if _REPLACEABLE & set(function.prefix):
+            _make_declaration(function)
+        function.prefix = tuple(w for w in function.prefix if w.startswith("dll"))
+        function.suffix = tuple(w for w in function.suffix if not w.startswith(("comdat", "section")))
+    for variable in module.globals.values():
+        variable.suffix = tuple(w for w in variable.suffix if not w.startswith("comdat"))
+        if not variable.constant:  # what is not part of this program writes there, too
+            variable.prefix = tuple(w for w in variable.prefix if w not in ("internal", "private"))
+    module.comdats.clear()
+
+
+def _keep_choices(module: Module) -> None:
+    """Where both sides are equal, the derivative is that of the side that is taken.
+
+    Where the sign of zero does not matter, LLVM makes a choice between what was compared a maximum, which has no sides.
+    """
+    for function in module.defined_functions():
+        for inst in function.instructions():
+            if isinstance(inst, Select | Phi):
+                inst.flags = tuple(word for word in inst.flags if word not in ("fast", "nsz"))
+
+
+# ------------------------------------------------------------------------------------------------ entry
+
+
+def _add_entry(module: Module, primal: Function) -> None:
+    result = primal.function_type.result
+    has_derivative = result in (types.FLOAT, types.DOUBLE)
+    if not has_derivative and not isinstance(result, types.IntType | types.PointerType) and result is not types.VOID:
+        raise UnsupportedError(
+            f"{primal.name} returns a value of type {result}, which has no single cotangent",
+            "return a single number, or write the results to memory that is passed with its shadow",
+            "the reverse sweep starts with the number 1 as the cotangent of the result",
+        )
+    params = [types.PTR, *primal.function_type.params]
+    entry = module.define(ENTRY, types.function_type(types.I32, params))
+    entry.params[0].name, entry.params[0].attributes = "value", ("noalias",)
+    for number, (param, source) in enumerate(zip(entry.params[1:], primal.params, strict=True), 1):
+        param.name = f"arg.{source.name or number}"
+    build = Builder(entry.add_block("entry"))
+    call = build.call(primal, entry.params[1:])
+    if isinstance(call, CallSite):
+        call.convention = primal.convention
+    if has_derivative:
+        build.store(call, entry.params[0])
+    build.ret(const_int(types.I32, 0))

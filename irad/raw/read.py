@@ -1,0 +1,83 @@
+"""Reads LLVM IR from a file: text or bitcode, of any front end and any LLVM release that LLVM still upgrades.
+
+Input   a path.
+Output  the module as text in the form that this LLVM prints, which `irad.ir.text.parser` reads.
+Limit   little-endian targets with 64-bit pointers: sizes and offsets are computed for those.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+
+from irad.errors import BackendError, UnsupportedError
+
+STDIN: Final = Path("-")
+_BITCODE: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+_POINTER: Final = re.compile(r"p0?:(\d+)(?::.*)?")
+
+
+def read_module(path: Path) -> str:
+    """The module in a file as LLVM text.
+
+    Args:
+        path: of LLVM text or bitcode; its first bytes tell which. `STDIN` is standard input.
+
+    Raises:
+        BackendError: the file cannot be read, or LLVM does not accept it.
+        UnsupportedError: the module is for a target that irad does not know.
+    """
+    try:
+        content = sys.stdin.buffer.read() if path == STDIN else path.read_bytes()
+    except OSError as error:
+        raise BackendError(
+            f"cannot read {path}: {error.strerror}",
+            "pass the path of a .ll or .bc file",
+            "irad differentiates the LLVM IR in the file",
+        ) from None
+    name = "standard input" if path == STDIN else str(path)
+    module = parse(content, name)
+    check_target(module, name)
+    return str(module)
+
+
+def parse(content: bytes, name: str) -> Any:
+    """An llvmlite module.
+
+    Raises:
+        BackendError: it is neither LLVM text nor bitcode, or it is not valid.
+    """
+    try:
+        if content.startswith(_BITCODE):
+            module = llvm.parse_bitcode(content)
+        else:
+            module = llvm.parse_assembly(content.decode("utf-8", "surrogateescape"))
+        module.verify()
+    except RuntimeError as error:
+        said = str(error).replace("LLVM IR parsing error", "").replace("<string>:", f"{name}:")
+        reason = " ".join(said.split())
+        release = ".".join(map(str, llvm.llvm_version_info))
+        raise BackendError(
+            f"LLVM {release} cannot read {name}: {reason}",
+            "(a) pass LLVM text or bitcode, as clang -emit-llvm makes it (with -S or -c), or "
+            "(b) if a compiler writes text that this LLVM does not know, pass bitcode, which it reads from older "
+            "releases too",
+            "LLVM's text changes from release to release; bitcode is upgraded",
+        ) from None
+    return module
+
+
+def check_target(module: Any, name: str) -> None:
+    """Refuses targets whose memory is laid out otherwise than irad computes it."""
+    layout = module.data_layout
+    pointer = next((found for part in layout.split("-") if (found := _POINTER.fullmatch(part))), None)
+    if layout.startswith("E") or (pointer is not None and pointer[1] != "64"):
+        raise UnsupportedError(
+            f"{name} is for {module.triple or 'an unknown target'}, which is big-endian or has no 64-bit pointers",
+            "compile for a little-endian 64-bit target, such as x86-64 or AArch64",
+            "irad computes memory layouts for such targets only",
+        )

@@ -1,0 +1,38 @@
+"""What comes out: LLVM text, bitcode, assembly or an object file."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from irad.raw.link import machine_for
+
+
+class Form(enum.Enum):
+    """The forms of a module, by the suffix that files of them have."""
+
+    TEXT = "ll"
+    BITCODE = "bc"
+    ASSEMBLY = "s"
+    OBJECT = "o"
+
+
+def encode(module: Any, form: Form) -> bytes:
+    """A module in one of its forms.
+
+    Args:
+        module: of llvmlite; machine code is made for its target, position-independent.
+        form: which.
+    """
+    match form:
+        case Form.TEXT:
+            return str(module).encode("utf-8", "surrogateescape")
+        case Form.BITCODE:
+            bitcode: bytes = module.as_bitcode()
+            return bitcode
+        case Form.ASSEMBLY:
+            assembly: str = machine_for(module.triple).emit_assembly(module)
+            return assembly.encode()
+        case Form.OBJECT:
+            code: bytes = machine_for(module.triple).emit_object(module)
+            return code

@@ -1,0 +1,131 @@
+"""Checks the input of `gradcheck`: settings that check nothing, empty bounds, shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from math import inf
+from typing import Any, Final
+
+import numpy as np
+
+from irad.data.floats import Vector
+from irad.errors import HERE, SignatureError, SourceLocation
+from irad.testing.gradients.modes import MODES
+from irad.testing.gradients.reference import Bounds
+
+_LEAST: Final = {"points": 1, "cotangents": 1, "directions": 1, "max_partials": 0, "seed": 0}
+
+
+def check_modes(modes: Sequence[str]) -> None:
+    """Refuses modes that there are not."""
+    if not modes or any(mode not in MODES for mode in modes):
+        raise SignatureError(
+            f"modes={modes!r} names no mode of irad",
+            f"use some of {', '.join(map(repr, MODES))}",
+            "a mode is a way of irad to make the derivative that is checked",
+            HERE,
+        )
+
+
+def check_settings(rtol: float | None, atol: float, counts: dict[str, int]) -> None:
+    """Refuses tolerances and counts with which nothing, or everything, would pass."""
+    for name, tolerance in (("rtol", 0.0 if rtol is None else rtol), ("atol", atol)):
+        if not 0.0 <= tolerance < inf:
+            raise SignatureError(
+                f"{name}={tolerance!r} is not a tolerance",
+                "give a number, 0 or more" + (", or None" if name == "rtol" else ""),
+                "each difference is compared with it",
+                HERE,
+            )
+    for name, count in counts.items():
+        if count < _LEAST[name]:
+            raise SignatureError(
+                f"{name}={count!r} is less than {_LEAST[name]}",
+                f"give {_LEAST[name]} or more",
+                "a check that compares nothing would find everything right",
+                HERE,
+            )
+
+
+def bounds_of(limits: Any, leaves: Vector, what: str, location: SourceLocation) -> Bounds:
+    """The bounds of an argument's floats.
+
+    Args:
+        limits: as the user gives them: a pair of None, numbers or arrays.
+        leaves: the floats.
+        what: names the argument.
+        location: of the function.
+
+    Raises:
+        SignatureError: they are no such pair, or the argument lies outside.
+    """
+    try:
+        low, high = (
+            np.broadcast_to(np.ravel(np.asarray(infinite if limit is None else limit, np.float64)), leaves.shape)
+            for limit, infinite in zip(limits, (-inf, inf), strict=True)
+        )
+    except (TypeError, ValueError):
+        raise SignatureError(
+            f"the domain of {what} is {limits!r}",
+            "give a pair: a lower and an upper bound, each a number, an array of the argument's shape, or None",
+            "the function is not called outside of its domain",
+            location,
+        ) from None
+    if not np.all(low <= high):
+        raise SignatureError(
+            f"the domain of {what} is empty",
+            "give a lower bound first, and no NaN",
+            "no number lies between these bounds",
+            location,
+        )
+    if np.any(leaves < low) or np.any(leaves > high):
+        raise SignatureError(
+            f"{what} lies outside its domain",
+            "give a point inside, or a wider domain",
+            "the function is not called outside of its domain, not at this point either",
+            location,
+        )
+    return low, high
+
+
+def refuse_shared_memory(
+    name: str, location: SourceLocation, arrays: Sequence[tuple[int, np.ndarray[Any, Any]]], is_written: bool
+) -> None:
+    """Memory that is several floats of the arguments has one derivative, and varying one of them varies others.
+
+    Args:
+        name: of the function.
+        location: of the function.
+        arrays: the active ones, by position.
+        is_written: whether the function writes to an argument.
+
+    Raises:
+        SignatureError: an array overlaps itself; two overlap, and one is written.
+    """
+    for position, array in arrays:
+        if overlaps_itself(array):
+            raise SignatureError(
+                f"elements of argument {position} share memory",
+                "check the gradient with a copy",
+                "their derivatives are added up where they lie, and none of them can be varied alone",
+                location,
+            )
+    for (i, a), (j, b) in combinations(arrays, 2):
+        if is_written and np.may_share_memory(a, b):
+            raise SignatureError(
+                f"arguments {i} and {j} share memory, and {name} writes to an argument",
+                "check the gradient with copies",
+                "memory has one derivative, and neither argument can be varied alone",
+                location,
+            )
+
+
+def overlaps_itself(array: np.ndarray[Any, Any]) -> bool:
+    """Whether two elements lie in the same place, as those of `np.broadcast_to` do."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return False
+    offsets = np.zeros(1, np.int64)
+    for extent, stride in zip(array.shape, array.strides, strict=True):
+        offsets = (offsets[:, None] + np.arange(extent) * stride).ravel()
+    return bool(np.unique(offsets).size < offsets.size)

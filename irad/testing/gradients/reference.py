@@ -1,0 +1,159 @@
+"""The derivative of one objective along lines, from values of the plain function: the truth of `gradcheck`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from irad.data.floats import Vector, read_floats
+from irad.data.precision import holds_single
+from irad.testing.gradients.complex_slope import ComplexSteps
+from irad.testing.gradients.objective import Objective
+from irad.testing.gradients.slope import FIRST_STEPS, Shape, Slope, noise_of, slope
+
+_AGREE: Final = 10.0  # times its error that finite differences may be off
+_TELLING: Final = 2e-2  # parts of the slope: finite differences as good as this tell whether a complex step is right
+_NARROW: Final = (0.1, 3e-3)  # first steps as parts of a number that is small compared with the others
+_ROOM_LEFT: Final = 1e-9  # parts of a number's size; a number closer to a bound than this lies on it
+
+Bounds = tuple[Vector, Vector]
+
+
+@dataclass
+class Reference:
+    """Derivatives of an objective.
+
+    Attributes:
+        objective: in double precision where the function takes it.
+        bounds: by argument, where it may be called; nowhere else it is.
+        complex_steps: None where they do not apply.
+        noise: what is wrong with its values, in finite differences.
+        single: whether the derivatives that are compared were computed in single precision.
+        rounding: what is wrong with the values in single precision, if a derivative in it is compared; else 0.
+        magnitude: of the objective.
+    """
+
+    objective: Objective
+    bounds: Mapping[int, Bounds]
+    complex_steps: ComplexSteps | None
+    noise: float
+    single: bool
+    rounding: float
+    magnitude: float
+
+    @property
+    def method(self) -> str:
+        """Where the numbers come from."""
+        return "complex step" if self.complex_steps is not None else "finite differences"
+
+    def along(self, position: int, direction: Vector, first_steps: tuple[float, ...] = FIRST_STEPS) -> Slope:
+        """The derivative in one direction of one argument."""
+        room = self.room(position, direction)
+        found = slope(self.objective.along({position: direction}), noise=self.noise, room=room, first_steps=first_steps)
+        if self.complex_steps is None or found.shape is Shape.KINK or found.shape is Shape.UNDEFINED:
+            return found
+        return self._sharpened(found, position, direction)
+
+    def by_leaf(self, position: int, leaf: int) -> Slope:
+        """The partial derivative with respect to one float, times its size."""
+        leaves = read_floats(self.objective.values[position])
+        sizes = sizes_of(leaves)
+        direction = np.zeros(leaves.size)
+        direction[leaf] = sizes[leaf]
+        own = abs(float(leaves[leaf])) / float(sizes[leaf])
+        narrow = tuple(part * own for part in _NARROW if 0.0 < own < part)
+        return self.along(position, direction, (*FIRST_STEPS, *narrow))
+
+    def room(self, position: int, direction: Vector) -> tuple[float, float]:
+        """How far the line stays within the bounds."""
+        if position not in self.bounds:
+            return -inf, inf
+        low, high = self.bounds[position]
+        leaves = read_floats(self.objective.values[position])
+        moving = direction != 0.0
+        leaves, low, high, step = leaves[moving], low[moving], high[moving], direction[moving]
+        ends = np.stack([(low - leaves) / step, (high - leaves) / step]) if leaves.size else np.array([[-inf], [inf]])
+        ends[np.abs(ends) < _ROOM_LEFT] = 0.0
+        return float(np.max(np.min(ends, axis=0))), float(np.min(np.max(ends, axis=0)))
+
+    def inwards(self, position: int, direction: Vector) -> Vector:
+        """The direction, turned so that numbers on a bound move away from it."""
+        if position not in self.bounds:
+            return direction
+        low, high = self.bounds[position]
+        leaves, sizes = read_floats(self.objective.values[position]), np.abs(direction)
+        turned = np.where(leaves - low <= _ROOM_LEFT * sizes, sizes, direction)
+        return np.where(high - leaves <= _ROOM_LEFT * sizes, -sizes, turned)
+
+    def _sharpened(self, found: Slope, position: int, direction: Vector) -> Slope:
+        """The complex step instead of the differences, unless these show that it is not the derivative."""
+        assert self.complex_steps is not None
+        exact = self.complex_steps.slope({position: direction})
+        slack = _AGREE * found.error + 1e-9 * abs(found.value) + _AGREE * self.noise
+        if exact is None or not abs(exact[0] - found.value) <= slack:
+            self.complex_steps = None
+            return found
+        if exact[1] >= found.error:
+            return found
+        return replace(found, value=exact[0], error=exact[1], shape=Shape.SMOOTH, from_values=False)
+
+
+def reference_for(
+    objective: Objective, active: tuple[bool, ...], bounds: Mapping[int, Bounds], seed: int, complex_step: bool
+) -> Reference:
+    """Measures how exact the function's values are, and tries complex steps on a random line."""
+    generator = np.random.default_rng(seed)
+    directions = {}
+    for position, takes_part in enumerate(active):
+        leaves = read_floats(objective.values[position])
+        if takes_part and leaves.size:
+            directions[position] = sizes_of(leaves) * generator.uniform(0.5, 1.5, leaves.size)
+    native = replace(objective, native=True)
+    single = any(map(holds_single, objective.values))
+    if single and not _takes_double(objective):
+        objective = native
+    plain = Reference(objective, bounds, None, 0.0, False, 0.0, 0.0)
+    directions = {i: plain.inwards(i, d) for i, d in directions.items()}
+    rooms = [plain.room(i, d) for i, d in directions.items()]
+    room = max((low for low, _ in rooms), default=-inf), min((high for _, high in rooms), default=inf)
+    noise = noise_of(objective.along(directions), room)
+    rounding = noise_of(native.along(directions), room) if single and not objective.native else 0.0
+    steps = _trusted_steps(objective, directions, room, noise) if complex_step and not objective.native else None
+    return Reference(objective, bounds, steps, noise, single, rounding, abs(objective.along({})(0.0)))
+
+
+def _takes_double(objective: Objective) -> bool:
+    """Whether the function can be called in double precision: not so if it was compiled for signatures."""
+    try:
+        objective({})
+    except (NumbaError, TypeError):
+        return False
+    return True
+
+
+def _trusted_steps(
+    objective: Objective, directions: Mapping[int, Vector], room: tuple[float, float], noise: float
+) -> ComplexSteps | None:
+    """Complex steps, if they agree with finite differences on a line where these tell."""
+    if not ComplexSteps.apply_to(objective):
+        return None
+    found = slope(objective.along(directions), noise=noise, room=room)
+    if found.shape is not Shape.SMOOTH or found.error > _TELLING * abs(found.value):
+        return None
+    steps = ComplexSteps(objective)
+    exact = steps.slope(directions)
+    return steps if exact is not None and abs(exact[0] - found.value) <= _AGREE * found.error + noise else None
+
+
+def sizes_of(leaves: Vector) -> Vector:
+    """What counts as 1 for each number: its magnitude, but not less than a part of the typical one."""
+    magnitudes = np.abs(leaves[np.isfinite(leaves) & (leaves != 0.0)])
+    typical = float(np.median(magnitudes)) if magnitudes.size else 1.0
+    sizes = np.abs(leaves)
+    sizes[~np.isfinite(leaves) | (leaves == 0.0)] = typical
+    return np.maximum(sizes, 1e-3 * typical)

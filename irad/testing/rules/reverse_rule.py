@@ -1,0 +1,317 @@
+"""``test_reverse``: everything that must hold for the reverse rule of a function, for given annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from types import FunctionType
+from typing import Any, Final
+
+import numpy as np
+
+import irad
+from irad.data.copies import copied
+from irad.data.floats import Vector, has_floats, read_floats, with_floats
+from irad.data.precision import in_types_of
+from irad.errors import IradError, SignatureError
+from irad.frontend.custom.catalogue import is_known
+from irad.testing.allocations import allocations
+from irad.testing.rules.fault import Property, RuleFault
+from irad.testing.rules.programs import (
+    LIVE_CALLS,
+    call_in_loop,
+    call_once,
+    call_without_result,
+    loop_of,
+    without_result,
+)
+from irad.testing.rules.trial import Run, Trial, only_memory, spoil
+
+_ROUNDS: Final = 3
+_TELLING: Final = 1e-3  # what was left in a shadow is told from what was added to it by this much
+_SHRINK: Final = 0.05  # towards zero: that leaves few domains
+
+
+def check_reverse(
+    f: Callable[..., Any],
+    *arguments: Any,
+    constant_return: bool = False,
+    aliasing: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> None:
+    """Checks the derivative of a function, as its rule gives it, against finite differences of the plain function.
+
+    Checked are the primal's value, what happens to the arguments, the derivative for random cotangents (of returned and
+    of overwritten arrays too), that shadows are added to, that a pullback may run again and after the arguments have
+    changed, several calls before the first reverse, one array as two arguments, and that allocations are released.
+    `irad.testing.check_rule` does this for every combination of active and constant arguments.
+
+    Args:
+        f: the function: of Python, of Numba, or of a library that Numba knows. It need not be differentiable otherwise.
+        arguments: ``irad.Const(x)`` for what is constant. Anything else that holds floats takes part, annotated or not;
+            the shadows of annotations are replaced.
+        constant_return: the value has no cotangent; only what is left in the arguments has.
+        aliasing: whether one array may stand for two arguments of the same type.
+        rtol: relative tolerance; by default as the narrowest argument allows.
+        atol: absolute tolerance.
+
+    Raises:
+        RuleFault: a property does not hold.
+        RuleError: the rule cannot be compiled.
+        AssertionError: the function is not smooth there.
+
+    Examples:
+        >>> import irad
+        >>> from irad.testing import test_reverse
+        >>> from numba import njit
+        >>> @njit
+        ... def product(x, y):
+        ...     return x * y
+        >>> _ = irad.rules.easy_rule(product, lambda x, y: y, lambda x, y: x)
+        >>> test_reverse(product, 2.0, irad.Const(3.0))
+    """
+    if not callable(f):
+        raise SignatureError(
+            f"{f!r} is not a function", "pass the function that has the rule", "rules belong to functions"
+        )
+    values, active = _unwrap(arguments)
+    function = callable_in_compiled_code(f)
+    trial = Trial(call_once(function, len(values)), values, active, constant_return, rtol, atol)
+    checker = Checker(f, trial)
+    checker.basics()
+    if all(active[i] for i, value in enumerate(values) if has_floats(value)) and not constant_return:
+        checker.life()
+        checker.live_calls(function)
+        if aliasing:
+            checker.aliases()
+    checker.allocation()
+
+
+test_reverse = check_reverse
+test_reverse.__test__ = False  # type: ignore[attr-defined]  # not a test, despite its name
+
+
+def callable_in_compiled_code(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as programs call it: as it is where Numba knows it, else compiled."""
+    return irad.jit(f) if isinstance(f, FunctionType) and not is_known(f) else f
+
+
+def _unwrap(arguments: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[bool, ...]]:
+    annotations = (irad.Const, irad.Active, irad.Duplicated, irad.DuplicatedNoNeed, irad.MixedDuplicated)
+    values = tuple(each.value if isinstance(each, annotations) else each for each in arguments)
+    active = [
+        not isinstance(each, irad.Const) and has_floats(value) for each, value in zip(arguments, values, strict=True)
+    ]
+    if not any(active):
+        raise SignatureError(
+            "no argument is active",
+            "leave at least one argument of floats without irad.Const",
+            "a rule gives derivatives with respect to the arguments that are active",
+        )
+    return values, tuple(active)
+
+
+class Checker:
+    """The checks of one rule at one point."""
+
+    def __init__(self, f: Any, trial: Trial, wrong_derivative: Property = Property.DERIVATIVE) -> None:
+        self._f, self._trial, self._wrong_derivative = f, trial, wrong_derivative
+
+    def basics(self) -> None:
+        """Value, arguments, derivative, accumulation."""
+        trial = self._trial
+        shadows = trial.shadows(trial.modified)
+        expected = trial.expected(shadows)
+        before = trial.shadows(trial.modified)
+        run = trial.run(shadows)
+        self._primal(run.value, run.after)
+        self._derivative(run, expected, before)
+        self._accumulation(expected)
+
+    def _primal(self, value: Any, after: tuple[Any, ...], when: str = "") -> None:
+        trial = self._trial
+        plain_value, plain_after = trial.plain
+        if not trial.same(value, plain_value):
+            self._fail(Property.VALUE, f"the value{when}", plain_value, value)
+        for position, (got, wanted) in enumerate(zip(after, plain_after, strict=True)):
+            if not trial.same(got, wanted):
+                in_reverse = self._forward_leaves(position, wanted)
+                self._fail(Property.MUTATION, f"argument {position} afterwards{when}", wanted, got, in_reverse)
+
+    def _forward_leaves(self, position: int, wanted: Any) -> bool:
+        """Whether an argument is as it should be before the reverse runs; what returns nothing is not run apart."""
+        trial = self._trial
+        if trial.seed is None:
+            return False
+        arguments = copied(trial.values)
+        irad.vjp(trial.program, *arguments)
+        return trial.same(arguments[position], wanted)
+
+    def _derivative(self, run: Run, expected: tuple[Vector | None, ...], before: tuple[Any, ...]) -> None:
+        trial = self._trial
+        for position, (got, wanted) in enumerate(zip(run.cotangents, expected, strict=True)):
+            if got is None or wanted is None or trial.agree(got, wanted):
+                continue
+            fault = self._wrong_derivative
+            if trial.modified[position]:
+                left = only_memory(trial.values[position], before[position])
+                wrong = ~np.isclose(got, wanted, _TELLING, _TELLING)
+                if np.allclose((got - wanted)[wrong], left[wrong], _TELLING, _TELLING):
+                    fault = Property.ZEROING
+            self._fail(fault, f"the cotangent of argument {position}", wanted, got)
+
+    def _accumulation(self, plain: tuple[Vector | None, ...]) -> None:
+        trial = self._trial
+        everywhere = (True,) * len(trial.values)
+        shadows = trial.shadows(everywhere)
+        before = trial.shadows(everywhere)
+        if any(trial.modified):
+            expected = trial.expected(shadows)
+        else:
+            expected = tuple(
+                None if wanted is None else wanted + only_memory(value, shadow)
+                for wanted, value, shadow in zip(plain, trial.values, before, strict=True)
+            )
+        run = trial.run(shadows)
+        for position, (got, wanted) in enumerate(zip(run.cotangents, expected, strict=True)):
+            if got is not None and wanted is not None and not trial.agree(got, wanted):
+                held = only_memory(trial.values[position], before[position])
+                what = f"the shadow of argument {position}, which held {held}"
+                self._fail(Property.ACCUMULATION, what, wanted, got)
+
+    def life(self) -> None:
+        """Pullbacks: again, after the arguments have changed, several at a time."""
+        trial = self._trial
+        if trial.seed is None:
+            return
+        expected = trial.expected(trial.shadows((False,) * len(trial.values)))
+        arguments = copied(trial.values)
+        value, pullback = irad.vjp(trial.program, *arguments)
+        self._primal(value, arguments, " (pullback)")
+        first = pullback(trial.seed)
+        self._pulled(self._wrong_derivative, first, expected, "the cotangent of argument {} by a pullback")
+        self._primal(value, arguments, " when the pullback has run")
+        self._pulled(
+            Property.REUSE, pullback(trial.seed), expected, "the second cotangent of argument {} by a pullback"
+        )
+        arguments = copied(trial.values)
+        _, pullback = irad.vjp(trial.program, *arguments)
+        for argument in arguments:
+            spoil(argument)
+        what = "the cotangent of argument {}, arguments being overwritten before the reverse"
+        self._pulled(Property.CHANGED, pullback(trial.seed), expected, what)
+        self._interleaved()
+
+    def _interleaved(self) -> None:
+        trial = self._trial
+        points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
+        alone = []
+        for point in points:
+            _, pullback = irad.vjp(trial.program, *copied(point))
+            alone.append(tuple(map(read_floats, pullback(trial.seed))))
+        pullbacks = [irad.vjp(trial.program, *copied(point))[1] for point in points]
+        for number, (pullback, wanted) in enumerate(zip(pullbacks, alone, strict=True)):
+            what = f"the cotangent of argument {{}} of call {number} of {LIVE_CALLS}"
+            self._pulled(Property.LIVE_CALLS, pullback(trial.seed), wanted, what)
+
+    def _pulled(self, fault: Property, found: Sequence[Any], expected: Sequence[Vector | None], what: str) -> None:
+        for position, (got, wanted) in enumerate(zip(found, expected, strict=True)):
+            if self._trial.active[position] and not self._trial.agree(read_floats(got), wanted):
+                self._fail(fault, what.format(position), wanted, read_floats(got))
+
+    def live_calls(self, function: Callable[..., Any]) -> None:
+        """Three calls in a loop, then their reverses."""
+        trial = self._trial
+        packed = [has_floats(value) for value in trial.values]
+        points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
+        packs = tuple(tuple(x for x, p in zip(point, packed, strict=True) if p) for point in points)
+        rest = tuple(x for x, p in zip(trial.values, packed, strict=True) if not p)
+        has_value = trial.seed is not None
+        loop = Trial(
+            call_in_loop(function, packed, has_value),
+            (packs, (trial.seed,) * LIVE_CALLS, *rest),
+            (True, False, *(False for _ in rest)),
+            False,
+            trial.rtol,
+            trial.atol,
+            reference=loop_of(trial.program, packed, has_value),
+        )
+        shadows = loop.shadows(loop.modified)
+        expected = loop.expected(shadows)
+        [got, *_], [wanted, *_] = loop.run(shadows).cotangents, expected
+        if not loop.agree(got, wanted):
+            what = f"the cotangents of the arguments of {LIVE_CALLS} calls in a loop"
+            self._fail(Property.LIVE_CALLS, what, wanted, got)
+
+    def aliases(self) -> None:
+        """One array as two arguments, with one shadow, for each two of the same type."""
+        trial = self._trial
+        for first, second in _twins(trial.values):
+
+            def spread(fewer: Sequence[Any], first: int = first, second: int = second) -> tuple[Any, ...]:
+                return (*fewer[:second], fewer[first], *fewer[second:])
+
+            def plain(*fewer: Any, spread: Callable[..., Any] = spread) -> Any:
+                return trial.program(*spread(fewer))
+
+            fewer = (*trial.values[:second], *trial.values[second + 1 :])
+            active = (*trial.active[:second], *trial.active[second + 1 :])
+            alone = Trial(plain, fewer, active, False, trial.rtol, trial.atol)
+            shadows = alone.shadows((True,) * len(fewer))
+            expected = alone.expected(shadows)
+            run = replace(trial, values=spread(fewer)).run(spread(shadows))
+            where = f" with arguments {first} and {second} one array"
+            if not alone.same(run.value, alone.plain[0]):
+                self._fail(Property.ALIASING, f"the value{where}", alone.plain[0], run.value)
+            for position, (got, wanted) in enumerate(zip(run.cotangents, spread(expected), strict=True)):
+                if got is not None and not trial.agree(got, wanted):
+                    self._fail(Property.ALIASING, f"the cotangent of argument {position}{where}", wanted, got)
+
+    def constant_result(self, function: Callable[..., Any]) -> None:
+        """The value is compared only: it has no cotangent, while the arguments take part."""
+        trial = self._trial
+        if trial.seed is None or any(trial.modified):  # then a constant value is tried with shadows of what is written
+            return
+        taking_part = [has_floats(value) for value in trial.values]
+        apart = replace(
+            trial,
+            program=call_without_result(function, taking_part),
+            reference=without_result(trial.program, taking_part),
+            unit=True,
+        )
+        try:
+            Checker(self._f, apart, Property.ACTIVITY).basics()
+        except RuleFault:
+            raise
+        except IradError as error:
+            what = "a derivative where the value carries none"
+            self._fail(Property.ACTIVITY, what, "one", error.problem)
+
+    def allocation(self) -> None:
+        """What Numba's runtime allocates is released."""
+        trial = self._trial
+        with allocations() as count:
+            for _ in range(_ROUNDS):
+                trial.run(trial.shadows(trial.modified))
+            counted = count()
+        if counted.kept:
+            what = f"what {_ROUNDS} derivatives release"
+            self._fail(Property.ALLOCATION, what, f"{counted.made} allocations", f"{counted.released} released")
+
+    def _fail(self, fault: Property, what: str, expected: object, got: object, in_reverse: bool | None = None) -> None:
+        raise RuleFault(fault, self._f, what, expected, got, self._trial.description, in_reverse)
+
+
+def shrunk(values: tuple[Any, ...], number: int) -> tuple[Any, ...]:
+    """Other arguments of the same types, for one of several calls."""
+    factor = 1.0 - _SHRINK * number
+    return tuple(in_types_of(with_floats(x, factor * read_floats(x)), x) if has_floats(x) else x for x in values)
+
+
+def _twins(values: tuple[Any, ...]) -> list[tuple[int, int]]:
+    """Pairs of arguments that one array can stand for."""
+    arrays = [i for i, x in enumerate(values) if isinstance(x, np.ndarray) and has_floats(x)]
+    kinds = {i: (values[i].dtype, values[i].shape, values[i].strides, values[i].flags.writeable) for i in arrays}
+    return [(i, j) for i, j in combinations(arrays, 2) if kinds[i] == kinds[j]]

@@ -1,0 +1,278 @@
+"""One program at one point: what finite differences of the plain program say, and what its derivative with rules gives.
+
+All cotangents are random: that of the value, and those that shadows hold beforehand. What a shadow holds afterwards
+is then the derivative of ⟨cotangent, value⟩ + ⟨shadow, final content⟩ by the initial content; where nothing is written
+that is the gradient added to what was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+import irad
+from irad.data.copies import copied, same_bits
+from irad.data.floats import Vector, has_floats, read_floats, with_floats
+from irad.data.precision import holds_single, in_types_of
+from irad.data.structure import flattened, is_structure, members
+from irad.options import Options
+from irad.testing.check_gradient import random_like
+from irad.testing.gradients.finite_difference import gradient
+from irad.testing.gradients.objective import Objective
+
+RTOL: Final = 1e-6
+RTOL_SINGLE: Final = 2e-4
+_NUDGE: Final = 1e-4  # towards zero: that leaves few domains
+_MEMORY: Final = (np.ndarray, np.void)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a derivative gave.
+
+    Attributes:
+        value: of the primal.
+        after: the arguments afterwards.
+        cotangents: for each argument, as a vector; None for a constant one.
+    """
+
+    value: Any
+    after: tuple[Any, ...]
+    cotangents: tuple[Vector | None, ...]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A program, a point, and what takes part.
+
+    Attributes:
+        program: compiled by Numba.
+        values: its arguments.
+        active: for each whether it takes part.
+        constant_return: whether the value has no cotangent.
+        rtol: relative tolerance; as the narrowest argument allows when None.
+        atol: absolute tolerance; ``rtol`` times the largest derivative when None.
+        draw: which of the random cotangents.
+        options: how the derivative is made.
+        unit: the cotangent of a float is 1 and not random.
+        nudges: the program may be called with arguments close by, too.
+        reference: what finite differences are taken of, where that is not the program itself: a Python function that
+            comes to the same, so that Numba need not compile the program.
+    """
+
+    program: Callable[..., Any]
+    values: tuple[Any, ...]
+    active: tuple[bool, ...]
+    constant_return: bool = False
+    rtol: float | None = None
+    atol: float | None = None
+    draw: int = 0
+    options: Options | None = None
+    unit: bool = False
+    nudges: bool = True
+    reference: Callable[..., Any] | None = None
+
+    @property
+    def plainly(self) -> Callable[..., Any]:
+        """The plain program."""
+        return self.program if self.reference is None else self.reference
+
+    @cached_property
+    def plain(self) -> tuple[Any, tuple[Any, ...]]:
+        """The value of the plain program, and its arguments afterwards."""
+        after = copied(self.values)
+        return self.plainly(*after), after
+
+    @cached_property
+    def modified(self) -> tuple[bool, ...]:
+        """For each argument whether the plain program writes to its floats.
+
+        What it writes may happen to be there already, zeros where zeros were; so it is tried close by, too.
+        """
+        nudged = tuple(map(nudge, self.values)) if self.nudges else self.values
+        after = copied(nudged)
+        self.plainly(*after)
+        return tuple(
+            has_floats(before) and not (same_bits(before, self.plain[1][i]) and same_bits(nudged[i], after[i]))
+            for i, before in enumerate(self.values)
+        )
+
+    @cached_property
+    def seed(self) -> Any:
+        """A cotangent for the value; None where it has none."""
+        value = self.plain[0]
+        if self.unit and not self.constant_return and isinstance(value, float):
+            return 1.0
+        return None if self.constant_return or not has_floats(value) else random_like(value, self.draw)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether single precision takes part."""
+        return holds_single((*self.values, self.plain[0]))
+
+    @property
+    def description(self) -> str:
+        """The arguments and how they take part."""
+        words = [describe(value, active) for value, active in zip(self.values, self.active, strict=True)]
+        returned = "Const" if self.seed is None else "active"
+        return f"arguments ({', '.join(words)}), return {returned}"
+
+    def shadows(self, filled: Sequence[bool]) -> tuple[Any, ...]:
+        """Shadows for the arguments: zero, or random where told so."""
+        made = copied(self.values)
+        generator = np.random.default_rng(7 + self.draw)
+        for each, random in zip(made, filled, strict=True):
+            fill(each, generator if random else None)
+        return made
+
+    def expected(self, shadows: tuple[Any, ...]) -> tuple[Vector | None, ...]:
+        """The cotangents of the arguments, by finite differences.
+
+        Raises:
+            AssertionError: the differences do not converge.
+        """
+        objective = self.objective(shadows)
+        found: list[Vector | None] = []
+        for position, active in enumerate(self.active):
+            if not active:
+                found.append(None)
+                continue
+            own = self._differences(position, objective)
+            if not self.modified[position]:
+                own = own + only_memory(self.values[position], shadows[position])
+            found.append(own)
+        return tuple(found)
+
+    def objective(self, shadows: tuple[Any, ...]) -> Objective:
+        """What the cotangents are the derivative of: shadows of written memory count as cotangents."""
+        weights = np.zeros(0) if self.seed is None else read_floats(self.seed)
+        written = [i for i, modified in enumerate(self.modified) if modified and self.active[i] and self._has_shadow(i)]
+        outside = {i: only_memory(self.values[i], shadows[i]) for i in written}
+        return Objective(self.plainly, self.values, weights, outside)
+
+    def _has_shadow(self, position: int) -> bool:
+        """Whether what an argument holds afterwards has a cotangent; that of objects has none."""
+        return holds(self.values[position])[1]
+
+    def _differences(self, position: int, objective: Objective) -> Vector:
+        at = read_floats(self.values[position])
+        if objective.is_constant:
+            return np.zeros(at.size)
+        values, errors = gradient(lambda leaves: objective({position: leaves}), at)
+        limit = (self.rtol or RTOL) * max(1.0, float(np.max(np.abs(values), initial=0.0)))
+        assert np.all(errors <= limit), (
+            f"finite differences of the plain function by argument {position} do not converge, errors {errors}: "
+            "is it smooth there?"
+        )
+        return values
+
+    def run(self, shadows: tuple[Any, ...]) -> Run:
+        """Runs both sweeps, adding to shadows."""
+        arguments = copied(self.values)
+        annotated = [
+            annotate(*each) if active else irad.Const(each[0])
+            for *each, active in zip(arguments, shadows, self.active, strict=True)
+        ]
+        found, value = irad.autodiff(
+            irad.ReverseWithPrimal, self.program, *annotated, seed=self.seed, options=self.options
+        )
+        cotangents = tuple(
+            None if not active else read_floats(shadow if gradient is None else gradient)
+            for gradient, shadow, active in zip(found, shadows, self.active, strict=True)
+        )
+        return Run(value, arguments, cotangents)
+
+    def agree(self, got: Any, wanted: Any) -> bool:
+        """Whether two values are equal as far as derivatives can be."""
+        rtol = self.rtol if self.rtol is not None else RTOL_SINGLE if self.is_single else RTOL
+        return _close(got, wanted, rtol, self.atol)
+
+    def same(self, got: Any, wanted: Any) -> bool:
+        """Whether two values are equal up to rounding; what holds no floats, to the bit."""
+        if is_structure(wanted):
+            mine, others = list(members(got)), list(members(wanted))
+            return [way for way, _ in mine] == [way for way, _ in others] and all(
+                self.same(a, b) for (_, a), (_, b) in zip(mine, others, strict=True)
+            )
+        if not has_floats(wanted):
+            return same_bits(got, wanted)
+        if np.shape(got) != np.shape(wanted):
+            return False
+        return _close(read_floats(got), read_floats(wanted), 1e-5 if self.is_single else 1e-12, None)
+
+
+def _close(got: Vector, wanted: Vector, rtol: float, atol: float | None) -> bool:
+    scale = max(float(np.max(np.abs(wanted), initial=0.0)), 1e-3)
+    slack = rtol * scale if atol is None else atol
+    return got.shape == wanted.shape and bool(np.allclose(got, wanted, rtol, slack, equal_nan=True))
+
+
+def annotate(value: Any, shadow: Any) -> Any:
+    """An active argument as `irad.autodiff` takes it."""
+    numbers, memory = holds(value)
+    if not memory:
+        return irad.Active(value)
+    return irad.MixedDuplicated(value, shadow) if numbers else irad.Duplicated(value, shadow)
+
+
+def describe(value: Any, active: bool) -> str:
+    """How an argument takes part, and its type."""
+    kind = type(annotate(value, value)).__name__ if active else "Const"
+    if isinstance(value, np.ndarray):
+        return f"{kind} {value.dtype}{list(value.shape)}"
+    return f"{kind} {type(value).__name__}"
+
+
+def holds(value: Any) -> tuple[bool, bool]:
+    """Whether there are numbers with a derivative in a value, and whether there are arrays with one."""
+    parts = [each for each in flattened(value, tuple) if has_floats(each)]
+    return any(not isinstance(each, _MEMORY) for each in parts), any(isinstance(each, _MEMORY) for each in parts)
+
+
+def only_memory(value: Any, shadow: Any) -> Vector:
+    """The content of a shadow, with zeros for the numbers of a mixed argument, as one vector."""
+    pairs = zip(flattened(value, tuple), flattened(shadow, tuple), strict=True)
+    return np.concatenate([np.zeros(0), *(read_floats(s) * isinstance(v, _MEMORY) for v, s in pairs)])
+
+
+def fill(value: Any, generator: np.random.Generator | None) -> None:
+    """Makes the floats of all arrays in a value random, or zero."""
+    for each in flattened(value, tuple):
+        if isinstance(each, _MEMORY) and each.dtype.names is not None:
+            _fill_fields(each, generator)
+        elif isinstance(each, np.ndarray) and has_floats(each):
+            each.flags.writeable = True
+            each[...] = 0.0 if generator is None else generator.uniform(0.5, 1.5, each.shape)
+            if generator is not None and each.dtype.kind == "c":
+                each.imag[...] = generator.uniform(0.5, 1.5, each.shape)
+
+
+def _fill_fields(value: Any, generator: np.random.Generator | None) -> None:
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = True
+    for name in value.dtype.names:
+        part = value[name]
+        if isinstance(part, _MEMORY):
+            fill(part, generator)
+        elif has_floats(part):
+            value[name] = 0.0 if generator is None else generator.uniform(0.5, 1.5)
+
+
+def nudge(value: Any) -> Any:
+    """A value close by, in its precision: no float of it is the same."""
+    if not has_floats(value):
+        return value
+    leaves = read_floats(value)
+    step = _NUDGE * (1.0 + abs(leaves)) * np.random.default_rng(leaves.size).uniform(0.5, 1.5, leaves.size)
+    return in_types_of(with_floats(value, leaves - np.copysign(step, leaves)), value)
+
+
+def spoil(value: Any) -> None:
+    """Overwrites all arrays in a value that may be written to."""
+    for each in flattened(value, tuple):
+        if isinstance(each, np.ndarray) and has_floats(each) and each.flags.writeable:
+            each[...] = -3.25

@@ -1,0 +1,417 @@
+"""Activity: which values carry a derivative, and which memory needs a shadow.
+
+Input   a function, where its pointers point, how its parameters take part, the rules.
+Output  `Activity`. The function is not changed.
+Method  varied: forward from what the request differentiates; useful: backward from what the caller gets to see;
+        active is both. Memory is followed object by object. Then shadows: every object that is active, or merges in a
+        pointer with one that has a shadow, or holds pointers to one. All of it only grows, so it ends.
+Limit   an object is active as a whole: one active element makes the array active.
+
+    %m = fmul double %x, %x          x active → m varied; m stored to the result → m useful: active
+    %i = fptosi double %m to i64     integers carry no derivative
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, field
+
+from irad.ir.instructions import (
+    Binary,
+    CallSite,
+    Cast,
+    ExtractElement,
+    ExtractValue,
+    Freeze,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Ret,
+    Select,
+    ShuffleVector,
+    Store,
+    Unary,
+)
+from irad.ir.module import Function
+from irad.ir.types import (
+    ArrayType,
+    FloatType,
+    NamedStructType,
+    StructType,
+    Type,
+    VectorType,
+    element_types,
+)
+from irad.ir.values import Constant, GlobalVariable, Parameter, Value
+from irad.passes.analysis.callees import effects_of, is_from_outside, resolve
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
+from irad.passes.request import ParameterKind
+from irad.ruleset.interface import Elementwise, Inactive
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What carries a derivative.
+
+    Attributes:
+        active: float values (and aggregates of them) with a cotangent.
+        shadowed: the memory objects that have a shadow, as a mask.
+        active_objects: those whose floats are active, as a mask; the others have a shadow only for company.
+        points_to: the result this one is built on.
+        varied, useful: floats that depend on an active input; floats on which an output depends.
+        varied_objects, useful_objects: the same of memory, as masks.
+        constant_calls: calls that stay as they are: of rules, where nothing active comes out; and those of which only
+            `save_all` takes the arguments as active.
+        calls_by_value: under `save_all` the calls that `passes_by_value` is true of.
+        really_varied: under `save_all` what ``varied`` is without it.
+    """
+
+    active: frozenset[Value]
+    shadowed: int
+    active_objects: int
+    points_to: PointsTo
+    reasons: Mapping[Value, str]
+    varied: frozenset[Value] = frozenset()
+    useful: frozenset[Value] = frozenset()
+    varied_objects: int = 0
+    useful_objects: int = 0
+    constant_calls: frozenset[Value] = frozenset()
+    calls_by_value: frozenset[Value] | None = None
+    really_varied: frozenset[Value] | None = None
+
+    def takes_part(self, call: CallSite) -> bool:
+        """Whether any argument or the result of a call is active."""
+        if call in self.constant_calls:
+            return False
+        return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
+
+    def passes_by_value(self, call: CallSite) -> bool:
+        """Whether memory with a shadow goes into a call, or comes out, behind a pointer in an aggregate."""
+        if self.calls_by_value is not None:
+            return call in self.calls_by_value
+        values = (*call.arguments, call)
+        return any(isinstance(v.type, StructType | NamedStructType | ArrayType) and self.has_shadow(v) for v in values)
+
+    def is_active(self, value: Value) -> bool:
+        """Whether a float value carries a derivative, or a pointer has a shadow."""
+        return value in self.active or self.has_shadow(value)
+
+    def depends_on_input(self, value: Value) -> bool:
+        """Whether a float depends on an active input; an output's derivative with respect to it may still be zero."""
+        return value in (self.varied if self.really_varied is None else self.really_varied)
+
+    def has_shadow(self, pointer: Value) -> bool:
+        """Whether a pointer comes with a shadow pointer."""
+        return bool(self.points_to.mask(pointer) & self.shadowed)
+
+    def explain(self, value: Value) -> str:
+        """In words: why active, why constant."""
+        if value in self.active:
+            return f"active: {self.reasons.get(value, 'depends on an active input and reaches an active output')}"
+        if self.has_shadow(value):
+            return f"has a shadow: {self.points_to.explain(value)}"
+        if not is_differentiable(value.type):
+            return "constant: its type holds no floating-point number"
+        return f"constant: {self.reasons.get(value, 'no active input reaches it')}"
+
+
+def is_differentiable(type_: Type) -> bool:
+    """Whether values of a type can carry a derivative."""
+    match type_:
+        case FloatType():
+            return True
+        case VectorType(element=element):
+            return isinstance(element, FloatType)
+        case StructType() | NamedStructType() | ArrayType():
+            return any(is_differentiable(t) for t in element_types(type_))
+        case _:
+            return False
+
+
+def find_activity(
+    function: Function,
+    kinds: Mapping[Parameter, ParameterKind],
+    points_to: PointsTo,
+    shadowable: frozenset[Parameter],
+    registry: Registry,
+    *,
+    result_active: bool = False,
+    constant: int = 0,
+) -> Activity:
+    """Solves activity for one function.
+
+    Args:
+        function: in normal form.
+        kinds: how each parameter takes part.
+        points_to: of the same function.
+        shadowable: the pointer parameters for whose memory a shadow can be had.
+        registry: the rules.
+        result_active: whether the caller has a cotangent for the returned value.
+        constant: objects that are taken to hold nothing active, whatever is stored there.
+    """
+    solver = _Solver(function, kinds, points_to, shadowable, registry, result_active, constant)
+    solver.solve()
+    return solver.result()
+
+
+def mask_of(items: Iterable[MemoryObject]) -> int:
+    """A set of objects."""
+    mask = 0
+    for item in items:
+        mask |= 1 << item.index
+    return mask
+
+
+def can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], registry: Registry) -> bool:
+    """Whether there may be a shadow of an object."""
+    if isinstance(item.value, CallSite) and isinstance(resolve(item.value, registry), Inactive):
+        return False  # what it makes is constant
+    match item.kind:
+        case ObjectKind.LOCAL | ObjectKind.ALLOCATION | ObjectKind.HEADER:
+            return True
+        case ObjectKind.ARGUMENT | ObjectKind.REACHABLE:
+            return item.value in shadowable
+        case ObjectKind.GLOBAL:
+            return isinstance(item.value, GlobalVariable) and item.value.initializer is not None
+        case ObjectKind.UNKNOWN:
+            return False
+
+
+@dataclass(eq=False, slots=True)
+class _Solver:
+    function: Function
+    kinds: Mapping[Parameter, ParameterKind]
+    points_to: PointsTo
+    shadowable: frozenset[Parameter]
+    registry: Registry
+    result_active: bool
+    constant: int = 0
+    varied: dict[Value, None] = field(default_factory=dict)
+    useful: dict[Value, None] = field(default_factory=dict)
+    varied_objects: int = 0
+    useful_objects: int = 0
+    changed: bool = True
+
+    def solve(self) -> None:
+        seeds = 0
+        for param, kind in self.kinds.items():
+            if kind is ParameterKind.ACTIVE:
+                self.varied[param] = None
+            elif kind is ParameterKind.SHADOW:
+                seeds |= self.points_to.mask(param)
+        self.varied_objects = self.useful_objects = self.points_to.reachable(seeds)
+        instructions = list(self.function.instructions())
+        self.run(instructions, self.vary)
+        self.run(instructions[::-1], self.use)
+
+    def run(self, instructions: list[Instruction], step: Callable[[Instruction], None]) -> None:
+        self.changed = True
+        while self.changed:
+            self.changed = False
+            for inst in instructions:
+                step(inst)
+
+    # -------------------------------------------------------------------------------------------- varied
+
+    def mark_varied(self, value: Value) -> None:
+        if value not in self.varied and is_differentiable(value.type):
+            self.varied[value] = None
+            self.changed = True
+
+    def vary_objects(self, mask: int) -> None:
+        mask &= ~self.constant
+        if mask & ~self.varied_objects:
+            self.varied_objects |= mask
+            self.changed = True
+
+    def vary(self, inst: Instruction) -> None:
+        match inst:
+            case Store(operands=[value, pointer]):
+                if value in self.varied:
+                    self.vary_objects(self.points_to.mask(pointer))
+            case Load():
+                if self.points_to.mask(inst.operands[0]) & self.varied_objects:
+                    self.mark_varied(inst)
+            case CallSite():
+                self.vary_call(inst)
+            case _ if differentiable_operands(inst):
+                if any(v in self.varied for v in differentiable_operands(inst)):
+                    self.mark_varied(inst)
+            case _:
+                pass
+
+    def vary_call(self, call: CallSite) -> None:
+        callee = resolve(call, self.registry)
+        match callee:
+            case Elementwise():
+                if any(callee.depends_on(i) and call.arguments[i] in self.varied for i in range(callee.arity)):
+                    self.mark_varied(call)
+            case Inactive():
+                if any(v in self.varied for v in call.arguments):
+                    self.vary_objects(self.points_to.mask(call))  # a Python object made of it
+            case _:
+                effects = effects_of(callee)
+                if effects is None:
+                    reads = writes = reached_by(call, self.points_to)
+                else:
+                    reads = self.pointees(call, effects.reads)
+                    writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                    writes |= filled_by(call, effects, self.points_to)
+                if reads & self.varied_objects or any(v in self.varied for v in call.arguments):
+                    self.mark_varied(call)
+                    if effects is None or not effects.writes_no_floats:
+                        self.vary_objects(writes)
+                for to, origin in effects.moves if effects is not None else ():
+                    if self.points_to.place(call, origin) & self.varied_objects:
+                        self.vary_objects(self.points_to.place(call, to))
+
+    def pointees(self, call: CallSite, indices: frozenset[int]) -> int:
+        mask = 0
+        for i in indices:
+            mask |= self.points_to.mask(call.arguments[i])
+        return mask
+
+    # -------------------------------------------------------------------------------------------- useful
+
+    def mark_useful(self, value: Value) -> None:
+        if value not in self.useful and not isinstance(value, Constant) and is_differentiable(value.type):
+            self.useful[value] = None
+            self.changed = True
+
+    def use_objects(self, mask: int) -> None:
+        if mask & ~self.useful_objects:
+            self.useful_objects |= mask
+            self.changed = True
+
+    def use(self, inst: Instruction) -> None:
+        match inst:
+            case Store(operands=[value, pointer]):
+                if self.points_to.mask(pointer) & self.useful_objects:
+                    self.mark_useful(value)
+            case Load():
+                if inst in self.useful:
+                    self.use_objects(self.points_to.mask(inst.operands[0]))
+            case CallSite():
+                self.use_call(inst)
+            case Ret():
+                if self.result_active:
+                    for value in inst.operands:
+                        self.mark_useful(value)
+            case _:
+                if inst in self.useful:
+                    for value in differentiable_operands(inst):
+                        self.mark_useful(value)
+
+    def use_call(self, call: CallSite) -> None:
+        callee = resolve(call, self.registry)
+        match callee:
+            case Elementwise():
+                if call in self.useful:
+                    for i in range(callee.arity):
+                        if callee.depends_on(i):
+                            self.mark_useful(call.arguments[i])
+            case Inactive():
+                pass
+            case _:
+                effects = effects_of(callee)
+                if effects is None:
+                    reads = writes = reached_by(call, self.points_to)
+                else:
+                    reads = self.pointees(call, effects.reads)
+                    writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                    writes |= filled_by(call, effects, self.points_to)
+                    writes = 0 if effects.writes_no_floats else writes
+                if call in self.useful or writes & self.useful_objects:
+                    self.use_arguments(call)
+                    self.use_objects(reads)
+                for to, origin in effects.moves if effects is not None else ():
+                    if self.points_to.place(call, to) & self.useful_objects:
+                        self.use_objects(self.points_to.place(call, origin))
+
+    def use_arguments(self, call: CallSite) -> None:
+        for value in call.arguments:
+            self.mark_useful(value)
+
+    # -------------------------------------------------------------------------------------------- shadows
+
+    def result(self) -> Activity:
+        active = frozenset(v for v in self.varied if v in self.useful)
+        active_objects = self.varied_objects & self.useful_objects
+        shadowed, idle = self.without_idle_calls(active_objects, active)
+        reasons = {v: "no output depends on it" for v in self.varied if v not in self.useful}
+        return Activity(
+            active,
+            shadowed,
+            active_objects,
+            self.points_to,
+            reasons,
+            frozenset(self.varied),
+            frozenset(self.useful),
+            self.varied_objects,
+            self.useful_objects,
+            constant_calls=idle,
+        )
+
+    def without_idle_calls(self, active_objects: int, active: Set[Value]) -> tuple[int, frozenset[Value]]:
+        """The objects with a shadow, and the calls of rules from which nothing comes out that has a derivative.
+
+        Such a call is left as it is: its rule would get no cotangent. What a rule writes has to be known for that, and
+        nothing of it may need a shadow for other reasons.
+        """
+        outputs = {call: mask for call, mask in self.outputs_of_rules() if call not in active}
+        idle = {call for call, mask in outputs.items() if not mask & active_objects}
+        while True:
+            shadowed = self.close_shadows(active_objects, idle)
+            busy = {call for call in idle if outputs[call] & shadowed}
+            if not busy:
+                return shadowed, frozenset(idle)
+            idle -= busy
+
+    def outputs_of_rules(self) -> Iterator[tuple[CallSite, int]]:
+        """The calls of functions with a rule of a user, with what they write, as far as that is known."""
+        for call in self.function.instructions():
+            if not (isinstance(call, CallSite) and isinstance(call.callee, Function)):
+                continue
+            effects = effects_of(resolve(call, self.registry))
+            if effects is not None and is_from_outside(call.callee, self.registry):
+                written = self.pointees(call, effects.writes) | self.points_to.mask(call)
+                yield call, written | filled_by(call, effects, self.points_to)
+
+    def close_shadows(self, active_objects: int, idle: Set[Value]) -> int:
+        possible = mask_of(o for o in self.points_to.objects if can_have_shadow(o, self.shadowable, self.registry))
+        groups = dict.fromkeys(self.points_to.pointees.values())
+        for call in self.function.instructions():
+            if isinstance(call, CallSite) and call not in idle and self.has_body(call):
+                groups[reached_by(call, self.points_to)] = None
+        shadowed = active_objects & possible
+        previous = -1
+        while shadowed != previous:
+            previous = shadowed
+            for mask in groups:
+                if mask & shadowed:
+                    shadowed |= mask & possible
+            for item in self.points_to.members(possible & ~shadowed):
+                if self.points_to.contents[item.index] & shadowed:
+                    shadowed |= 1 << item.index
+        return shadowed
+
+    def has_body(self, call: CallSite) -> bool:
+        return effects_of(resolve(call, self.registry)) is None
+
+
+def differentiable_operands(inst: Instruction) -> list[Value]:
+    """The operands through which a derivative flows into the result; not for loads, stores and calls."""
+    match inst:
+        case Binary() | Unary() | Phi() | Freeze() | ExtractValue() | InsertValue() | ShuffleVector():
+            return inst.operands if is_differentiable(inst.type) else []
+        case Select():
+            return inst.operands[1:]
+        case Cast(opcode="fpext" | "fptrunc" | "bitcast"):
+            return inst.operands
+        case ExtractElement() | InsertElement():
+            return inst.operands[:-1]
+        case _:
+            return []

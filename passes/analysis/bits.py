@@ -1,0 +1,372 @@
+"""Finds derivatives that would get lost because the bits of a number are taken for something else.
+
+Input   a `Unit`.
+Output  the instructions where bits of active numbers, computed with as integers, become numbers again (`lost_bits`), or
+        are read as numbers of another type (`reinterpreted`).
+Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
+        from a tainted one, or loaded from where a tainted one was stored (in memory without numbers: anywhere in it).
+        It is lost when it is cast to an active float, stored where active floats are or put anywhere by an atomic
+        update. Where the program has no types, functions with a body hand bits on, too: one that is given active
+        numbers and makes bits of them returns tainted integers, and what is passed to one that makes numbers of bits,
+        and gives or writes active ones, is lost. Where it has types, only what the function itself made of a float is
+        lost so.
+Limit   integers read from a place that cannot be told from a float's count as floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.errors import UnsupportedError
+from irad.ir import types
+from irad.ir.instructions import (
+    AtomicRMW,
+    Binary,
+    CallSite,
+    Cast,
+    CmpXchg,
+    ExtractValue,
+    Freeze,
+    GetElementPtr,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+)
+from irad.ir.module import Block, Function
+from irad.ir.types import ArrayType, FloatType, IntType, NamedStructType, StructType, Type, element_types, size_of
+from irad.ir.values import InlineAsm, Value
+from irad.passes.analysis.activity import is_differentiable
+from irad.passes.analysis.callees import Pointer, effects_of, resolve
+from irad.passes.memory.addresses import ANYWHERE, Position
+from irad.passes.memory.objects import reached_by
+from irad.passes.unit import Unit
+
+
+def lost_bits(unit: Unit) -> list[Instruction]:
+    """The instructions at which a derivative would be lost, in order."""
+    if unit.everything:
+        return []
+    tainted: set[Value] = set()
+    scratch = _Scratch(unit)
+    instructions = [i for block in unit.cfg.order for i in block.instructions]
+    changed = True
+    while changed:
+        before = len(tainted), scratch.count
+        for inst in instructions:
+            if inst not in tainted and _is_tainted(unit, inst, tainted, scratch):
+                tainted.add(inst)
+            if isinstance(inst, Store) and inst.operands[0] in tainted:
+                scratch.note(inst)
+        changed = before != (len(tainted), scratch.count)
+    return [i for i in instructions if i.block in unit.live and _loses(unit, i, tainted)]
+
+
+def lost_error(unit: Unit, inst: Instruction) -> UnsupportedError:
+    """Bits of an active number that are computed with, as far as that is certain."""
+    rule = "give the function that does this a rule: irad.rules.easy_rule"
+    if unit.program.request.has_types and isinstance(inst, Store) and not _is_followed(unit, inst.operands[1]):
+        return UnsupportedError(
+            "it cannot be told whether an active number is manipulated as an integer here, bit by bit",
+            "(a) where a recursive function changes integers in nodes, go from node to node in a loop, with a list as "
+            f"the stack, (b) use floating-point operations or (c) {rule}",
+            "floats may lie in the same memory, and it is not known in which places",
+        )
+    return UnsupportedError(
+        "an active number is manipulated as an integer, bit by bit, and becomes a number again",
+        f"(a) use floating-point operations or (b) {rule}",
+        "integer arithmetic has no derivative, so the derivative of the number would be lost",
+    )
+
+
+def _is_followed(unit: Unit, pointer: Value) -> bool:
+    """Whether it is known what lies where a pointer points: no callee may have put numbers there."""
+    unknown = unit.points_to.mask(pointer) & unit.memory_types.opaque
+    return unit.points_to.position(pointer) != ANYWHERE and not unknown
+
+
+@dataclass(eq=False, slots=True)
+class _Scratch:
+    """Where tainted integers are stored: all of an object without floats, else the places that are stored to."""
+
+    unit: Unit
+    places: dict[int, dict[tuple[Position, int], None]] = field(default_factory=dict)
+    count: int = 0
+
+    def note(self, store: Store) -> None:
+        """Notes what a store writes to."""
+        value, pointer = store.operands
+        for item in self.unit.points_to.of(pointer):
+            holds_floats = self.unit.memory_types.has_floats(item.index)
+            place = self.unit.points_to.position(pointer) if holds_floats else ANYWHERE
+            known = self.places.setdefault(item.index, {})
+            if (place, size_of(value.type)) not in known:
+                known[place, size_of(value.type)] = None
+                self.count += 1
+
+    def meets(self, load: Load) -> bool:
+        """Whether a load may read a byte of a tainted integer."""
+        pointer, size = load.operands[0], size_of(load.type)
+        at = self.unit.points_to.position(pointer)
+        return any(
+            at.moved(Position(shift, 0)).may_be(place)
+            for item in self.unit.points_to.of(pointer)
+            for place, stored in self.places.get(item.index, ())
+            for shift in range(1 - stored, size)
+        )
+
+
+def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: _Scratch) -> bool:
+    match inst:
+        case Load(operands=[pointer]) if isinstance(inst.type, IntType):
+            if scratch.meets(inst):
+                return True
+            return _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
+        case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+            return source in unit.activity.varied and not is_differentiable(inst.type)
+        case CallSite():
+            is_given = not unit.program.request.has_types and _has_body(unit, inst) and _takes_varied(unit, inst)
+            return is_given and _holds_integers(inst.type) and _callee_has(inst, _makes_bits)
+        case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
+            return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
+        case Select():
+            return any(v in tainted for v in inst.operands[1:])
+        case _:
+            return False
+
+
+def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
+    match inst:
+        case Cast(opcode="bitcast", operands=[source]):
+            return source in tainted and inst in unit.activity.useful
+        case AtomicRMW() | CmpXchg():
+            return any(value in tainted for value in inst.operands[1:])
+        case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
+            return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
+        case CallSite():
+            hands_on, takes = (_is_bits, _casts_bits) if unit.program.request.has_types else (_is_integer, _takes_bits)
+            is_given = any(a in tainted and hands_on(a) for a in inst.arguments) and _has_body(unit, inst)
+            return is_given and _gives_useful(unit, inst) and _callee_has(inst, takes)
+        case _:
+            return False
+
+
+def _holds_integers(type_: Type) -> bool:
+    """Whether values of a type may hold the bits of a number as an integer."""
+    if isinstance(type_, StructType | NamedStructType | ArrayType):
+        return any(_holds_integers(each) for each in element_types(type_))
+    return isinstance(type_, IntType) and type_.bits >= 32
+
+
+def _has_body(unit: Unit, call: CallSite) -> bool:
+    callee = resolve(call, unit.registry)
+    return isinstance(callee, Function | Pointer) and effects_of(callee) is None
+
+
+def _callee_has(call: CallSite, wanted: Callable[[Instruction], bool]) -> bool:
+    """Whether a callee, or one that it calls, has such an instruction; code that a pointer leads to may have any."""
+    pending, seen = [call.callee], {call.callee}
+    for callee in pending:
+        if not isinstance(callee, Function):
+            return True
+        for inst in callee.instructions():
+            if wanted(inst):
+                return True
+            if isinstance(inst, CallSite) and inst.callee not in seen and not _is_assembly(inst):
+                seen.add(inst.callee)
+                pending.append(inst.callee)
+    return False
+
+
+def _is_assembly(call: CallSite) -> bool:
+    return isinstance(call.callee, InlineAsm)
+
+
+def _makes_bits(inst: Instruction) -> bool:
+    match inst:
+        case Cast(opcode="bitcast", operands=[source]):
+            return is_differentiable(source.type) and not is_differentiable(inst.type)
+        case Load():
+            return _holds_integers(inst.type)
+        case _:
+            return False
+
+
+def _is_integer(value: Value) -> bool:
+    return not is_differentiable(value.type)
+
+
+def _is_bits(value: Value) -> bool:
+    """Whether a value is, as the function itself shows, the bits of a float or computed from them."""
+    pending, seen = [value], {value}
+    for each in pending:
+        match each:
+            case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+                return True
+            case Binary() | Cast() | Phi() | Freeze() | Select():
+                new = [v for v in each.operands if v not in seen]
+                seen.update(new)
+                pending.extend(new)
+            case _:
+                pass
+    return False
+
+
+def _casts_bits(inst: Instruction) -> bool:
+    match inst:
+        case Cast(opcode="bitcast", operands=[source]):
+            return is_differentiable(inst.type) and not is_differentiable(source.type)
+        case _:
+            return False
+
+
+def _takes_bits(inst: Instruction) -> bool:
+    match inst:
+        case Cast():
+            return _casts_bits(inst)
+        case Store(operands=[value, _]):
+            return _holds_integers(value.type)
+        case _:
+            return False
+
+
+def _takes_varied(unit: Unit, call: CallSite) -> bool:
+    reached = reached_by(call, unit.points_to)
+    return any(a in unit.activity.varied for a in call.arguments) or bool(reached & unit.activity.varied_objects)
+
+
+def _gives_useful(unit: Unit, call: CallSite) -> bool:
+    written = reached_by(call, unit.points_to) & unit.activity.useful_objects
+    return call in unit.activity.useful or unit.memory_types.holds_floats(written)
+
+
+def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bool:
+    if not unit.points_to.mask(pointer) & objects:
+        return False
+    if type_.bits < 32:
+        return unit.memory_types.is_inside_float(pointer)
+    kinds = (types.DOUBLE, types.FLOAT) if type_.bits == 64 else (types.FLOAT, types.DOUBLE)
+    return any(unit.memory_types.is_float_at(pointer, kind) for kind in kinds)
+
+
+# ------------------------------------------------------------------------------------------------ numbers as others
+
+_RECORD: Final = 8  # bytes of the smallest record that may hold numbers of two types in places of their own
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Numbers of one type that are loaded or stored.
+
+    Attributes:
+        place: where in an array of records.
+        at: where in the object, as far as that is known.
+        start: where the array within a record begins of which an index hides the place; None if the place is known.
+    """
+
+    place: Position
+    at: Position
+    kind: FloatType
+    start: Position | None
+
+    def meets(self, other: _Access) -> bool:
+        """Whether the numbers may have bytes in common."""
+        return _meets(self.place, self.kind, other.place, other.kind)
+
+    def is_aligned(self) -> bool:
+        """Whether it is at a place as in an array of numbers of its own."""
+        size = size_of(self.kind)
+        return self.at == ANYWHERE or (self.at.offset % size == 0 and self.at.period % size == 0)
+
+    def is_across(self, other: _Access) -> bool:
+        """Whether the numbers, of one type, have some bytes in common, but not all."""
+        return (
+            self.kind is other.kind
+            and _meets(self.at, self.kind, other.at, other.kind)
+            and not self.at.may_be(other.at)
+        )
+
+    def is_beside(self, other: _Access) -> bool:
+        """Whether this is in an array within each record that begins beside the other numbers."""
+        start = self.start
+        return (
+            start is not None
+            and start.period >= _RECORD
+            and not _meets(start, self.kind, other.start or other.place, other.kind)
+        )
+
+    def is_of_another(self, written: Set[_Access]) -> bool:
+        """Whether what is written there is a number of another type, or lies across this one."""
+        if any(other.is_across(self) for other in written):
+            return True
+        others = [other for other in written if other.kind is not self.kind and self.meets(other)]
+        is_own = any(other.kind is self.kind and self.meets(other) for other in written)
+        return any(not is_own or not other.is_beside(self) for other in others)
+
+
+def reinterpreted(unit: Unit) -> list[Instruction]:
+    """The loads of active numbers from bytes that are written as active numbers of another type.
+
+    A cotangent of one type would be added to the bits of one of the other. Of memory that only callees write, the loads
+    are compared with each other. Memory of which the caller says what it holds is left out: whatever does not fit is
+    refused anyway. Where numbers of the load's own type are stored, too, a store by an index into an array within each
+    record does not count against it, if that array begins beside them: the index hides which bytes of the record it
+    leads to. An array that is seen as numbers of two types begins where both do.
+    """
+    if unit.everything:
+        return []
+    accesses = [access for block in unit.cfg.order if block in unit.live for access in _accesses(unit, block)]
+    alike = {  # one table may lead many loads to all objects: look at these once
+        inst: (isinstance(inst, Load), unit.points_to.mask(pointer), _access(unit, pointer, kind))
+        for inst, pointer, kind in accesses
+    }
+    loaded: dict[int, set[_Access]] = {}
+    stored: dict[int, set[_Access]] = {}
+    for is_load, mask, access in set(alike.values()):
+        for item in unit.points_to.members(mask):
+            if unit.memory_types.layouts[item.index] is None:
+                (loaded if is_load else stored).setdefault(item.index, set()).add(access)
+    written = {index: stored.get(index) or loaded[index] for index in loaded}
+    mixed = {index: its for index, its in written.items() if _may_be_mixed(its | loaded[index])}
+    refused = {
+        (mask, access)
+        for is_load, mask, access in set(alike.values())
+        if is_load and any(access.is_of_another(mixed.get(item.index, set())) for item in unit.points_to.members(mask))
+    }
+    return [inst for inst, _, _ in accesses if isinstance(inst, Load) and alike[inst][1:] in refused]
+
+
+def _may_be_mixed(accesses: Set[_Access]) -> bool:
+    return len({access.kind for access in accesses}) > 1 or not all(access.is_aligned() for access in accesses)
+
+
+def _access(unit: Unit, pointer: Value, kind: FloatType) -> _Access:
+    place, at = unit.points_to.record_position(pointer), unit.points_to.position(pointer)
+    start = place
+    while start.period in range(1, _RECORD) and isinstance(pointer, GetElementPtr):
+        pointer = pointer.operands[0]
+        start = unit.points_to.record_position(pointer)
+    return _Access(place, at, kind, None if start is place else start)
+
+
+def _accesses(unit: Unit, block: Block) -> Iterator[tuple[Instruction, Value, FloatType]]:
+    """The active numbers that a block loads and stores, with the pointers."""
+    active = unit.activity.active
+    for inst in block.instructions:
+        match inst:
+            case Load(operands=[pointer], type=FloatType() as kind) if inst in active:
+                yield inst, pointer, kind
+            case Store(operands=[value, pointer]) if isinstance(value.type, FloatType) and value in active:
+                yield inst, pointer, value.type
+            case _:
+                pass
+
+
+def _meets(place: Position, kind: FloatType, other: Position, its: FloatType) -> bool:
+    """Whether numbers of two types at two places may have bytes in common."""
+    size, its_size = size_of(kind), size_of(its)
+    return any(place.may_be(other.moved(Position(by, 0))) for by in range(1 - size, its_size))

@@ -1,0 +1,193 @@
+"""Effects: which loaded values can be read from memory again in the reverse sweep.
+
+Input   a function, where its pointers point, what its caller does with the arguments' memory.
+Output  `Effects`: for a pointer read at an instruction, whether that memory may have changed when the reverse sweep
+        comes back.
+Method  an object is overwritten for a load when a write that may touch it can run after the load: later in the block,
+        or in a block that the load's block reaches; or when it does not outlive the forward sweep. Where the reverse of
+        a callee may restore what that overwrote, it has changed when the reverse sweep runs for a second time.
+Limit   writes are distinguished by object and position, not by address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from irad.ir.cfg import ControlFlow
+from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
+from irad.ir.module import Block, Function
+from irad.ir.values import GlobalVariable, Value
+from irad.passes.analysis.callees import ELSEWHERE, Pointer, effects_of, resolve
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
+from irad.ruleset.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Answers whether memory read at one place is still the same in the reverse sweep."""
+
+    points_to: PointsTo
+    written: int  # the objects that are written at all
+    lost: int
+    kept: int
+    reach: Mapping[Block, int]
+    position: Mapping[Instruction, int]
+    writing_blocks: Mapping[int, int]  # for each object the blocks that write it, as a mask of positions
+    last_writes: Mapping[tuple[int, Block], int]  # and the position of the last write in each of them
+
+    def is_overwritten(self, pointer: Value, at: Instruction) -> bool:
+        """Whether memory behind ``pointer``, read by ``at``, may change before the reverse sweep reaches ``at``."""
+        return self._why(pointer, at) is not None
+
+    def explain(self, pointer: Value, at: Instruction) -> str:
+        """In words: what overwrites it."""
+        return self._why(pointer, at) or "not overwritten before the reverse sweep reads it"
+
+    def _why(self, pointer: Value, at: Instruction) -> str | None:
+        mask = self.points_to.mask(pointer)
+        if not mask:
+            return "it points to no known object"
+        touched = self.points_to.overlapping(mask)
+        if mask & self.lost:
+            return f"{self.points_to.members(mask & self.lost)[0]} may change before the reverse sweep"
+        for item in self.points_to.members(touched & self.written):
+            if self._is_written_after(item, at):
+                return f"{item} is written later"
+        return None
+
+    def _is_written_after(self, item: MemoryObject, at: Instruction) -> bool:
+        assert at.block is not None
+        if self.last_writes.get((item.index, at.block), -1) > self.position[at]:
+            return True
+        return bool(self.reach[at.block] & self.writing_blocks.get(item.index, 0))
+
+
+def find_effects(
+    cfg: ControlFlow,
+    points_to: PointsTo,
+    registry: Registry,
+    *,
+    arguments_change: bool,
+    kept: int = 0,
+    stays: int = 0,
+    restores: bool = False,
+) -> Effects:
+    """Collects the writes of a function.
+
+    Args:
+        cfg: the graph of the function.
+        points_to: of the same function.
+        registry: the rules, for what callees write.
+        arguments_change: whether the caller may write argument memory between the sweeps.
+        kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
+        stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
+        restores: whether the reverse of a callee may put back what the callee overwrote.
+    """
+    written = 0
+    position: dict[Instruction, int] = {}
+    writing_blocks: dict[int, int] = {}
+    last_writes: dict[tuple[int, Block], int] = {}
+    lost = 0
+    for block in cfg.order:
+        last: dict[int, int] = {}  # by set of objects: many writes go to the same
+        for index, inst in enumerate(block.instructions):
+            position[inst] = index
+            mask = written_by(inst, points_to, registry)
+            last[mask] = index
+            if restores and _has_pair(inst, registry):
+                lost |= mask
+        for mask, index in last.items():
+            written |= mask
+            for item in points_to.members(mask):
+                writing_blocks[item.index] = writing_blocks.get(item.index, 0) | 1 << cfg.position[block]
+                last_writes[item.index, block] = max(index, last_writes.get((item.index, block), -1))
+    for item in points_to.objects:
+        if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
+            lost |= 1 << item.index
+    return Effects(
+        points_to,
+        written,
+        lost,
+        kept,
+        _reach(cfg),
+        position,
+        writing_blocks,
+        last_writes,
+    )
+
+
+def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects an instruction may write."""
+    match inst:
+        case Store(operands=[_, pointer]):
+            return points_to.mask(pointer)
+        case AtomicRMW() | CmpXchg():
+            return points_to.mask(inst.operands[0])
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return reached_by(inst, points_to) | (points_to.exposed if ELSEWHERE in inst.attributes else 0)
+            mask = filled_by(inst, effects, points_to)
+            for index in effects.writes:
+                mask |= points_to.mask(inst.arguments[index])
+            for place in (*effects.alters, *(to for to, _ in effects.moves)):
+                mask |= points_to.place(inst, place)
+            for index, _ in (*effects.links, *effects.makes):
+                mask |= points_to.mask(inst.arguments[index])
+            return mask
+        case _:
+            return 0
+
+
+def read_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects an instruction may read."""
+    match inst:
+        case Load() | AtomicRMW() | CmpXchg():
+            return points_to.mask(inst.operands[0])
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return reached_by(inst, points_to)
+            mask = 0
+            for index in effects.reads:
+                mask |= points_to.mask(inst.arguments[index])
+            for _, origin in effects.moves:
+                mask |= points_to.place(inst, origin)
+            return mask
+        case _:
+            return 0
+
+
+def _has_pair(inst: Instruction, registry: Registry) -> bool:
+    """Whether an instruction calls a function that has a reverse of its own."""
+    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Function | Pointer)
+
+
+def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:
+    match item.kind:
+        case ObjectKind.UNKNOWN | ObjectKind.LOCAL:
+            return True
+        case ObjectKind.ALLOCATION | ObjectKind.HEADER:
+            return not kept
+        case ObjectKind.ARGUMENT | ObjectKind.REACHABLE:
+            return arguments_change
+        case ObjectKind.GLOBAL:
+            return not (isinstance(item.value, GlobalVariable) and item.value.constant)
+
+
+def _reach(cfg: ControlFlow) -> dict[Block, int]:
+    """For each block the blocks that can run after it (itself if it is in a cycle), as a mask of positions."""
+    index = cfg.position
+    masks = dict.fromkeys(cfg.order, 0)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(cfg.order):
+            mask = masks[block]
+            for successor in cfg.successors[block]:
+                mask |= masks[successor] | 1 << index[successor]
+            if mask != masks[block]:
+                masks[block] = mask
+                changed = True
+    return masks

@@ -1,0 +1,494 @@
+"""Everything that irad cannot differentiate, found before any code is generated."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterator
+
+from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
+from irad.ir import types
+from irad.ir.instructions import (
+    AtomicRMW,
+    Binary,
+    CallSite,
+    Cast,
+    CmpXchg,
+    Freeze,
+    IndirectBr,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    Store,
+    Switch,
+)
+from irad.ir.module import Function
+from irad.ir.types import FloatType, IntType, PointerType, Type
+from irad.ir.values import GlobalVariable, Parameter, Value
+from irad.passes.analysis.activity import is_differentiable
+from irad.passes.analysis.bits import lost_bits, lost_error, reinterpreted
+from irad.passes.analysis.callees import PARALLEL, Pointer, Unknown, effects_of, resolve
+from irad.passes.memory.objects import MemoryObject, ObjectKind
+from irad.passes.memory.signatures import BOOKKEEPING, kind_of
+from irad.passes.request import ParameterKind
+from irad.passes.unit import Unit
+from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, PairRule
+from irad.ruleset.python_names import PYTHON_CODE, python_name
+from irad.ruleset.registry import Registry
+
+CONTAINER_REMEDY = (
+    "(a) use irad.grad or irad.vjp, which create a shadow for it or (b) pass it as irad.Active or (c) create it inside "
+    "the function"
+)
+ARRAY_REMEDY = (
+    "(a) give it a shadow: irad.Duplicated(array, irad.shadow_like(array)) in irad.autodiff or (b) use irad.grad or "
+    "irad.vjp, which create one or (c) create the array inside the function"
+)
+_LOST = "a constant argument has no shadow, so this derivative would be lost"
+
+
+_CONVERT = "convert the numbers with x.astype(…); x.view(…) reinterprets their bits"
+_BITS = "reinterpreting the bits of a number is not differentiable"
+_NUMPY_NAMES = {"double": "float64", "float": "float32"}
+
+
+def check_unit(unit: Unit) -> None:
+    """Raises what is wrong with a function: one error as it is, several as `UnsupportedProgram`."""
+    errors = _without_consequences(list(_errors(unit)))
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise UnsupportedProgram(errors)
+
+
+def _without_consequences(errors: list[IradError]) -> list[IradError]:
+    """Leaves out what reads from constant memory, if it is known where active values were stored there."""
+    stored = {error.memory for error in errors if isinstance(error, ActivityError)}
+    return [error for error in errors if isinstance(error, ActivityError) or error.memory not in stored - {None}]
+
+
+def _errors(unit: Unit) -> Iterator[IradError]:
+    if unit.loops.irreducible:
+        yield _at(
+            UnsupportedError(
+                "a loop with more than one entry cannot be differentiated yet",
+                "rewrite the loop so that it is entered only at its head",
+                "the reverse sweep runs the iterations backwards and must know which one came first",
+            ),
+            unit.loops.irreducible[0].instructions[0],
+        )
+    for inst in lost_bits(unit):
+        yield _at(lost_error(unit, inst), inst)
+    for inst in reinterpreted(unit):
+        seen = _NUMPY_NAMES.get(str(inst.type), inst.type)
+        yield _at(
+            UnsupportedError(
+                f"memory that may hold active numbers of another type is read as {seen}",
+                f"(a) keep the numbers of each type in arrays of their own or (b) {_CONVERT}",
+                _BITS,
+            ),
+            inst,
+        )
+    for block in unit.cfg.order:
+        if block not in unit.live:
+            continue
+        for inst in block.instructions:
+            error = _precision_error(unit, inst) or _view_error(unit, inst) or _error(unit, inst)
+            if error is not None:
+                yield _at(error, inst)
+
+
+def _precision_error(unit: Unit, inst: Instruction) -> IradError | None:
+    """Active numbers that are neither float nor double, as C's `long double`."""
+    kind = inst.type
+    if inst not in unit.activity.active or not isinstance(kind, FloatType) or kind in (types.FLOAT, types.DOUBLE):
+        return None
+    return UnsupportedError(
+        f"irad does not differentiate numbers of type {kind}, only single and double precision",
+        "compute in float or double (C's long double and _Float16 are neither)",
+        "a derivative has the precision of its number, and shadows exist for these two",
+    )
+
+
+def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
+    """Numbers that a function returns as numbers of another type: its caller distinguishes memory by types."""
+    if not isinstance(inst, Store) or not isinstance(inst.operands[0].type, PointerType):
+        return None
+    value, pointer = inst.operands
+    offset = unit.points_to.position(pointer).exact
+    for target in unit.points_to.of(pointer):
+        stated = dict(target.holds.behind).get(offset) if target.holds is not None else None
+        for item in unit.points_to.of(value) if stated is not None else ():
+            kinds = {kind_of(stated), kind_of(item.holds)} - {BOOKKEEPING, None}
+            if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
+                return UnsupportedError(
+                    "a function that is not inlined returns an array viewed as another number type",
+                    _CONVERT,
+                    _BITS,
+                )
+    return None
+
+
+def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
+    """Whether an atomic update puts active numbers, or their bits, into memory, or meets some there."""
+    pointer, *given = inst.operands
+    if any(value in unit.activity.varied for value in given):
+        return True
+    if not unit.activity.has_shadow(pointer):
+        return False
+    kind = {64: types.DOUBLE, 32: types.FLOAT}.get(8 * types.size_of(given[-1].type))
+    return is_differentiable(given[-1].type) or (kind is not None and unit.memory_types.is_float_at(pointer, kind))
+
+
+def _at(error: IradError, inst: Instruction) -> IradError:
+    error.instruction = inst
+    return error
+
+
+def _error(unit: Unit, inst: Instruction) -> IradError | None:
+    activity = unit.activity
+    match inst:
+        case Load() if inst in activity.active:
+            return _kind_error(unit, inst.type, inst.operands[0]) or _access_error(unit, inst, inst.operands[0])
+        case Store(operands=[value, pointer]) if value in activity.active or value in activity.varied:
+            return _scratch_error(unit, inst) or (
+                _kind_error(unit, value.type, pointer) or _access_error(unit, inst, pointer)
+                if value in activity.active
+                else None
+            )
+        case CallSite():
+            return _call_error(unit, inst)
+        case AtomicRMW() | CmpXchg() if _updates_numbers(unit, inst):
+            return UnsupportedError(
+                "an atomic update of active memory has no derivative in irad yet",
+                "use an ordinary update, x[i] += …",
+                "the reverse sweep would have to read what other threads are writing",
+            )
+        case IndirectBr():
+            return UnsupportedError(
+                "a computed goto has no derivative in irad",
+                "use a switch",
+                "the reverse sweep must know where control may have come from",
+            )
+        case Switch():
+            return UnsupportedError(
+                "this kind of branch has no derivative in irad",
+                "report it with the function",
+                "it should have been turned into plain branches earlier",
+            )
+        case _:
+            return None
+
+
+def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
+    """An argument's numbers seen as numbers of another type: their cotangents would have the wrong bits."""
+    if unit.everything or not isinstance(accessed, FloatType) or unit.memory_types.is_float_at(pointer, accessed):
+        return None
+    items = unit.points_to.of(pointer)
+    if not items or not all(_states_numbers(unit, item) for item in items):
+        return None
+    seen = _NUMPY_NAMES.get(str(accessed), accessed)
+    return UnsupportedError(
+        f"{_describe(items[0])} is accessed as {seen}, but holds numbers of another type",
+        _CONVERT,
+        _BITS,
+    )
+
+
+def _states_numbers(unit: Unit, item: MemoryObject) -> bool:
+    """Whether an object is an argument's memory for which the caller says where it holds numbers."""
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
+        return False
+    memory = unit.variant.memory[unit.function.params.index(item.value)]
+    return memory is not None and bool(memory.floats())
+
+
+def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | None:
+    assert isinstance(inst, Load | Store)
+    target = inst.operands[-1]
+    has_shadow = bool(unit.points_to.mask(target) & unit.activity.shadowed)
+    if unit.everything and not has_shadow:
+        return None  # whether that is right was decided with what is really active
+    if isinstance(inst, Store) and not has_shadow and not _may_be_anything(unit, target):
+        return None  # nothing active is ever read from there
+    for item in unit.points_to.of(target):
+        if not unit.activity.shadowed >> item.index & 1 and not (has_shadow and _is_header(unit, item)):
+            return _no_shadow(item)
+    if not unit.points_to.mask(target) and not unit.everything:
+        return UnsupportedError(
+            "active memory is accessed through a pointer whose origin irad cannot determine",
+            "report it with the function",
+            "irad cannot tell which array it points to, and therefore not where the derivative belongs",
+        )
+    return None
+
+
+def _may_be_anything(unit: Unit, pointer: Value) -> bool:
+    return any(item.kind is ObjectKind.UNKNOWN for item in unit.points_to.of(pointer))
+
+
+def _is_header(unit: Unit, item: MemoryObject) -> bool:
+    """Whether an object is the bookkeeping of an argument (its reference count, its owner), which holds no numbers.
+
+    It shows up together with the argument's data where an array's descriptor went through local memory.
+    """
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
+        return False
+    memory = unit.variant.memory[unit.function.params.index(item.value)]
+    return memory is None or not memory.fields
+
+
+def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
+    """Active values stored in memory that the caller declared constant: what is read back would have no derivative."""
+    return _stored_error(unit, inst.operands[1])
+
+
+def _written_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
+    """The same where a library function stores them, which read what is active."""
+    activity, points_to, arguments = unit.activity, unit.points_to, call.arguments
+    reads = functools.reduce(operator.or_, (points_to.mask(arguments[i]) for i in effects.reads), 0)
+    if effects.writes_no_floats or not (
+        reads & activity.varied_objects or any(v in activity.varied for v in arguments)
+    ):
+        return None
+    errors = (_stored_error(unit, arguments[i]) for i in sorted(effects.writes))
+    return next((error for error in errors if error is not None), None)
+
+
+def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
+    for item in unit.points_to.of(pointer) if not unit.everything else ():
+        if _is_constant_container(unit, item):
+            return stored_in_constant(item)
+        if _is_constant_memory(unit, item):
+            return stored_in_constant(item)
+    return None
+
+
+def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
+    """As `_scratch_error` and `_access_error`, for the elements of containers."""
+    if not (effects.makes or effects.moves or effects.alters or effects.links or effects.header is not None):
+        return None
+    activity, points_to = unit.activity, unit.points_to
+    for to, origin in effects.moves:
+        if not points_to.place(call, origin) & activity.varied_objects:
+            continue
+        for item in points_to.members(points_to.place(call, to)):
+            if _is_constant_container(unit, item):
+                return stored_in_constant(item)
+            lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
+            if lost and not _is_header(unit, item):
+                return _no_shadow(item)
+    for argument in call.arguments:
+        for item in points_to.of(argument) if activity.has_shadow(argument) else ():
+            if not activity.shadowed >> item.index & 1 and not _is_header(unit, item):
+                return _no_shadow(item)
+    return None
+
+
+def stored_in_constant(item: MemoryObject) -> IradError:
+    """The refusal of active values in memory that was passed as constant."""
+    is_array = item.kind is ObjectKind.ARGUMENT and item.holds is not None
+    remedy = ARRAY_REMEDY if is_array else CONTAINER_REMEDY
+    problem = f"an active value is stored in {_describe(item)}, which was passed as constant"
+    return _about(item, ActivityError(problem, remedy, _LOST))
+
+
+def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:
+    """Whether elements are those of a container that the caller passed as constant."""
+    if item.kind is not ObjectKind.REACHABLE or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
+        return False
+    return unit.kind(item.value) is ParameterKind.CONST
+
+
+def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
+    """Whether memory is the caller's and has no derivative there."""
+    is_active = bool(unit.activity.active_objects >> item.index & 1)
+    if item.kind is ObjectKind.GLOBAL:
+        return isinstance(item.value, GlobalVariable) and is_active
+    if unit.variant.is_entry:
+        return is_promised(unit, item)
+    return is_active and is_promised(unit, item) and not _is_header(unit, item)
+
+
+def is_promised(unit: Unit, item: MemoryObject) -> bool:
+    """Whether memory is that of an argument that was passed as constant, and that may have no shadow."""
+    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or item.value in unit.workspace:
+        return False
+    if unit.variant.memory[unit.function.params.index(item.value)] is not None and _is_header(unit, item):
+        return False  # the caller states what is bookkeeping
+    # the slot of a result without a cotangent is not one of the caller's arrays
+    return unit.kind(item.value) is ParameterKind.CONST and "noalias" not in item.value.attributes
+
+
+def _no_shadow(item: MemoryObject) -> IradError:
+    error = UnsupportedError(
+        f"active values pass through {_describe(item)}, whose origin irad cannot trace",
+        "keep them in arrays that are arguments or are created inside the function",
+        "memory of unknown origin has no shadow, so their derivatives would be lost",
+    )
+    return _about(item, error)
+
+
+def _about(item: MemoryObject, error: IradError) -> IradError:
+    error.memory = item
+    return error
+
+
+def _describe(item: MemoryObject) -> str:
+    name = item.value.name if item.value is not None else None
+    if name and name.startswith("arg."):
+        return f"the memory of argument {name.split('.')[1]!r}"
+    return "memory"
+
+
+def _call_error(unit: Unit, call: CallSite) -> IradError | None:
+    if unit.everything:
+        return None  # decided with what is really active
+    callee = resolve(call, unit.registry)
+    overwriting = _overwriting_error(unit, call)
+    if overwriting is not None:
+        return overwriting
+    if isinstance(callee, CallRule):
+        return _written_error(unit, call, callee.effects) or _move_error(unit, call, callee.effects)
+    if isinstance(callee, Elementwise):
+        return _partial_error(unit, call, callee)
+    if isinstance(callee, Function | Pointer) and effects_of(callee) is None and _passes_address(unit, call):
+        return UnsupportedError(
+            "the address of active memory is passed to a function as an integer",
+            "pass the array itself, and take its address where it is used",
+            "inside the function nothing shows that the integer is an address, or of which array",
+        )
+    if isinstance(callee, Function | Pointer) and call.function_type.variadic and unit.activity.takes_part(call):
+        return UnsupportedError(
+            "a function with a variable number of arguments takes or returns active values",
+            "pass them in an array",
+            "which arguments such a function reads is known only at run time",
+        )
+    if isinstance(callee, Function) and unit.activity.passes_by_value(call):
+        return UnsupportedError(
+            "a structure that may hold the address of active memory is passed or returned by value",
+            "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
+            "irad follows memory between functions through pointers; an integer in a structure may be an address as "
+            "well",
+        )
+    if isinstance(callee, Unknown):
+        unseen: Unknown | None = callee
+    elif isinstance(callee, Function) and PARALLEL in callee.attributes and effects_of(callee) is None:
+        unseen = _unseen_callee(callee, unit.registry)
+    else:
+        return None
+    if not unit.activity.is_active(call) and not any(unit.activity.is_active(a) for a in call.arguments):
+        return None
+    if unseen is not None:
+        return no_rule(unseen.name)
+    return UnsupportedError(
+        "a parallel loop uses active arrays together with an object that points to other memory (a list, an instance)",
+        "before the loop, take what it needs out of the object as arrays and numbers",
+        "irad must know which memory each iteration writes to, and cannot follow it through the object",
+    )
+
+
+def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
+    """A callee writes constants to memory with a derivative: those of what was there would have to go, but where?"""
+    function = call.callee
+    rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
+    effects = effects_of(resolve(call, unit.registry))
+    if effects is None:
+        return None
+    match rule:
+        case Inactive(name=name) if name:
+            numbers, said = effects.writes - {0}, f"{name}, which was declared inactive,"
+        case PairRule(name=name, parameters=constant) | ConstantParameters(name=name, parameters=constant):
+            numbers, said = effects.writes & constant, f"{name}, some of whose arguments were declared inactive,"
+        case _:
+            return None
+    active = unit.activity.active_objects
+    for item in (item for number in sorted(numbers) for item in unit.points_to.of(call.arguments[number])):
+        if active >> item.index & 1:
+            return ActivityError(
+                f"{said} writes to {_describe(item)}, which has a derivative",
+                "(a) let it write to memory that has no derivative or (b) give it a rule instead, whose reverse sets "
+                "the "
+                "shadow of what it overwrites to zero (irad.rules.augmented_primal and reverse)",
+                "overwritten elements no longer have a derivative, and irad cannot know which elements those are",
+            )
+    return None
+
+
+def _unseen_callee(function: Function, registry: Registry) -> Unknown | None:
+    """The first code without a body or a rule that a function calls, or a function that it calls."""
+    pending, seen = [function], {function}
+    for each in pending:
+        for inst in each.instructions():
+            callee = resolve(inst, registry) if isinstance(inst, CallSite) else None
+            if isinstance(callee, Unknown):
+                return callee
+            if isinstance(callee, Function) and callee not in seen:
+                seen.add(callee)
+                pending.append(callee)
+    return None
+
+
+def no_rule(symbol: str) -> NoRuleError:
+    """The refusal of a call of code that irad does not see."""
+    name = python_name(symbol)
+    if name == PYTHON_CODE:
+        return NoRuleError(
+            f"no derivative rule for a call to {name}",
+            "(a) write that code so that Numba can compile it or (b) move it into a function and supply its "
+            "derivative: "
+            "irad.rules.import_rule or (c) run it beforehand and pass the result as a constant argument",
+            "a block in object mode runs in Python, where irad cannot follow active values",
+        )
+    return NoRuleError(
+        f"no derivative rule for a call to {name}",
+        "(a) supply its derivative: irad.rules.easy_rule, or irad.rules.augmented_primal and reverse or (b) declare "
+        "it with irad.rules.inactive, if no derivative flows through it",
+        "it is compiled elsewhere, and irad sees only the call",
+        focus=name,
+    )
+
+
+def _passes_address(unit: Unit, call: CallSite) -> bool:
+    """Whether an argument that is no pointer was computed from one to active memory."""
+    pending = [a for a in call.arguments if isinstance(a.type, IntType)]
+    seen: set[Value] = set()
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        match value:
+            case Cast(opcode="ptrtoint", operands=[pointer]):
+                if unit.activity.has_shadow(pointer):
+                    return True
+            case Binary(opcode="sub"):
+                if not all(map(_is_address, value.operands)):  # between two addresses it is a distance
+                    pending.append(value.operands[0])
+            case Binary(opcode="add" | "or") | Cast() | Phi() | Select() | Freeze():
+                pending.extend(value.operands)
+            case _:
+                pass
+    return False
+
+
+def _is_address(value: Value) -> bool:
+    return isinstance(value, Cast) and value.opcode == "ptrtoint"
+
+
+def _ordinal(index: int) -> str:
+    return ("first", "second", "third", "fourth", "fifth")[index] if index < 5 else f"{index + 1}th"
+
+
+def _partial_error(unit: Unit, call: CallSite, rule: Elementwise) -> IradError | None:
+    for index in sorted(rule.refused):
+        if unit.activity.is_active(call.arguments[index]):
+            name = python_name(call.callee.name or rule.name)
+            return NoRuleError(
+                f"irad knows no derivative of {name} with respect to its {_ordinal(index)} argument",
+                "(a) keep that argument constant: do not differentiate with respect to what it is computed from or "
+                "(b) write a rule for the function: irad.rules.easy_rule",
+                "there is no usable formula for it, as for most orders and shape parameters",
+            )
+    return None

@@ -1,0 +1,126 @@
+"""What a function does to the memory it is given, so that its callers need not take it for a stranger.
+
+Input   a loop function, or one that has a rule: functions of which the caller knows what their arguments point to.
+Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.
+Method  points-to of the function alone; every load, store and call is charged to the parameters it may touch.
+Limit   no summary where pointers are read from the arguments' memory or stored there, or a global is written: then the
+        call is refused where it takes part in a derivative.
+
+    define internal void @kernel.loop(…) "irad.parallel" "irad.reads"="4,5" "irad.writes"="6"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from irad.ir.instructions import CallSite, Instruction, Store
+from irad.ir.module import Function
+from irad.ir.values import Parameter, Value
+from irad.passes.analysis.callees import CAPTURES, FILLS, READS, WRITES, effects_of, resolve
+from irad.passes.analysis.effects import read_by, written_by
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, reached_by
+from irad.passes.memory.points_to import find_objects
+from irad.ruleset.memory_type import MemoryType
+from irad.ruleset.registry import Registry
+
+
+def summarise(
+    function: Function,
+    memory: Mapping[Parameter, MemoryType | None],
+    registry: Registry,
+    result: Parameter | None = None,
+    *,
+    returns_new: bool = False,
+) -> None:
+    """Attaches the summary, where there is one.
+
+    Args:
+        function: it.
+        memory: what the parameters point to, as far as it is known.
+        registry: the rules.
+        result: the parameter that points to memory for the result, in which pointers may be passed on.
+        returns_new: whether those lead to new memory, as a user promised.
+    """
+    points_to = find_objects(function, memory, registry)
+    numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]
+    reads = writes = 0
+    for inst in function.instructions():
+        if _hands_on_pointers(inst, points_to, numbers, registry):
+            return
+        reads |= read_by(inst, points_to, registry) | _freed_by(inst, points_to, registry)
+        writes |= written_by(inst, points_to, registry)
+    if any(_is_beyond(item) for item in points_to.members(reads | writes)):
+        return
+    if any(item.kind is ObjectKind.GLOBAL for item in points_to.members(writes)):
+        return
+    handed_on = points_to.contents[points_to.of(result)[0].index] if result is not None else 0
+    kinds = {item.kind for item in points_to.members(handed_on)}
+    if returns_new and kinds:
+        kinds, handed_on = {ObjectKind.ALLOCATION}, 0
+    if not kinds <= {ObjectKind.ARGUMENT, ObjectKind.ALLOCATION, ObjectKind.HEADER}:
+        return
+    if kinds - {ObjectKind.ARGUMENT}:
+        function.attributes = (*function.attributes, f'"{FILLS}"="0"')
+    for key, mask in ((READS, reads), (WRITES, writes), (CAPTURES, handed_on)):
+        positions = ",".join(map(str, sorted(_parameter_numbers(function, points_to, mask))))
+        function.attributes = (*function.attributes, f'"{key}"="{positions}"')
+
+
+def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects whose memory a callee looks at because it may free it."""
+    effects = effects_of(resolve(inst, registry)) if isinstance(inst, CallSite) else None
+    mask = 0
+    for index in effects.frees if effects is not None else ():
+        assert isinstance(inst, CallSite)
+        mask |= points_to.mask(inst.arguments[index])
+    return mask
+
+
+def _hands_on_pointers(
+    inst: Instruction, points_to: PointsTo, numbers: Collection[Parameter], registry: Registry
+) -> bool:
+    """Whether pointers may end up in memory that the caller can see, or something is freed that is the caller's.
+
+    ``numbers`` are the parameters that lead to memory without pointers.
+    """
+    match inst:
+        case Store(operands=[value, pointer]):
+            return bool(points_to.mask(value)) and any(_may_take_pointers(o, numbers) for o in points_to.of(pointer))
+        case CallSite():
+            effects = effects_of(resolve(inst, registry))
+            if effects is None:
+                return any(_may_take_pointers(item, numbers) for item in points_to.members(reached_by(inst, points_to)))
+            into = effects.captures_into if effects.captures else frozenset[int]()
+            into |= {to for to, source in effects.copies if _holds_pointers(points_to, inst.arguments[source], numbers)}
+            taking = (item for i in sorted(into) for item in points_to.of(inst.arguments[i]))
+            moved = (item for to, _ in effects.moves for item in points_to.members(points_to.place(inst, to)))
+            freed = (item for i in sorted(effects.frees) for item in points_to.of(inst.arguments[i]))
+            return any(_may_take_pointers(o, numbers) for o in (*taking, *moved, *freed))
+        case _:
+            return False
+
+
+def _holds_pointers(points_to: PointsTo, source: Value, numbers: Collection[Parameter]) -> bool:
+    return any(points_to.contents[i.index] for i in points_to.of(source) if i.value not in numbers)
+
+
+def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bool:
+    """Whether a callee may leave pointers there for the caller to find: not in arrays of numbers.
+
+    Nor does a loop free the caller's arrays, which it borrows, even where one pointer leads to them and to its own.
+    """
+    return not _is_own(item) and item.value not in numbers
+
+
+def _is_own(item: MemoryObject) -> bool:
+    return item.kind in (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+
+
+def _is_beyond(item: MemoryObject) -> bool:
+    return item.kind in (ObjectKind.REACHABLE, ObjectKind.UNKNOWN)
+
+
+def _parameter_numbers(function: Function, points_to: PointsTo, mask: int) -> Iterator[int]:
+    for item in points_to.members(mask):
+        if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
+            yield function.params.index(item.value)

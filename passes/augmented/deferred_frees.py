@@ -1,0 +1,32 @@
+"""Hands the references to allocations that the reverse sweep reads again to the arena, which drops them at its end."""
+
+from __future__ import annotations
+
+from irad.ir.builder import Builder
+from irad.ir.instructions import CallSite
+from irad.passes.analysis.callees import resolve
+from irad.passes.analysis.keep import drops_reference
+from irad.passes.augmented.forward import Forward
+from irad.passes.runtime import ARENA_DEFER, runtime_function
+from irad.ruleset.interface import Inactive
+
+
+def defer_frees(forward: Forward, kept: int) -> None:
+    """Hands the references to kept allocations to the arena instead of dropping them."""
+    if not kept:
+        return
+    unit = forward.unit
+    for block in unit.cfg.order:
+        for call in block.instructions:
+            if not isinstance(call, CallSite) or not drops_reference(call):
+                continue
+            if not unit.points_to.reachable(unit.points_to.mask(call.arguments[0])) & kept or not isinstance(
+                resolve(call, unit.registry), Inactive
+            ):
+                continue
+            copy = forward.values[call]
+            assert isinstance(copy, CallSite)
+            build = Builder.before(copy)
+            defer = runtime_function(forward.program.module, ARENA_DEFER)
+            build.call(defer, [forward.arena, copy.arguments[0]])
+            copy.erase()

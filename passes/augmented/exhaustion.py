@@ -1,0 +1,185 @@
+"""Checks what can fail in a forward sweep: memory of the tape or of the machine's stack, a pair found by a pointer.
+
+Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
+in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
+MemoryError. A look-up of a pair that fails is treated alike; the status is then `NO_PAIR`.
+
+Around the launch of a parallel loop Numba gives up Python's lock, and holds a schedule. Who leaves there first does
+what would have followed: takes the lock again, frees the schedule.
+
+A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
+how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of
+the entry looks at the flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.cfg import rename_incoming
+from irad.ir.clone import clone_instruction
+from irad.ir.instructions import Alloca, Call, Instruction
+from irad.ir.module import Block, Function
+from irad.ir.types import Type
+from irad.ir.values import ConstantNull, Value, const_int, zero
+from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.held import DROPS, held_behind
+from irad.passes.runtime import (
+    ARENA_ALLOC,
+    ARENA_ALLOC_PRODUCT,
+    ARENA_FAILED,
+    ARENA_REASON,
+    POINTER_PAIR,
+    STACK_FULL,
+    TAPE_ALLOC,
+    TAPE_ALLOC_PRODUCT,
+    runtime_function,
+)
+
+EXHAUSTED = -4
+NO_PAIR = -5
+_GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, POINTER_PAIR})
+
+# What Numba does after the launch of a parallel loop, in this order, and the call before it that began it.
+_ENDED_BY: Final[Mapping[str, str]] = {
+    "PyEval_RestoreThread": "PyEval_SaveThread",
+    "numba_gil_release": "numba_gil_ensure",
+    "set_parallel_chunksize": "get_parallel_chunksize",
+    "deallocate_sched": "allocate_sched",
+}
+_LAST = "deallocate_sched"
+
+
+def check_allocations(forward: Forward) -> None:
+    """Inserts the checks."""
+    augmented = forward.program.augmented
+    through_pointers = {made.call for made in forward.pointer_frames.values()}
+    leave: Block | None = None
+
+    def may_fail(call: Call) -> bool:
+        return _name(call) in _GIVE_NULL or call.callee in augmented or call in through_pointers
+
+    held: dict[Call, tuple[Value, ...]] = {}
+    if forward.program.request.meters:  # a limit is exceeded again and again, memory runs out once
+        held = held_behind(forward, {i for i in forward.function.instructions() if isinstance(i, Call) and may_fail(i)})
+    for block in list(forward.function.blocks):
+        calls = [i for i in block.instructions if isinstance(i, Call)]
+        failing = [i for i in calls if may_fail(i)]
+        owed = {call: _owed(calls, call) for call in failing}
+        for call in reversed(failing):  # so that each instruction moves once
+            leave = leave or _leave(forward)
+            rest = split_after(call)
+            assert call.block is not None
+            build = Builder(call.block)
+            failed = _failed(build, forward, call, gives_null=_name(call) in _GIVE_NULL)
+            build.cond_br(failed, _leave_after(owed[call], held.get(call, ()), leave), rest)
+
+
+def _name(call: Call) -> str | None:
+    return call.callee.name if isinstance(call.callee, Function) else None
+
+
+def _owed(calls: list[Call], failing: Call) -> list[Call]:
+    """What ends the launch of a parallel loop that the failing call is part of; all of it is in one block."""
+    place = calls.index(failing)
+    before, after = calls[:place], calls[place + 1 :]
+    owed = [call for call in after if _ends_what_began(call, before, after)]
+    last = next((i for i, call in enumerate(owed) if _name(call) == _LAST), None)
+    return [] if last is None else owed[: last + 1]
+
+
+def _ends_what_began(call: Call, before: list[Call], after: list[Call]) -> bool:
+    opener = _ENDED_BY.get(_name(call) or "")
+    if opener is None:
+        return False
+    [subject] = call.arguments
+    if isinstance(subject, Call):
+        return _name(subject) == opener and subject not in after
+    return any(_name(other) == opener and subject in other.arguments for other in before)
+
+
+def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block) -> Block:
+    """A way to leave that first does what is owed, and drops the references that are held."""
+    if not owed and not held:
+        return leave
+    assert leave.function is not None
+    block = leave.function.add_block("exhausted.launch")
+    for call in owed:
+        block.append(clone_instruction(call, {}))
+    build = Builder(block)
+    for value in held:
+        build.call(build.module.declare(DROPS, types.function_type(types.VOID, [types.PTR])), [value])
+    build.br(leave)
+    return block
+
+
+def _failed(build: Builder, forward: Forward, call: Call, *, gives_null: bool) -> Value:
+    if gives_null:
+        return build.icmp("eq", call, ConstantNull(types.PTR))
+    return build.call(runtime_function(forward.program.module, ARENA_FAILED), [forward.arena])
+
+
+def _leave(forward: Forward) -> Block:
+    block = forward.function.add_block("exhausted")
+    build = Builder(block)
+    result = forward.function.function_type.result
+    if result is types.VOID:
+        build.ret()
+    elif forward.pair.variant.is_entry:
+        build.ret(_status(build, forward, result))
+    else:
+        build.ret(zero(result))
+    return block
+
+
+def check_stack(forward: Forward) -> None:
+    """Inserts the checks for stack into a callee's pair; the entry's frame is the caller's concern."""
+    pair = forward.pair
+    if pair.variant.is_entry:
+        return
+    for function in (pair.augmented, pair.reverse):
+        entry = function.blocks[0]
+        rest = split_before(next(i for i in entry.instructions if not isinstance(i, Alloca)))
+        leave = function.add_block("stack.full")
+        result = function.function_type.result
+        Builder(leave).ret(None if result is types.VOID else zero(result))
+        build = Builder(entry)
+        full = build.call(runtime_function(forward.program.module, STACK_FULL), [function.params[1]])
+        build.cond_br(full, leave, rest)
+
+
+def _status(build: Builder, forward: Forward, type_: Type) -> Value:
+    """What the entry returns when it is left."""
+    if not any(_calls_through_pointer(pair) for pair in forward.program.module.defined_functions()):
+        return const_int(type_, EXHAUSTED)
+    return build.call(runtime_function(forward.program.module, ARENA_REASON), [forward.arena])
+
+
+def _calls_through_pointer(function: Function) -> bool:
+    return any(isinstance(i, Call) and not isinstance(i.callee, Function) for i in function.instructions())
+
+
+def split_after(inst: Instruction) -> Block:
+    """Moves what follows an instruction to a new block, which takes over the successors; the old one is left open."""
+    assert inst.block is not None
+    return split_before(inst.block.instructions[inst.block.instructions.index(inst) + 1])
+
+
+def split_before(inst: Instruction) -> Block:
+    """The same from an instruction on."""
+    block = inst.block
+    assert block is not None
+    assert block.function is not None
+    rest = block.function.add_block(f"{block.name}.rest", after=block)
+    index = block.instructions.index(inst)
+    moved = block.instructions[index:]
+    del block.instructions[index:]
+    for item in moved:
+        rest.append(item)
+    for successor in rest.successors:
+        for phi in successor.phis():
+            rename_incoming(phi, block, rest)
+    return rest

@@ -1,0 +1,296 @@
+"""Memory objects, and which of them each pointer may point to: what `points_to` finds and all other passes ask.
+
+Sets of objects are bit masks. Pointers in memory are distinguished by the place where they lie (`addresses`).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from irad.ir import types
+from irad.ir.instructions import Alloca, CallSite
+from irad.ir.module import Function
+from irad.ir.types import PointerType, Type
+from irad.ir.values import (
+    ConstantAggregate,
+    ConstantExpression,
+    ConstantInt,
+    GlobalAlias,
+    GlobalVariable,
+    Parameter,
+    Value,
+)
+from irad.passes.memory.addresses import ANYWHERE, EVERYTHING, Position, Positions
+from irad.ruleset.interface import Effects, Place
+from irad.ruleset.memory_type import MemoryType
+
+_MOST_PLACES: Final = 64  # in one object at which pointers are distinguished
+
+
+class ObjectKind(enum.Enum):
+    """Where an object comes from."""
+
+    ARGUMENT = "argument"  # what a pointer parameter points to
+    REACHABLE = "reachable"  # what can be reached by loading pointers out of an argument's memory
+    LOCAL = "local"  # an alloca
+    ALLOCATION = "allocation"  # made by a call
+    HEADER = "header"  # what Numba's runtime keeps beside an allocation: reference count, address, size
+    GLOBAL = "global"
+    UNKNOWN = "unknown"  # anything at all
+
+
+@dataclass(eq=False, slots=True)
+class MemoryObject:
+    """One abstract piece of memory.
+
+    Attributes:
+        value: the parameter, alloca, call or global it belongs to.
+        holds: what callers state of a parameter's memory, and signatures of the memory that a callee makes.
+    """
+
+    kind: ObjectKind
+    index: int
+    value: Value | None = None
+    holds: MemoryType | None = None
+
+    def __str__(self) -> str:
+        name = f" {self.value.name}" if self.value is not None and self.value.name else ""
+        return f"{self.kind.value}{name}"
+
+    @property
+    def is_exclusive(self) -> bool:
+        """Whether the caller promises that it is reached through this parameter only."""
+        value = self.value
+        return self.kind is ObjectKind.ARGUMENT and isinstance(value, Parameter) and "noalias" in value.attributes
+
+
+@dataclass(frozen=True, slots=True)
+class PointsTo:
+    """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
+
+    ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
+    ``parts`` the same by the place where they are stored. ``handed`` are, for calls of functions with a body, the
+    objects that the callee is given or makes, by what they hold. ``stated``: what the request says of memory that an
+    argument leads to. ``exposed``: objects that code of unknown effect may know: the caller's memory, global variables,
+    and what has been stored there or handed to such code.
+    """
+
+    objects: tuple[MemoryObject, ...]
+    pointees: Mapping[Value, int]
+    contents: tuple[int, ...]
+    globals: Mapping[Value, int]
+    overlaps: tuple[int, ...]
+    bases: frozenset[Value]
+    parts: tuple[Mapping[Position, int], ...] = ()
+    handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
+    stated: Mapping[int, MemoryType] = field(default_factory=dict)
+    exposed: int = 0
+    _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
+    _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
+    _positions: dict[Value, Position] = field(default_factory=dict, repr=False)
+    _record_positions: dict[Value, Position] = field(default_factory=dict, repr=False)
+
+    def mask(self, pointer: Value) -> int:
+        """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
+        found = self.pointees.get(pointer)
+        return _constant_mask(pointer, self.globals) if found is None else found
+
+    def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
+        """The same as objects."""
+        return self.members(self.mask(pointer))
+
+    def position(self, pointer: Value) -> Position:
+        """Where a pointer may point in its object."""
+        return Positions(self.bases, self._positions).of(pointer)
+
+    def record_position(self, pointer: Value) -> Position:
+        """Where a pointer may point in an array, whose elements may start anywhere in the object."""
+        return Positions(EVERYTHING, self._record_positions).of(pointer)
+
+    def place(self, call: CallSite, place: Place) -> int:
+        """The objects that a place of a callee may be."""
+        return self.behind(call.arguments[place[0]], place[1:])
+
+    def behind(self, pointer: Value, path: Iterable[int]) -> int:
+        """The objects reached from a pointer by following those stored at the offsets of a path."""
+        return follow(self.parts, self.mask(pointer), map(place_of, path))
+
+    def members(self, mask: int) -> tuple[MemoryObject, ...]:
+        """The objects of a set, in order."""
+        found = self._members.get(mask)
+        if found is None:
+            found = self._members[mask] = tuple(self.objects[index] for index in indices(mask))
+        return found
+
+    def overlapping(self, mask: int) -> int:
+        """All objects that may share bytes with one of the set."""
+        result = self._overlapping.get(mask)
+        if result is None:
+            result = self._overlapping[mask] = union(self.overlaps[index] for index in indices(mask)) | mask
+        return result
+
+    def may_overlap(self, a: int, b: int) -> bool:
+        """Whether two sets of objects may share bytes."""
+        return bool(self.overlapping(a) & b)
+
+    def reachable(self, mask: int) -> int:
+        """The set closed under following pointers stored in memory."""
+        pending, result = mask, mask
+        while pending:
+            new = 0
+            for item in self.members(pending):
+                new |= self.contents[item.index]
+            pending = new & ~result
+            result |= new
+        return result
+
+    def explain(self, value: Value) -> str:
+        """In words: the objects a pointer may point to."""
+        names = ", ".join(str(item) for item in self.of(value))
+        return f"may point to {names}" if names else "points to no object (null or undefined)"
+
+
+def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
+    match value:
+        case ConstantExpression(operands=operands):
+            return union(_constant_mask(v, known) for v in operands)
+        case ConstantAggregate(elements=elements):
+            return union(_constant_mask(v, known) for v in elements)
+        case GlobalVariable() | GlobalAlias() | Function():
+            return known.get(value, 0)
+        case _:
+            return 0
+
+
+def follow(parts: Sequence[Mapping[Position, int]], mask: int, path: Iterable[Position]) -> int:
+    """What pointers stored in a set of objects may point to, step by step, by where they are stored."""
+    for place in path:
+        mask = union(
+            stored
+            for index in indices(mask)
+            for at, stored in parts[index].items()
+            if at is place or place is ANYWHERE or at.may_be(place)
+        )
+    return mask
+
+
+@dataclass(eq=False, slots=True)
+class Contents:
+    """What the pointers stored in objects may point to, while that is being found.
+
+    Attributes:
+        parts: by object, and by the place where they are stored.
+        prefixes: bytes at the start of an object that hold integers only.
+    """
+
+    parts: list[dict[Position, int]] = field(default_factory=list)
+    prefixes: dict[int, int] = field(default_factory=dict)
+
+    def add_object(self, integer_prefix: int) -> None:
+        """For the next object."""
+        if integer_prefix:
+            self.prefixes[len(self.parts)] = integer_prefix
+        self.parts.append({})
+
+    def behind(self, mask: int, place: Position = ANYWHERE) -> int:
+        """What pointers stored in a set of objects may point to: at a place, or anywhere."""
+        return follow(self.parts, self._holding(mask, place), (place,))
+
+    def hold(self, into: int, mask: int, place: Position) -> bool:
+        """Pointers may be at a place; returns whether that was news.
+
+        Of too many places, which a copy within an object makes, the rest are one.
+        """
+        changed = False
+        for at in [Position(offset, 0) for offset in place.few] or [place]:
+            for index in indices(self._holding(into, at)):
+                held = self.parts[index]
+                known = at if at in held or len(held) < _MOST_PLACES else ANYWHERE
+                old = held.get(known, 0)
+                if mask & ~old:
+                    held[known] = old | mask
+                    changed = True
+        return changed
+
+    def _holding(self, mask: int, place: Position) -> int:
+        """The objects of a set that may hold pointers there."""
+        if place.exact is None:
+            return mask
+        return mask & ~union(1 << i for i in indices(mask) if i in self.prefixes and place.exact < self.prefixes[i])
+
+
+def place_of(offset: int | None) -> Position:
+    """The place at a byte offset; None is anywhere."""
+    return ANYWHERE if offset is None else Position(offset, 0)
+
+
+def union(masks: Iterable[int]) -> int:
+    """All objects of some sets."""
+    result = 0
+    for mask in masks:
+        result |= mask
+    return result
+
+
+def indices(mask: int) -> Iterator[int]:
+    """The numbers of the objects of a set."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def fixed_size(item: MemoryObject) -> int | None:
+    """Bytes of a local variable; None if it has no fixed size, or for another object."""
+    match item.value:
+        case Alloca(operands=[]) as variable if item.kind is ObjectKind.LOCAL:
+            return types.size_of(variable.allocated_type)
+        case Alloca(operands=[ConstantInt(value=count)]) as variable if item.kind is ObjectKind.LOCAL:
+            return count * types.size_of(variable.allocated_type)
+        case _:
+            return None
+
+
+def moved_item(place: Position, source: MemoryObject, target: MemoryObject) -> Position:
+    """Where a part of an item comes to lie that is moved: in a container at any distance of whole items."""
+    outside, inside = fixed_size(source), fixed_size(target)
+    if (outside is None) == (inside is None):
+        return ANYWHERE
+    size = outside or inside or 1
+    offset = place.modulo(size)
+    if offset is None or (outside is not None and place != Position(offset, 0)):
+        return ANYWHERE
+    return Position(offset, size if inside is None else 0)
+
+
+def filled_by(call: CallSite, effects: Effects, points_to: PointsTo) -> int:
+    """The new memory whose address a callee stores in that of its arguments."""
+    if not effects.fills:
+        return 0
+    return sum(1 << item.index for item in points_to.objects if item.value is call)
+
+
+def reached_by(call: CallSite, points_to: PointsTo) -> int:
+    """Every object that a callee with a body can reach: through its arguments, and what it allocates itself."""
+    mask = 0
+    for argument in call.arguments:
+        mask |= points_to.mask(argument)
+    return points_to.reachable(mask | union(points_to.handed.get(call, {}).values()))
+
+
+def may_hold_pointer(type_: Type) -> bool:
+    """Whether values of a type are pointers, aggregates of them, or integers wide enough to carry their bits."""
+    match type_:
+        case PointerType():
+            return True
+        case types.IntType(bits=bits):
+            return bits == 64
+        case types.StructType() | types.NamedStructType() | types.ArrayType():
+            return any(may_hold_pointer(t) for t in types.element_types(type_))
+        case types.VectorType(element=element):
+            return may_hold_pointer(element)
+        case _:
+            return False

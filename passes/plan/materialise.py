@@ -1,0 +1,313 @@
+"""Carries a plan out: saves in the forward sweep, real code for the reverse sweep's placeholders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from irad.errors import PlanError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.clone import clone_instruction
+from irad.ir.instructions import Alloca, Binary, CallSite, FCmp, Instruction, Load, Select, Unary, replace_uses
+from irad.ir.loops import Loop, innermost_first
+from irad.ir.module import Block, Function
+from irad.ir.types import PointerType
+from irad.ir.values import Parameter, Value, const_int
+from irad.passes.augmented.tape import (
+    NULL,
+    FrameLayout,
+    Records,
+    Slab,
+    load_value,
+    make_records,
+    make_slab,
+    size_in_memory,
+    slot_in_slab,
+    store_value,
+)
+from irad.passes.plan.plan import LoopMode, Plan
+from irad.passes.plan.recipes import Recipes, is_free
+from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.sweep import Sweep
+from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, runtime_function
+
+
+@dataclass(eq=False, slots=True)
+class Materialiser:
+    """Replaces the placeholders of one sweep."""
+
+    sweep: Sweep
+    loops: ForwardLoops
+    recipes: Recipes
+    saved: dict[Value, None] = field(default_factory=dict)
+    saved_in: dict[Loop | None, list[Value]] = field(default_factory=dict)
+    frame_slots: dict[Value, int] = field(default_factory=dict)
+    storages: dict[Loop, Slab | Records] = field(default_factory=dict)
+    record_slots: dict[Loop, Alloca] = field(default_factory=dict)
+    last_records: dict[tuple[Loop, Block], Value] = field(default_factory=dict)
+
+    def carry_out(self, plan: Plan) -> None:
+        """Does all of it."""
+        for value in plan.saved:
+            self.save(value)
+        for loop in innermost_first(self.sweep.forward.unit.loops.loops):
+            self.store_loop(loop, plan.modes[loop])
+        self.store_frame()
+        for loop, storage in self.storages.items():
+            if isinstance(storage, Records):
+                self.follow_records(loop)
+        self.replace_placeholders()
+
+    def replace_placeholders(self) -> None:
+        """Puts real code in their place."""
+        heads: dict[Block, _Head] = {}
+        placeholders = {need.placeholder for need in self.sweep.needs}
+        for need in self.sweep.needs:
+            block = need.place.block
+            if block not in heads:
+                anchor = next(i for i in block.instructions if i not in placeholders)
+                heads[block] = _Head(self, Builder.before(anchor))
+            if need.placeholder.users:
+                replace_uses(need.placeholder, heads[block].get(need.value))
+        for need in self.sweep.needs:
+            need.placeholder.erase()
+
+    # -------------------------------------------------------------------------------------------- forward sweep
+
+    def loop_of(self, value: Value) -> Loop | None:
+        """The innermost primal loop around a value of the forward sweep."""
+        if not isinstance(value, Instruction) or value.block is None:
+            return None
+        return self.loops.innermost.get(value.block)
+
+    def save(self, value: Value) -> None:
+        """Has a value saved where it is made; loops around that place are stored later."""
+        if value not in self.saved:
+            self.saved[value] = None
+            self.saved_in.setdefault(self.loop_of(value), []).append(value)
+
+    def store_loop(self, loop: Loop, mode: LoopMode) -> None:
+        """Makes the storage of a loop for the values saved in it, and the saves."""
+        values = sorted(self.saved_in.get(loop, ()), key=lambda v: -size_in_memory(v.type))
+        if not values:
+            return
+        last = self.loops.trip(loop)
+        if mode is LoopMode.COUNTED and last is not None:
+            self.store_in_slab(loop, last, values)
+        else:
+            self.store_in_records(loop, values)
+
+    def store_in_slab(self, loop: Loop, last: Value, values: list[Value]) -> None:
+        """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration."""
+        forward, twin = self.sweep.forward, self.loops.twins[loop]
+        slab = Slab(twin, last, values)
+        make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), forward.arena)
+        counter = self.loops.counter(loop)
+        for value in values:
+            build = self.after(value)
+            size = size_in_memory(value.type)
+            slot = slot_in_slab(build, slab.base, slab.count, slab.prefix(value), size, counter)
+            store_value(build, value, slot, forward.scopes.tape())
+        self.storages[loop] = slab
+        self.save(slab.base)
+        if any(slab.prefix(v) for v in values):
+            self.plan_more(slab.count)
+
+    def plan_more(self, value: Value) -> None:
+        """A value that storage needs: recomputed where that needs nothing new, else saved."""
+        if not is_free(value) and not self.is_available(value):
+            self.save(value)
+
+    def is_available(self, value: Value) -> bool:
+        """Whether a value can be had in the reverse sweep with what is saved so far."""
+        pending, seen = [value], set[Value]()
+        while pending:
+            needed = pending.pop()
+            if is_free(needed) or needed in self.saved or needed in seen:
+                continue
+            seen.add(needed)
+            operands = self.recipes.operands(needed)
+            if operands is None:
+                return False
+            pending.extend(operands)
+        return True
+
+    def store_in_records(self, loop: Loop, values: list[Value]) -> None:
+        """Save the values of any other loop: a record per iteration, each linked to the one before."""
+        forward, twin = self.sweep.forward, self.loops.twins[loop]
+        layout = FrameLayout(8)
+        offsets = {v: layout.region(size_in_memory(v.type), min(8, size_in_memory(v.type))) for v in values}
+        records = Records(twin, offsets, layout)
+        make_records(records, self.runtime(ARENA_ALLOC), forward.arena)
+        for value in values:
+            build = self.after(value, records.current)
+            store_value(build, value, build.byte_offset(records.current, offsets[value]), forward.scopes.tape())
+        self.storages[loop] = records
+        for _, exit_block in self.sweep.loops[loop].entries:
+            key = (loop, exit_block)
+            if key not in self.last_records:
+                last = self.loops.carried_out(loop, exit_block, records.current, NULL)
+                self.last_records[key] = last
+                self.save(last)
+
+    def after(self, value: Value, also: Value | None = None) -> Builder:
+        """Behind the definition of a value, and behind ``also`` when that is made in the same block."""
+        if isinstance(value, Parameter):
+            return Builder.at_start(self.sweep.forward.function.entry)
+        assert isinstance(value, Instruction)
+        if isinstance(also, Instruction) and also.block is value.block:
+            block = also.block
+            assert block is not None
+            order = block.instructions
+            return Builder.after(max((value, also), key=order.index))
+        return Builder.after(value)
+
+    def store_frame(self) -> None:
+        """Save the values that are computed once per call in the frame."""
+        forward = self.sweep.forward
+        for value in sorted(self.saved_in.get(None, ()), key=lambda v: -size_in_memory(v.type)):
+            size = size_in_memory(value.type)
+            offset = forward.frame.region(size, min(8, types.alignment_of(value.type)))
+            self.frame_slots[value] = offset
+            build = self.after(value)
+            store_value(build, value, build.byte_offset(forward.frame_pointer, offset), forward.scopes.tape())
+
+    def runtime(self, name: str) -> Function:
+        """A run-time function."""
+        return runtime_function(self.sweep.forward.program.module, name)
+
+    # -------------------------------------------------------------------------------------------- reverse sweep
+
+    def follow_records(self, loop: Loop) -> None:
+        """Keeps the record of the iteration being reversed in a slot, set where the reversed loop is entered."""
+        slot = self.sweep.new_slot(types.PTR, NULL)
+        self.record_slots[loop] = slot
+        state = self.sweep.loops[loop]
+        for place, exit_block in state.entries:
+            here = self.sweep.places[exit_block]
+            last = self.sweep.need_at(self.last_records[loop, exit_block], here)
+            build = Builder.before(place.block.terminator)
+            build.store(last, slot)
+        if state.back is not None:
+            build = Builder.before(state.back.block.terminator)
+            build.store(build.load(types.PTR, build.load(types.PTR, slot), align=8), slot)
+
+
+# Fast-math words that make infinities and nans undefined: the adjoint has to stay right where the primal overflows.
+_NOT_IN_ADJOINTS = ("fast", "nnan", "ninf")
+
+
+@dataclass(eq=False, slots=True)
+class _Head:
+    """Produces values at the head of one adjoint block, where ``build`` is, each once."""
+
+    owner: Materialiser
+    build: Builder
+    made: dict[Value, Value] = field(default_factory=dict)
+
+    def get(self, value: Value) -> Value:
+        """A value of the forward sweep, as one of the reverse sweep.
+
+        What it is computed from is made first, from a list of what is pending: a chain may be as long as the function.
+        """
+        pending = [value]
+        while pending:
+            needed = pending[-1]
+            missing = [v for v in self.parts(needed) if self.at_hand(v) is None] if self.at_hand(needed) is None else []
+            if missing:
+                pending.extend(reversed(missing))
+                continue
+            if self.at_hand(needed) is None:
+                self.made[needed] = self.load(needed) if needed in self.owner.saved else self.recompute(needed)
+            pending.pop()
+        found = self.at_hand(value)
+        assert found is not None
+        return found
+
+    def at_hand(self, value: Value) -> Value | None:
+        """The value in the reverse sweep, if it needs no code or its code is there."""
+        sweep = self.owner.sweep
+        if is_free(value):
+            return value
+        if value is sweep.forward.frame_pointer:
+            return sweep.frame_pointer
+        if value is sweep.forward.arena:
+            return sweep.arena
+        return self.made.get(value)
+
+    def parts(self, value: Value) -> tuple[Value, ...]:
+        """What `load` or `recompute` will ask for."""
+        owner = self.owner
+        if value in owner.saved:
+            loop = owner.loop_of(value)
+            storage = None if loop is None else owner.storages[loop]
+            if not isinstance(storage, Slab):
+                return ()
+            return (storage.base, storage.count) if storage.prefix(value) else (storage.base,)
+        if value in owner.recipes.affine:
+            _, variable = owner.recipes.affine[value]
+            return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
+        return tuple(value.operands) if isinstance(value, Instruction) else ()
+
+    def load(self, value: Value) -> Value:
+        owner = self.owner
+        loop = owner.loop_of(value)
+        if loop is None:
+            slot = self.build.byte_offset(owner.sweep.frame_pointer, owner.frame_slots[value])
+            return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
+        storage = owner.storages[loop]
+        if isinstance(storage, Records):
+            record = self.build.load(types.PTR, owner.record_slots[loop])
+            slot = self.build.byte_offset(record, storage.offsets[value])
+            return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
+        base = self.get(storage.base)
+        prefix = storage.prefix(value)
+        count = self.get(storage.count) if prefix else const_int(types.I64, 0)
+        size = size_in_memory(value.type)
+        slot = slot_in_slab(self.build, base, count, prefix, size, self.iteration(loop))
+        return load_value(self.build, value.type, slot, value.name, owner.sweep.scopes.tape())
+
+    def iteration(self, loop: Loop) -> Value:
+        """The number of the iteration being reversed."""
+        return self.build.load(types.I64, self.owner.sweep.loops[loop].iteration)
+
+    def recompute(self, value: Value) -> Value:
+        recipes = self.owner.recipes
+        if value in recipes.affine:
+            return self.affine(value)
+        if recipes.operands(value) is None or not isinstance(value, Instruction):
+            raise PlanError(
+                f"the value {value!r} is neither saved nor recomputable",
+                'use irad.Options(plan="save_all"), and report it with the function',
+                "the reverse sweep needs this value of the forward sweep and has no way to obtain it",
+            )
+        mapped: dict[Value, Value] = {v: self.get(v) for v in value.operands if not is_free(v)}
+        copy = clone_instruction(value, mapped)
+        if isinstance(value, Load):
+            self.load_again(value, copy)
+        elif isinstance(copy, Binary | Unary | Select | FCmp | CallSite):
+            copy.flags = tuple(word for word in copy.flags if word not in _NOT_IN_ADJOINTS)
+        self.build.insert(copy)
+        return copy
+
+    def load_again(self, load: Load, copy: Instruction) -> None:
+        """Its memory has to be kept, and its alias scopes are those of this function."""
+        owner = self.owner
+        primal = owner.recipes.primal_of[load]
+        mask = owner.sweep.forward.unit.points_to.mask(primal.operands[0])
+        owner.sweep.forward.kept |= mask
+        own = {k: v for k, v in load.metadata.items() if k not in ("alias.scope", "noalias")}
+        copy.metadata = {**own, **owner.sweep.scopes.primal(mask)}
+
+    def affine(self, value: Value) -> Value:
+        """Start + step · iteration."""
+        loop, variable = self.owner.recipes.affine[value]
+        start, number = self.get(variable.start), self.iteration(loop)
+        build = self.build
+        if isinstance(value.type, PointerType):
+            assert isinstance(variable.step, int)
+            return build.byte_offset(start, build.mul(number, const_int(types.I64, variable.step)), name=value.name)
+        step = const_int(value.type, variable.step) if isinstance(variable.step, int) else self.get(variable.step)
+        build = self.build
+        narrow = number if value.type is types.I64 else build.trunc(number, value.type)
+        return build.add(start, build.mul(narrow, step), name=value.name)

@@ -1,0 +1,171 @@
+"""Recipes: what of a forward sweep can be computed again in the reverse sweep, from what, and what saving it costs.
+
+Input   both sweeps, what the reverse sweep knows of loops.
+Output  `Recipes`, asked by the plan and by the materialiser.
+Limit   how often a loop runs is not known: a value in a loop is taken to be saved 16 times as often as one around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from irad.ir.instructions import (
+    Binary,
+    CallSite,
+    Cast,
+    ExtractElement,
+    ExtractValue,
+    FCmp,
+    GetElementPtr,
+    ICmp,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Load,
+    Phi,
+    Select,
+    ShuffleVector,
+    Unary,
+)
+from irad.ir.loops import Loop
+from irad.ir.module import Function
+from irad.ir.trip_count import AffineVariable, affine_variables
+from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Parameter, Value
+from irad.passes.agreement.operations import has_fast_math_words
+from irad.passes.agreement.pinned import Pinned
+from irad.passes.analysis.callees import resolve
+from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.tape import size_in_memory
+from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.sweep import Sweep
+from irad.ruleset.interface import Elementwise
+
+_CHEAP_FUNCTIONS = frozenset(
+    {"fabs", "sqrt", "floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign", "fma", "fmuladd"}
+    | {"maxnum", "minnum", "maximum", "minimum", "fmax", "fmin"}
+)
+_TIMES_IN_LOOP = 16.0  # how often a loop body is taken to run more than what is around it
+
+
+@dataclass(eq=False, slots=True)
+class Recipes:
+    """Knows which values of a forward sweep can be computed again in the reverse sweep, and from what."""
+
+    forward: Forward
+    loops: ForwardLoops
+    primal_of: Mapping[Value, Instruction]
+    affine: Mapping[Value, tuple[Loop, AffineVariable]]
+    deciding: Mapping[Value, None]
+    _pinned: Pinned = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pinned = Pinned(self._again, self.deciding)
+
+    @staticmethod
+    def of(sweep: Sweep, loops: ForwardLoops) -> Recipes:
+        """Collects the affine variables of all loops."""
+        forward = sweep.forward
+        primal_of = {copy: p for p, copy in forward.values.items() if isinstance(p, Instruction)}
+        affine: dict[Value, tuple[Loop, AffineVariable]] = {}
+        if not forward.unit.everything:
+            for primal, twin in loops.twins.items():
+                for phi, variable in affine_variables(twin).items():
+                    affine[phi] = (primal, variable)
+        return Recipes(forward, loops, primal_of, affine, sweep.deciding)
+
+    def operands(self, value: Value) -> list[Value] | None:
+        """What a value is recomputed from; None when it cannot be, must not be, or is not worth it."""
+        return None if self._pinned.is_pinned(value) else self._again(value)
+
+    def _again(self, value: Value) -> list[Value] | None:
+        """The same without regard to how numbers are rounded."""
+        if self.forward.unit.everything or not isinstance(value, Instruction):
+            return None
+        if value in self.affine:
+            _, variable = self.affine[value]
+            return [variable.start] if isinstance(variable.step, int) else [variable.start, variable.step]
+        match value:
+            case Binary() | Unary() | ICmp() | FCmp() | Cast() | Select() | GetElementPtr() | ExtractValue():
+                return value.operands
+            case InsertValue() | ExtractElement() | InsertElement() | ShuffleVector():
+                return value.operands
+            case CallSite() if self._is_cheap_call(value):
+                return value.arguments
+            case Load() if self._can_load_again(value):
+                return value.operands
+            case _:
+                return None
+
+    def cost(self, value: Value) -> float:
+        """Of saving a value: bytes written and read per run, weighted by the depth of the loops around."""
+        if isinstance(value, Parameter):
+            return 0.01
+        return size_in_memory(value.type) * _TIMES_IN_LOOP ** self.depth_of(value)
+
+    def depth_of(self, value: Value) -> int:
+        """How many loops are around a value of the forward sweep."""
+        block = value.block if isinstance(value, Instruction) else None
+        loop = self.loops.innermost.get(block) if block is not None else None
+        return loop.depth if loop is not None else 0
+
+    def obstacle(self, value: Value) -> str:
+        """In words: why a value whose `operands` are None is not computed again."""
+        if self._pinned.is_pinned(value):
+            return self._why_pinned(value)
+        match value:
+            case Parameter():
+                return "it is an argument"
+            case Phi():
+                return "its value depends on which branch ran"
+            case CallSite():
+                return f"{self._described(value)} is not called again"
+            case Load():
+                return self._why_not_again(value)
+            case _:
+                return "only the forward sweep computes it"
+
+    def _why_pinned(self, value: Value) -> str:
+        by_user = any(map(has_fast_math_words, self.forward.function.instructions()))
+        cause = "fastmath may round" if by_user else "LLVM may round"
+        return f"it decides something, and {cause} what it is made of differently in the reverse sweep"
+
+    def _described(self, call: CallSite) -> str:
+        callee = call.callee
+        rule = resolve(call, self.forward.unit.registry)
+        if isinstance(rule, Elementwise):
+            return f"{rule.name}, which costs more than a load,"
+        return str(callee.name) if isinstance(callee, Function) else "the target of a pointer"
+
+    def _why_not_again(self, load: Load) -> str:
+        primal = self.primal_of.get(load)
+        if not isinstance(primal, Load):
+            return "a pointer in shadow memory is not loaded again"
+        if load.volatile or load.ordering is not None:
+            return "it is a volatile or atomic load"
+        return f"it is not loaded again: {self.forward.unit.effects.explain(primal.operands[0], primal)}"
+
+    def _is_cheap_call(self, call: CallSite) -> bool:
+        callee = resolve(call, self.forward.unit.registry)
+        if isinstance(callee, Elementwise):
+            return callee.name in _CHEAP_FUNCTIONS
+        return _is_integer_intrinsic(call)
+
+    def _can_load_again(self, load: Load) -> bool:
+        primal = self.primal_of.get(load)
+        if not isinstance(primal, Load) or load.volatile or load.ordering is not None:
+            return False
+        return not self.forward.unit.effects.is_overwritten(primal.operands[0], primal)
+
+
+def _is_integer_intrinsic(call: CallSite) -> bool:
+    callee = call.callee
+    if not isinstance(callee, Function) or callee.name is None:
+        return False
+    stem = callee.name.rpartition(".")[0]
+    return stem in ("llvm.smax", "llvm.smin", "llvm.umax", "llvm.umin", "llvm.abs", "llvm.fshl", "llvm.ctpop")
+
+
+def is_free(value: Value) -> bool:
+    """Whether a value needs neither saving nor recomputing."""
+    return isinstance(value, Constant | GlobalVariable | GlobalAlias | Function)

@@ -1,0 +1,93 @@
+"""Invariant loads: what a loop loads again in every iteration is loaded once, before it.
+
+Input   a function in normal form, where its pointers point.
+Output  none; the function is rewritten.
+Method  inner loops first, a load goes to the preheader of a loop if its address comes from outside, the loop writes to
+        no object that it may touch, and every way through the loop runs it. Addresses made of what was moved follow.
+Why     LLVM does not know that arrays are apart whose data pointers it has seen loaded from memory. Inside the loop the
+        value would be saved once for each iteration, where it is overwritten later, and its cotangent would go
+        to memory each time; outside, the cotangent is summed up in a register.
+Limit   objects are distinguished, not the elements of one.
+
+    loop:                                              before:
+      %c = load double, ptr %centred                     %c = load double, ptr %centred
+      store double %sum, ptr %scaled                     br label %loop
+      br i1 %more, label %loop, label %end             loop: …
+"""
+
+from __future__ import annotations
+
+from irad.ir.dominance import DominatorTree
+from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Load
+from irad.ir.loops import Loop, LoopNest, innermost_first
+from irad.ir.module import Block
+from irad.ir.trip_count import is_invariant
+from irad.ir.values import GlobalVariable
+from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.analysis.effects import written_by
+from irad.passes.memory.objects import ObjectKind, PointsTo
+from irad.ruleset.registry import Registry
+
+
+def hoist_invariant_loads(nest: LoopNest, dominators: DominatorTree, points_to: PointsTo, registry: Registry) -> None:
+    """Moves them in all loops of a function; none of the arguments is out of date afterwards."""
+    for loop in innermost_first(nest.loops):
+        if loop.preheader is not None and loop.exits:
+            _hoist(loop, loop.preheader, dominators, points_to, registry)
+
+
+def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, points_to: PointsTo, registry: Registry) -> None:
+    loads = [i for block in loop.order for i in block.instructions if isinstance(i, Load) and _is_plain(i)]
+    if not any(is_invariant(load.operands[0], loop) for load in loads):
+        return
+    written = _written(loop, points_to, registry)
+    ends = [*loop.latches, *(block for block, _ in loop.exits)]
+    moved: set[Instruction] = set()
+    for block in loop.order:
+        always = all(dominators.dominates(block, end) for end in ends)
+        for inst in list(block.instructions):
+            match inst:
+                case Load() if always and _is_plain(inst):
+                    touched = points_to.mask(inst.operands[0])
+                    wanted = bool(touched) and not touched & written and not _is_shared(touched, points_to)
+                case GetElementPtr() | Cast():
+                    wanted = any(operand in moved for operand in inst.operands)
+                case _:
+                    wanted = False
+            if wanted and all(is_invariant(operand, loop) for operand in inst.operands):
+                block.instructions.remove(inst)
+                preheader.insert(len(preheader.instructions) - 1, inst)
+                moved.add(inst)
+
+
+def _written(loop: Loop, points_to: PointsTo, registry: Registry) -> int:
+    """The objects whose memory may change while the loop runs, or be given back, or move."""
+    mask = 0
+    for block in loop.order:
+        for inst in block.instructions:
+            mask |= written_by(inst, points_to, registry) | _freed_by(inst, points_to, registry)
+    return points_to.overlapping(mask)
+
+
+def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
+    """The objects that a call with a rule may free or move, and what they lead to."""
+    effects = effects_of(resolve(inst, registry)) if isinstance(inst, CallSite) else None
+    if effects is None or not isinstance(inst, CallSite):
+        return 0  # not a call, or one that counts as writing to all it reaches
+    mask = 0
+    for index in effects.frees:
+        mask |= points_to.mask(inst.arguments[index])
+    return points_to.reachable(mask)
+
+
+def _is_shared(mask: int, points_to: PointsTo) -> bool:
+    """Whether code that was not passed a pointer may write there: through a global variable, or behind the scenes."""
+    for item in points_to.members(mask):
+        constant = isinstance(item.value, GlobalVariable) and item.value.constant
+        if item.kind is ObjectKind.UNKNOWN or (item.kind is ObjectKind.GLOBAL and not constant):
+            return True
+    return False
+
+
+def _is_plain(load: Load) -> bool:
+    return not load.volatile and load.ordering is None

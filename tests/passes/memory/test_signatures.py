@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import pytest
+
+from irad.passes.memory.points_to import find_objects
+from irad.passes.memory.signatures import BOOKKEEPING, kind_of, kinds_behind, match_signatures, takes_no_numbers
+from irad.passes.request import MemoryType, Signature
+from tests.passes.units import DOUBLES, INTEGERS, objects, parsed, registry, value
+
+ARRAYS = MemoryType(8, ((0, "ptr"),), behind=((None, DOUBLES),))
+HEADER = MemoryType(48, (), behind=((24, DOUBLES),), is_header=True)
+RESULT = MemoryType(16, ((0, "ptr"), (8, "ptr")), behind=((0, MemoryType(8, ())), (8, DOUBLES)))
+
+TEXT = """
+define i32 @caller(ptr %a, ptr %n) {
+  %slot = alloca [2 x ptr]
+  %status = call i32 @callee.specialized.1(ptr %slot, ptr %a, ptr %n)
+  %place = getelementptr i8, ptr %slot, i64 8
+  %got = load ptr, ptr %place
+  %other = load ptr, ptr %slot
+  ret i32 %status
+}
+define internal i32 @callee.specialized.1(ptr %out, ptr %x, ptr %i) {
+  store ptr %x, ptr %out
+  store ptr %i, ptr %out
+  ret i32 0
+}
+"""
+STATED = Signature("callee", (("out", RESULT), ("x", DOUBLES), ("i", INTEGERS)))
+
+
+def test_kinds():
+    assert kind_of(None) is None
+    assert kind_of(MemoryType(8, ((0, "ptr"),))) is None
+    assert kind_of(DOUBLES) == ("double",)
+    assert kind_of(INTEGERS) == ("integers",)
+    assert kind_of(MemoryType(8, ())) == BOOKKEEPING
+    assert kind_of(HEADER) == HEADER
+    assert kind_of(MemoryType(8, ((0, "double"),), integer_prefix=24)) != kind_of(DOUBLES)
+    assert [kind for kind, _ in kinds_behind((HEADER, None, RESULT))] == [("double",), BOOKKEEPING]
+
+
+def test_copies_of_a_function_have_its_signature():
+    module, _ = parsed(TEXT)
+    [(function, memory)] = match_signatures(module, [STATED, Signature("gone", ())]).items()
+    assert function.name == "callee.specialized.1"
+    assert memory == (RESULT, DOUBLES, INTEGERS)
+
+
+SLOT = MemoryType(8, ((0, "ptr"),), behind=((0, INTEGERS),))
+
+
+@pytest.mark.parametrize(
+    ("declared", "result", "holds", "takes_none"),
+    [
+        ("ptr %a, i64 %n", "void", SLOT, True),
+        ("ptr %a, i64 %n", "i32", MemoryType(8, ()), True),
+        ("ptr %a, double %n", "void", SLOT, False),
+        ("ptr %a, i64 %n", "double", SLOT, False),
+        ("ptr %a, i64 %n", "ptr", SLOT, False),
+        ("ptr %a, i64 %n", "void", None, False),
+        ("ptr %a, i64 %n", "void", DOUBLES, False),
+        ("ptr %a, i64 %n", "void", ARRAYS, False),
+        ("ptr %a, i64 %n", "void", MemoryType(8, ((0, "ptr"),)), False),
+        ("ptr %a, ptr %n", "void", SLOT, False),
+    ],
+)
+def test_functions_that_take_no_numbers(declared, result, holds, takes_none):
+    module, function = parsed(f"define {result} @f({declared}) {{\nunreachable\n}}")
+    stated = [Signature("f", (("a", holds),))] if holds is not None else []
+    assert takes_no_numbers(function, match_signatures(module, stated)) is takes_none
+
+
+def test_a_callee_stores_pointers_where_they_belong():
+    module, function = parsed(TEXT)
+    given = dict(zip(function.params, (DOUBLES, INTEGERS), strict=True))
+    found = find_objects(function, given, registry(), signatures=match_signatures(module, [STATED]))
+    assert objects(found, value(function, "got")) == {"argument a", "allocation status"}
+    assert objects(found, value(function, "other")) == {"allocation status"}
+    unstated = find_objects(function, given, registry())
+    assert {"argument a", "argument n", "local slot"} <= objects(unstated, value(function, "got"))
+
+
+@pytest.mark.parametrize(("leads_to", "is_shared"), [(ARRAYS, True), (DOUBLES, False)])
+def test_parameters_share_containers_that_lie_behind_them(leads_to: MemoryType, is_shared: bool):
+    """What one stores there another loads; numbers lead nowhere, and that they may be the same is an overlap."""
+    _, function = parsed(
+        """
+        define void @f(ptr %p, ptr %q) {
+          %a = getelementptr i8, ptr %p, i64 24
+          %x = load ptr, ptr %a
+          %b = getelementptr i8, ptr %q, i64 24
+          %y = load ptr, ptr %b
+          ret void
+        }
+        """
+    )
+    header = MemoryType(48, (), behind=((24, leads_to),), is_header=True)
+    found = find_objects(function, dict.fromkeys(function.params, header), registry())
+    x, y = (found.mask(value(function, name)) for name in "xy")
+    assert (x == y) is is_shared
+    assert found.may_overlap(x, y)
+    assert {value(function, "x"), value(function, "y")} <= found.bases
