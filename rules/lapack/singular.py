@@ -4,7 +4,7 @@
                                                                                      columns of u and rows of vt; A: all
 
 `a` is destroyed. Vectors of equal singular values are not a function of the matrix; a pair of complex ones is one up to
-a phase; see `lapack_spectra`.
+a phase; see `spectra`.
 """
 
 from __future__ import annotations

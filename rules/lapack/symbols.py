@@ -1,4 +1,4 @@
-"""Routines of LAPACK by symbol: getrf, getrs, gesv, potrf, potrs, trtrs. The formulas are those of `lapack_systems`.
+"""Routines of LAPACK by symbol: getrf, getrs, gesv, potrf, potrs, trtrs. The formulas are those of `systems`.
 
 The shadow of a factorised matrix holds the cotangent of the factors, so that a factorisation and the solutions with it
 may stand apart. Factors of a matrix that is not square have no formula here: NaN if a cotangent asks for them.

@@ -56,7 +56,7 @@ class DerivativeDispatcher(CPUDispatcher):
         primal: as above.
         kind: as above.
         rebuild: how pickle makes it again.
-        python_type: as what Python is given results of a type; see `numba_boxing`.
+        python_type: as what Python is given results of a type; see `numba.boxing`.
         task: as above.
         is_pointed_to: whether its specialisations have the entry for C that Numba's function pointers hold. Making
             that takes a tenth of the time of compilation, and hardly any derivative is called through a pointer.

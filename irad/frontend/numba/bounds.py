@@ -2,7 +2,7 @@
 
 Input   the lowering of a function with bounds checks; an index, and how many elements there are.
 Output  code that raises `irad.BoundsError` where there is no such element.
-Method  methods of Numba's lowering, put in place by `numba_private` while it compiles for irad. The statement that is
+Method  methods of Numba's lowering, put in place by `numba.private` while it compiles for irad. The statement that is
         being lowered says where the access stands and what the array is called.
 """
 

@@ -1,6 +1,6 @@
 """Numba's code libraries and compile results, made by hand around LLVM modules.
 
-With `numba_private` and `numba_raw` this is all that touches Numba's private parts.
+With `numba.private` and `numba.raw_target` this is all that touches Numba's private parts.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from irad.frontend.diagnosis.unexpected import as_cause, unexpected
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.frozen.numba_watch import watch
-from irad.frontend.numba import kernels as numba_kernels
+from irad.frontend.numba import kernels
 from irad.frontend.numba import private, samplers
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
@@ -249,7 +249,7 @@ def _normal_form(module: Any, keep: tuple[str, ...], peels: bool) -> str:
 
 
 def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
-    noinline = (numba_kernels.RAISE, *keep[1:])
+    noinline = (kernels.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
     text = scalarise(module, keep=keep, noinline=noinline, raising=raising, peels=peels)
     if not calls_through_pointers(text):

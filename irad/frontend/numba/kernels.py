@@ -3,7 +3,7 @@
 Input   the wrapper that Numba builds around the body of a parallel loop.
 Output  on the wrapper's library the `LoopArray` of each argument: where its extents and strides are in the vectors
         through which a launch hands them over. The machine code alone does not tell.
-Method  methods of Numba's wrapper builder, put in place by `numba_private` while it compiles for irad.
+Method  methods of Numba's wrapper builder, put in place by `numba.private` while it compiles for irad.
 
 What an iteration raises is raised by its thread, and lost with it. The code for that, which is long and calls through
 pointers, goes to a function of its own, `RAISE`, which derivatives can take as a whole.

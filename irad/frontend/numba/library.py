@@ -1,6 +1,6 @@
 """From LLVM text back to code that Numba can call, link and inline.
 
-Input   scalar LLVM text of a whole program, as `numba_cpu` yields it and as irad's passes write it.
+Input   scalar LLVM text of a whole program, as `numba.cpu` yields it and as irad's passes write it.
 Output  a Numba code library, or a dispatcher around one.
 Method  Numba's own library class: it links the runtime, optimises with vectorising, loads the code. What *callers* of
         the library link is the scalar text, so that they can inline it and optimise it together with their own code.

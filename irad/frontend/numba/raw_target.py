@@ -1,7 +1,7 @@
-"""Numba's CPU target cut off behind lowering: what the shadow compile (`numba_private`) compiles for.
+"""Numba's CPU target cut off behind lowering: what the shadow compile (`numba.private`) compiles for.
 
 A raw library keeps the module that Numba's lowering printed: LLVM neither optimises it nor links callees nor makes
-machine code. With `numba_private` and `numba_code` this is all that touches Numba's private parts.
+machine code. With `numba.private` and `numba.code_libraries` this is all that touches Numba's private parts.
 """
 
 from __future__ import annotations
