@@ -29,8 +29,7 @@ from irad.frontend.diagnosis.unexpected import as_cause, unexpected
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.frozen.numba_watch import watch
-from irad.frontend.numba import kernels
-from irad.frontend.numba import private, samplers
+from irad.frontend.numba import kernels, private, samplers
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
