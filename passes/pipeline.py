@@ -87,18 +87,21 @@ class Pass:
 
     Attributes:
         name: its module in `irad.passes`.
-        purpose: in a sentence.
         run: does the work.
         applies: whether there is any for a record.
         changes: the code, so that it is worth verifying afterwards.
     """
 
     name: str
-    purpose: str
     stage: Stage
     run: Callable[[Any], None]
     applies: Callable[[Any], bool] = _always
     changes: bool = False
+
+    @property
+    def purpose(self) -> str:
+        """What it is for, in a sentence."""
+        return self.run.__doc__ or ""
 
 
 def run_stage(stage: Stage, record: Any, program: Program | None = None, *, last: str | None = None) -> None:
@@ -142,21 +145,53 @@ def _code_of(record: Any) -> Iterator[Module | Function]:
             yield record
 
 
+def _is_default(unit: Unit) -> bool:
+    return not unit.program.saves_all
+
+
+def _is_oracle(unit: Unit) -> bool:
+    return unit.program.saves_all
+
+
+def _is_lane(unit: Unit) -> bool:
+    return unit.variant.is_lane
+
+
+def _is_watched(made: GeneratedPair) -> bool:
+    return made.program.request.watches
+
+
+def _is_entry(generated: Generated) -> bool:
+    return generated.program.request.callee is None
+
+
+def _is_verified(generated: Generated) -> bool:
+    return generated.program.verifies
+
+
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
 def _split(module: Module) -> None:
+    """Splits phis and selects of array descriptors, so that each pointer in them is told apart."""
     for function in module.defined_functions():
         remove_unreachable_blocks(function)
         split_aggregates(function)
 
 
 def _settle(module: Module) -> None:
+    """Frees loops from carrying what every iteration chooses alike, as broadcasting does."""
     for function in module.defined_functions():
         settle_invariant_choices(function)
 
 
+def _normalise(module: Module) -> None:
+    """Drops promises (attributes, metadata) that hold for the primal but not for its derivative."""
+    prepare(module)
+
+
 def _summarise_ruled(program: Program) -> None:
+    """Reads off the bodies of functions with a rule what they do to memory."""
     for symbol, memory in program.request.ruled:
         function = program.module.functions.get(symbol)
         if function is not None and not function.is_declaration:
@@ -166,11 +201,13 @@ def _summarise_ruled(program: Program) -> None:
 
 
 def _flatten(program: Program) -> None:
+    """Turns parallel loops into calls of their bodies, with plain parameters."""
     program.loops = flatten_parallel_loops(program.module, program.registry, dict(program.request.kernels))
     program.launches = launches_of(program.module) if program.loops else {}
 
 
 def _match_signatures(program: Program) -> None:
+    """Matches what callers know of the types of functions with what LLVM left of their parameters."""
     program.signatures = match_signatures(program.module, program.request.signatures)
 
 
@@ -178,6 +215,7 @@ def _match_signatures(program: Program) -> None:
 
 
 def _find_objects(unit: Unit) -> None:
+    """Finds the memory objects and which of them each pointer may point to."""
     program = unit.program
     unit.points_to = find_objects(
         *(unit.function, unit.memory, unit.registry, unit.variant.apart),
@@ -186,10 +224,12 @@ def _find_objects(unit: Unit) -> None:
 
 
 def _find_memory_types(unit: Unit) -> None:
+    """Finds what the bytes of each object hold."""
     unit.memory_types = find_memory_types(unit.function, unit.points_to, unit.memory, unit.registry)
 
 
 def _retype(unit: Unit) -> None:
+    """Gives floats and pointers that are moved as integers their type back."""
     if retype_copies(unit.function, unit.memory_types):
         unit.program.addresses.forget(unit.function)
         _find_objects(unit)
@@ -197,6 +237,7 @@ def _retype(unit: Unit) -> None:
 
 
 def _hoist(unit: Unit) -> None:
+    """Moves loads that a loop repeats with the same outcome to before the loop."""
     hoist_invariant_loads(unit.loops, unit.dominators, unit.points_to, unit.registry)
 
 
@@ -205,10 +246,12 @@ def _arguments_change(unit: Unit) -> bool:
 
 
 def _keep(unit: Unit) -> None:
+    """Finds allocations that may stay alive until the reverse sweep has ended."""
     unit.kept = keepable(unit.function, unit.points_to, unit.registry, results_change=_arguments_change(unit))
 
 
 def _find_effects(unit: Unit) -> None:
+    """Finds which memory may have changed when the reverse sweep comes back to a load."""
     stays = 0
     for number in sorted(unit.variant.stays):
         stays |= unit.points_to.mask(unit.function.params[number])
@@ -224,6 +267,7 @@ def _find_effects(unit: Unit) -> None:
 
 
 def _find_activity(unit: Unit) -> None:
+    """Finds which values carry a derivative and which objects have a shadow."""
     result_active = unit.variant.result_active
     unit.activity = find_activity(
         unit.function, unit.kinds, unit.points_to, unit.shadowable, unit.registry, result_active=result_active
@@ -231,10 +275,17 @@ def _find_activity(unit: Unit) -> None:
 
 
 def _find_live_blocks(unit: Unit) -> None:
+    """Finds the blocks that the reverse sweep visits: those from which the function returns normally."""
     unit.live = live_blocks(unit.cfg, unit.variant.is_entry)
 
 
+def _refuse(unit: Unit) -> None:
+    """Raises all that cannot be differentiated, before any code is generated."""
+    check_unit(unit)
+
+
 def _take_everything(unit: Unit) -> None:
+    """For the oracle, makes everything active; what that cannot be done with is refused again."""
     unit.activity = everything(
         *(unit.function, unit.points_to, unit.memory_types, unit.shadowable),
         *(unit.registry, unit.activity, unit.program.signatures),
@@ -244,6 +295,7 @@ def _take_everything(unit: Unit) -> None:
 
 
 def _find_sharing(unit: Unit) -> None:
+    """Finds how the lanes of a parallel loop share shadows."""
     unit.sharing = find_sharing(unit, unit.program.loops[unit.function])
 
 
@@ -251,47 +303,57 @@ def _find_sharing(unit: Unit) -> None:
 
 
 def _build_forward(made: GeneratedPair) -> None:
+    """Builds the augmented primal: a copy with shadow pointers beside the pointers."""
     made.forward = build_forward(made.program, made.unit, made.pair)
 
 
 def _build_reverse(made: GeneratedPair) -> None:
+    """Builds the reverse sweep, with a placeholder for each primal value it needs."""
     made.sweep, made.loops = generate_reverse(made.forward)
 
 
 def _plan(made: GeneratedPair) -> None:
+    """Chooses by a minimum cut which needed values are saved and which are recomputed."""
     made.recipes = Recipes.of(made.sweep, made.loops)
     needs = (need.value for need in made.sweep.needs if need.placeholder.users)
     made.plan = make_plan(made.forward, made.recipes, needs)
 
 
 def _materialise(made: GeneratedPair) -> None:
+    """Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse."""
     made.storage = Materialiser(made.sweep, made.loops, made.recipes)
     made.storage.carry_out(made.plan)
 
 
 def _defer_frees(made: GeneratedPair) -> None:
+    """Hands references to memory that the reverse sweep reads again to the arena."""
     defer_frees(made.forward, made.forward.kept & made.unit.effects.kept)
 
 
 def _declare_scopes(made: GeneratedPair) -> None:
+    """Tells LLVM which accesses never touch the same bytes."""
     made.forward.scopes.declare(made.pair.augmented)
     made.sweep.scopes.declare(made.pair.reverse)
 
 
 def _note_tape(made: GeneratedPair) -> None:
+    """Notes what is on the tape; on request has its bytes counted, place by place."""
     made.tape = note_tape(made.forward, made.storage)
 
 
 def _watch(made: GeneratedPair) -> None:
+    """In debug mode, looks for NaNs, infinities and ties behind each operation of both sweeps."""
     watch_pair(made.forward, made.sweep, made.loops)
 
 
 def _check_exhaustion(made: GeneratedPair) -> None:
+    """Checks every tape allocation and leaves the forward sweep when one failed."""
     check_allocations(made.forward)
     check_stack(made.forward)
 
 
 def _close_frame(made: GeneratedPair) -> None:
+    """Fixes the size of the frame that both sweeps share."""
     size = -(-max(made.forward.frame.size, 1) // _FRAME_ALIGNMENT) * _FRAME_ALIGNMENT
     made.pair.frame_size.initializer = const_int(I64, size)
 
@@ -300,11 +362,13 @@ def _close_frame(made: GeneratedPair) -> None:
 
 
 def _check_promises(generated: Generated) -> None:
+    """Raises where a callee stores active values in what was passed as constant."""
     entry, *callees = (made.unit for made in generated.pairs)
     check_promises(entry, {unit.function: unit for unit in callees})
 
 
 def _launch(generated: Generated) -> None:
+    """Writes the functions that run parallel loops in lanes."""
     units = generated.units()
     for pair, lane in generated.launched:
         build_launchers(generated.program, pair, lane, units[lane])
@@ -313,22 +377,27 @@ def _launch(generated: Generated) -> None:
 
 
 def _spread_bulk(generated: Generated) -> None:
+    """Clears and copies arrays beside parallel loops with all threads."""
     spread_bulk(generated.program.module)
 
 
 def _note_frame(generated: Generated) -> None:
+    """Notes the frame of the entry, which the caller provides."""
     generated.program.tape_marks.append(TapeMark(None, (), generated.pairs[0].pair.variant))
 
 
 def _mark_sweeps(generated: Generated) -> None:
+    """Gives the reverse sweeps line numbers of their own, for profiles."""
     mark_reverse_sweeps(generated.program.module, (made.pair.reverse for made in generated.pairs))
 
 
 def _drop_leftovers(generated: Generated) -> None:
+    """Drops the functions that the derivative does not call."""
     drop_leftovers(generated.program.module, generated.pairs[0].pair)
 
 
 def _check_agreement(generated: Generated) -> None:
+    """On request, checks that the reverse sweep decides nothing by numbers that it rounds itself."""
     for made in generated.pairs:
         check_agreement(made.pair.augmented, made.pair.reverse)
 
@@ -336,213 +405,38 @@ def _check_agreement(generated: Generated) -> None:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 PIPELINE: Final[tuple[Pass, ...]] = (
-    Pass(
-        "prepare.split_aggregates",
-        "Splits phis and selects of array descriptors, so that each pointer in them is told apart.",
-        Stage.PREPARE,
-        _split,
-        changes=True,
-    ),
-    Pass(
-        "prepare.invariant_choices",
-        "Frees loops from carrying what every iteration chooses alike, as broadcasting does.",
-        Stage.PREPARE,
-        _settle,
-        changes=True,
-    ),
-    Pass(
-        "prepare.normal_form",
-        "Drops promises (attributes, metadata) that hold for the primal but not for its derivative.",
-        Stage.PREPARE,
-        prepare,
-        changes=True,
-    ),
-    Pass(
-        "analysis.summary",
-        "Reads off the bodies of functions with a rule what they do to memory.",
-        Stage.PROGRAM,
-        _summarise_ruled,
-    ),
-    Pass(
-        "parallel.flatten",
-        "Turns parallel loops into calls of their bodies, with plain parameters.",
-        Stage.PROGRAM,
-        _flatten,
-        changes=True,
-    ),
-    Pass(
-        "memory.signatures",
-        "Matches what callers know of the types of functions with what LLVM left of their parameters.",
-        Stage.PROGRAM,
-        _match_signatures,
-    ),
-    Pass(
-        "memory.points_to",
-        "Finds the memory objects and which of them each pointer may point to.",
-        Stage.FUNCTION,
-        _find_objects,
-    ),
-    Pass("memory.memory_types", "Finds what the bytes of each object hold.", Stage.FUNCTION, _find_memory_types),
-    Pass(
-        "prepare.retype",
-        "Gives floats and pointers that are moved as integers their type back.",
-        Stage.FUNCTION,
-        _retype,
-        changes=True,
-    ),
-    Pass(
-        "prepare.invariant_loads",
-        "Moves loads that a loop repeats with the same outcome to before the loop.",
-        Stage.FUNCTION,
-        _hoist,
-        applies=lambda unit: not unit.program.saves_all,
-        changes=True,
-    ),
-    Pass(
-        "analysis.keep",
-        "Finds allocations that may stay alive until the reverse sweep has ended.",
-        Stage.FUNCTION,
-        _keep,
-        applies=lambda unit: not unit.program.saves_all,
-    ),
-    Pass(
-        "analysis.effects",
-        "Finds which memory may have changed when the reverse sweep comes back to a load.",
-        Stage.FUNCTION,
-        _find_effects,
-    ),
-    Pass(
-        "analysis.activity",
-        "Finds which values carry a derivative and which objects have a shadow.",
-        Stage.FUNCTION,
-        _find_activity,
-    ),
-    Pass(
-        "analysis.liveness",
-        "Finds the blocks that the reverse sweep visits: those from which the function returns normally.",
-        Stage.FUNCTION,
-        _find_live_blocks,
-    ),
-    Pass(
-        "analysis.refusals",
-        "Raises all that cannot be differentiated, before any code is generated.",
-        Stage.FUNCTION,
-        check_unit,
-    ),
-    Pass(
-        "analysis.oracle_activity",
-        "For the oracle, makes everything active; what that cannot be done with is refused again.",
-        Stage.FUNCTION,
-        _take_everything,
-        applies=lambda unit: unit.program.saves_all,
-    ),
-    Pass(
-        "parallel.sharing",
-        "Finds how the lanes of a parallel loop share shadows.",
-        Stage.FUNCTION,
-        _find_sharing,
-        applies=lambda unit: unit.variant.is_lane,
-    ),
-    Pass(
-        "augmented.forward",
-        "Builds the augmented primal: a copy with shadow pointers beside the pointers.",
-        Stage.PAIR,
-        _build_forward,
-        changes=True,
-    ),
-    Pass(
-        "reverse.generate",
-        "Builds the reverse sweep, with a placeholder for each primal value it needs.",
-        Stage.PAIR,
-        _build_reverse,
-        changes=True,
-    ),
-    Pass(
-        "plan.plan",
-        "Chooses by a minimum cut which needed values are saved and which are recomputed.",
-        Stage.PAIR,
-        _plan,
-    ),
-    Pass(
-        "plan.materialise",
-        "Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse.",
-        Stage.PAIR,
-        _materialise,
-        changes=True,
-    ),
-    Pass(
-        "augmented.deferred_frees",
-        "Hands references to memory that the reverse sweep reads again to the arena.",
-        Stage.PAIR,
-        _defer_frees,
-        changes=True,
-    ),
-    Pass(
-        "augmented.alias_scopes", "Tells LLVM which accesses never touch the same bytes.", Stage.PAIR, _declare_scopes
-    ),
-    Pass(
-        "instrument.meter",
-        "Notes what is on the tape; on request has its bytes counted, place by place.",
-        Stage.PAIR,
-        _note_tape,
-        changes=True,
-    ),
-    Pass(
-        "instrument.watch",
-        "In debug mode, looks for NaNs, infinities and ties behind each operation of both sweeps.",
-        Stage.PAIR,
-        _watch,
-        applies=lambda made: made.program.request.watches,
-        changes=True,
-    ),
-    Pass(
-        "augmented.exhaustion",
-        "Checks every tape allocation and leaves the forward sweep when one failed.",
-        Stage.PAIR,
-        _check_exhaustion,
-        changes=True,
-    ),
-    Pass("augmented.tape", "Fixes the size of the frame that both sweeps share.", Stage.PAIR, _close_frame),
-    Pass(
-        "analysis.promises",
-        "Raises where a callee stores active values in what was passed as constant.",
-        Stage.DERIVATIVE,
-        _check_promises,
-        applies=lambda generated: generated.program.request.callee is None,
-    ),
-    Pass(
-        "parallel.launch",
-        "Writes the functions that run parallel loops in lanes.",
-        Stage.DERIVATIVE,
-        _launch,
-        changes=True,
-    ),
-    Pass(
-        "parallel.bulk",
-        "Clears and copies arrays beside parallel loops with all threads.",
-        Stage.DERIVATIVE,
-        _spread_bulk,
-        changes=True,
-    ),
-    Pass("instrument.marks", "Notes the frame of the entry, which the caller provides.", Stage.DERIVATIVE, _note_frame),
-    Pass(
-        "instrument.sweep_marks",
-        "Gives the reverse sweeps line numbers of their own, for profiles.",
-        Stage.FINISH,
-        _mark_sweeps,
-    ),
-    Pass(
-        "leftovers",
-        "Drops the functions that the derivative does not call.",
-        Stage.FINISH,
-        _drop_leftovers,
-        changes=True,
-    ),
-    Pass(
-        "agreement.check",
-        "On request, checks that the reverse sweep decides nothing by numbers that it rounds itself.",
-        Stage.FINISH,
-        _check_agreement,
-        applies=lambda generated: generated.program.verifies,
-    ),
+    Pass("prepare.split_aggregates", Stage.PREPARE, _split, changes=True),
+    Pass("prepare.invariant_choices", Stage.PREPARE, _settle, changes=True),
+    Pass("prepare.normal_form", Stage.PREPARE, _normalise, changes=True),
+    Pass("analysis.summary", Stage.PROGRAM, _summarise_ruled),
+    Pass("parallel.flatten", Stage.PROGRAM, _flatten, changes=True),
+    Pass("memory.signatures", Stage.PROGRAM, _match_signatures),
+    Pass("memory.points_to", Stage.FUNCTION, _find_objects),
+    Pass("memory.memory_types", Stage.FUNCTION, _find_memory_types),
+    Pass("prepare.retype", Stage.FUNCTION, _retype, changes=True),
+    Pass("prepare.invariant_loads", Stage.FUNCTION, _hoist, applies=_is_default, changes=True),
+    Pass("analysis.keep", Stage.FUNCTION, _keep, applies=_is_default),
+    Pass("analysis.effects", Stage.FUNCTION, _find_effects),
+    Pass("analysis.activity", Stage.FUNCTION, _find_activity),
+    Pass("analysis.liveness", Stage.FUNCTION, _find_live_blocks),
+    Pass("analysis.refusals", Stage.FUNCTION, _refuse),
+    Pass("analysis.oracle_activity", Stage.FUNCTION, _take_everything, applies=_is_oracle),
+    Pass("parallel.sharing", Stage.FUNCTION, _find_sharing, applies=_is_lane),
+    Pass("augmented.forward", Stage.PAIR, _build_forward, changes=True),
+    Pass("reverse.generate", Stage.PAIR, _build_reverse, changes=True),
+    Pass("plan.plan", Stage.PAIR, _plan),
+    Pass("plan.materialise", Stage.PAIR, _materialise, changes=True),
+    Pass("augmented.deferred_frees", Stage.PAIR, _defer_frees, changes=True),
+    Pass("augmented.alias_scopes", Stage.PAIR, _declare_scopes),
+    Pass("instrument.meter", Stage.PAIR, _note_tape, changes=True),
+    Pass("instrument.watch", Stage.PAIR, _watch, applies=_is_watched, changes=True),
+    Pass("augmented.exhaustion", Stage.PAIR, _check_exhaustion, changes=True),
+    Pass("augmented.tape", Stage.PAIR, _close_frame),
+    Pass("analysis.promises", Stage.DERIVATIVE, _check_promises, applies=_is_entry),
+    Pass("parallel.launch", Stage.DERIVATIVE, _launch, changes=True),
+    Pass("parallel.bulk", Stage.DERIVATIVE, _spread_bulk, changes=True),
+    Pass("instrument.marks", Stage.DERIVATIVE, _note_frame),
+    Pass("instrument.sweep_marks", Stage.FINISH, _mark_sweeps),
+    Pass("leftovers", Stage.FINISH, _drop_leftovers, changes=True),
+    Pass("agreement.check", Stage.FINISH, _check_agreement, applies=_is_verified),
 )

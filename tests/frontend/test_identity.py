@@ -29,8 +29,8 @@ from numba.extending import overload, register_jitable
 from numba.stencils.stencil import stencil
 
 from irad.errors import BackendError
-from irad.frontend.numba.identity import identity
 from irad.testing.optimisation import optimisation_limited
+from tests.tools.identity import identity
 
 RELATIVE_TOLERANCE = (
     1e-12  # both sides run LLVM on the same operations; fastmath and vector reductions may reorder sums

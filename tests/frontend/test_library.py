@@ -14,8 +14,8 @@ from numba.extending import intrinsic
 
 from irad.errors import BackendError
 from irad.frontend.numba.cpu import load_program
-from irad.frontend.numba.identity import identity
 from irad.frontend.numba.library import Generated, TextDispatcher, build_library
+from tests.tools.identity import identity
 
 TWICE = """
 define double @{name}(double %x) {attributes} {{

@@ -247,9 +247,17 @@ def test_private_names_are_exercised_here() -> None:
         "_definitions": compiler.run_frontend(make_function().py_func),
     }
     assert all(hasattr(owner, name) for name, owner in instances.items())
-    modules = {"numba_private.py", "raw_target.py", "code_libraries.py", "numba_replaced.py"}  # the last: test_profile
+    modules = {
+        "private.py",
+        "methods.py",
+        "raw_target.py",
+        "code_libraries.py",
+        "replaced.py",
+    }  # the last: test_profile
     known = {name for _, name in PRIVATE_METHODS} | {"_getvalue", "_getpointer", "_linking_libraries", *instances}
-    for path in [*folder.rglob("*.py"), *(folder.parent / "backend").glob("*.py")]:
+    for path in (
+        path for name in ("frontend", "backend", "debug", "raw") for path in (folder.parent / name).rglob("*.py")
+    ):
         if path.name in modules:
             continue
         for node in ast.walk(ast.parse(path.read_text())):

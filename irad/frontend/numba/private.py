@@ -12,15 +12,15 @@ Limit   functions are lowered again even if the user has compiled them: globals 
 
 from __future__ import annotations
 
-import inspect
 import threading
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
-from numba.core import cgutils, compiler, cpu, errors, funcdesc, ir_utils, lowering, sigutils, types, typing
+from numba.core import cgutils, compiler, errors, lowering, types, typing
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -34,15 +34,11 @@ from numba.core.untyped_passes import InlineInlinables
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
 from numba.stencils.stencil import StencilFunc
 
-from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
-from irad.frontend.custom.entry import caller_of
-from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
-from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import following, replacements
-from irad.frontend.numba import kernels
+from irad.frontend.numba import kernels, methods
 from irad.frontend.numba.bounds import Statements
 from irad.frontend.numba.raw_target import Entry, RawContext, real_context
 from irad.frontend.numba.untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
@@ -253,25 +249,25 @@ class Shadow:
         yield CPUTarget, "target_context", context
         yield from replacements()
         for owner, name, replacement in (
-            (dispatcher.Dispatcher, "compile", _compile),
-            (dispatcher.Dispatcher, "__init__", _outside),
-            (dispatcher.LiftedWith, "compile", _compile_lifted),
-            (dispatcher.Dispatcher, "get_compile_result", _get_compile_result),
-            (dispatcher.Dispatcher, "get_function_type", _get_function_type),
-            (dispatcher._DispatcherBase, "get_call_template", _get_call_template),
-            (dispatcher._FunctionCompiler, "_customize_flags", _customize_flags),
+            (dispatcher.Dispatcher, "compile", partial(methods.compile, self)),
+            (dispatcher.Dispatcher, "__init__", partial(methods.outside, self)),
+            (dispatcher.LiftedWith, "compile", partial(methods.compile_lifted, self)),
+            (dispatcher.Dispatcher, "get_compile_result", partial(methods.get_compile_result, self)),
+            (dispatcher.Dispatcher, "get_function_type", partial(methods.get_function_type, self)),
+            (dispatcher._DispatcherBase, "get_call_template", partial(methods.get_call_template, self)),
+            (dispatcher._FunctionCompiler, "_customize_flags", partial(methods.customize_flags, self)),
             (lowering.Lower, "lower_inst", self._statements.lower),
             (cgutils, "do_boundscheck", self._check_bounds),
-            (lowering.BaseLower, "_compute_def_location", _definition_location),
-            (lowering.Lower, "_lower_call_RecursiveCall", _recursive_call),
-            (lowering.Lower, "_Lower__get_first_class_function_pointer", _function_pointer),
-            (InlineInlinables, "_do_work", _inline),
-            (InlineOverloads, "_do_work_expr", _inline_overload),
-            (OverloadTemplate, "_get_impl", _implementation),
-            (dufunc.DUFunc, "find_ewise_function", _find_elementwise),
-            (dufunc.DUFunc, "_compile_for_argtys", _compile_elementwise),
-            (ufunc_base.UfuncBase, "find_ewise_function", _find_elementwise),
-            (GUFunc, "_compile_for_argtys", _compile_generalized),
+            (lowering.BaseLower, "_compute_def_location", methods.definition_location),
+            (lowering.Lower, "_lower_call_RecursiveCall", methods.recursive_call),
+            (lowering.Lower, "_Lower__get_first_class_function_pointer", methods.function_pointer),
+            (InlineInlinables, "_do_work", methods.inline),
+            (InlineOverloads, "_do_work_expr", methods.inline_overload),
+            (OverloadTemplate, "_get_impl", partial(methods.implementation, self)),
+            (dufunc.DUFunc, "find_ewise_function", partial(methods.find_elementwise, self)),
+            (dufunc.DUFunc, "_compile_for_argtys", partial(methods.compile_elementwise, self)),
+            (ufunc_base.UfuncBase, "find_ewise_function", partial(methods.find_elementwise, self)),
+            (GUFunc, "_compile_for_argtys", partial(methods.compile_generalized, self)),
             (GUFuncWrapper, "_build_wrapper", kernels.build_wrapper),
             (GUFuncWrapper, "gen_loop_body", kernels.build_loop_body),
         ):
@@ -310,225 +306,6 @@ def _fresh_compilation() -> Iterator[None]:
             yield
     finally:
         typing_context.callstack = callstack
-
-
-def _compile(_: Any, self: Any, sig: Any) -> Any:
-    """`Dispatcher.compile` without caches, events, statistics."""
-    arguments, result = sigutils.normalize_signature(sig)
-    existing = self.overloads.get(tuple(arguments))
-    if existing is not None:
-        return existing.entry_point
-    if not self._can_compile:
-        raise RuntimeError("compilation disabled")
-    return _lower(self, arguments, result)
-
-
-def _lower(self: Any, arguments: Any, result: Any) -> Any:
-    """Lowers one signature into the private table."""
-    rule = catalogue.find(self, tuple(arguments))
-    with self._compiling_counter, _SHADOW.lowering(rule):
-        try:
-            code = inspect.unwrap(self.py_func).__code__
-            with _as_compiled(_specialisation(self, tuple(arguments)), code) as reads:
-                compiled = self._compiler.compile(tuple(arguments), result)
-        except errors.ForceLiteralArg as request:
-            fold = self._compiler.fold_argument_types
-            raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
-        compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled, reads)
-        compiled.library.lowered.is_implementation = self in _SHADOW.implementations
-        compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
-        compiled.library.function = self.py_func, compiled.signature
-        self.overloads[tuple(compiled.signature.args)] = compiled
-        # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
-        weakref.finalize(self, _SHADOW.context.forget, compiled.entry_point).atexit = False
-        return compiled.entry_point
-
-
-@contextmanager
-def _as_compiled(compiled: Any, code: Any = None) -> Iterator[Any]:
-    """Names have the values, and callers the options, with which Numba compiled a specialisation, if it did."""
-    with following(compiled, code) as reads, under({} if compiled is None else inherited(compiled)):
-        yield reads
-
-
-def _specialisation(owner: Any, key: Any) -> Any:
-    """What Numba itself compiled, or None."""
-    return vars(owner)["overloads"].get(key)
-
-
-def _lower_declared(self: Any, arguments: tuple[Any, ...]) -> None:
-    """Lowers an explicit signature of a dispatcher that has no other."""
-    declared = _specialisation(self, arguments)
-    if declared is not None and arguments not in self.overloads:
-        _lower(self, arguments, declared.signature.return_type)
-
-
-def _outside(original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
-    """A dispatcher made during a shadow compile belongs to Numba's own context."""
-    with _SHADOW.suspended():
-        original(self, *args, **kwargs)
-
-
-def _compile_lifted(original: Any, self: Any, sig: Any) -> Any:
-    """A ``with objmode`` block is called through its Python object: it needs machine code."""
-    with _SHADOW.suspended():
-        self.targetctx = real_context()
-        self.flags = self.flags.copy()
-        self.flags.debuginfo = False
-        return original(self, sig)
-
-
-def _get_compile_result(original: Any, self: Any, sig: Any) -> Any:
-    """For a dispatcher that becomes a first-class function value: its code, or a call of it where it has a rule."""
-    called = caller_of(self)
-    if called is not self:
-        return called.get_compile_result(sig)
-    if not self._can_compile:
-        _lower_declared(self, tuple(sig.args))
-    return original(self, sig)
-
-
-def _get_function_type(original: Any, self: Any) -> Any:
-    """A dispatcher's function type depends on how many signatures the user gave it."""
-    with _SHADOW.suspended():
-        return original(self)
-
-
-def _get_call_template(original: Any, self: Any, args: Any, kws: Any) -> Any:
-    """A dispatcher with explicit signatures is resolved among those, and only the chosen one is lowered."""
-    if self._can_compile or isinstance(self, dispatcher.LiftedCode):
-        return original(self, args, kws)
-    with _SHADOW.suspended():
-        template, pysig, args, kws = original(self, args, kws)
-    chosen = template(cpu_target.typing_context).apply(args, kws)
-    if chosen is not None:
-        _lower_declared(self, tuple(chosen.args))
-    return template, pysig, args, kws
-
-
-def _customize_flags(original: Any, self: Any, flags: Any) -> Any:
-    """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
-    flags = original(self, flags)
-    _SHADOW.note_flags(flags)
-    if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
-        flags.boundscheck = False
-    if _SHADOW.checks:
-        flags.boundscheck = True
-        flags.auto_parallel = cpu.ParallelOptions(False)
-    flags.debuginfo = True
-    flags.dbg_directives_only = True
-    flags.dbg_extend_lifetimes = False
-    flags.dbg_optnone = False
-    return flags
-
-
-def _definition_location(_: Any, self: Any) -> Any:
-    """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
-    return self.func_ir.loc
-
-
-def _function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any:
-    """The address in a first-class function.
-
-    If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
-    """
-    address = self.builder.extract_value(self.loadvar(fname), 0)
-    with self.builder.if_then(cgutils.is_null(self.builder, address), likely=False):
-        self.return_exception(RuntimeError, exc_args=(f"{ftype} function address is null",), loc=self.loc)
-    return self.builder.bitcast(address, self.context.get_value_type(ftype))
-
-
-def _recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Any) -> Any:
-    """A recursive call of a function with a rule is a call of a function with a rule."""
-    rule = rule_of(callee, signature.args)
-    if rule is None:
-        return original(self, callee, expr, signature)
-    arguments = self.fold_call_args(callee, signature, expr.args, expr.vararg, expr.kws)
-    overload = callee.get_overloads(signature.args)
-    mangle = self.context.mangler or funcdesc.default_mangler
-    symbol = mangle(overload.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=overload.uid)
-
-    def lower(builder: Any, values: Any) -> Any:
-        return self.context.call_unresolved(builder, symbol, signature, values)
-
-    return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
-
-
-def _inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any) -> Any:
-    """A call in Numba's own code is put in line, unless its callee has a rule."""
-    try:
-        definition = state.func_ir.get_definition(expr.func)
-    except KeyError:
-        return original(self, state, work_list, block, i, expr, worker)
-    if getattr(definition, "op", None) == "getattr":
-        callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
-    else:
-        callee = vars(definition).get("value")
-    if callee and catalogue.is_declared(callee):
-        return False
-    return original(self, state, work_list, block, i, expr, worker)
-
-
-def _inline_overload(
-    original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any
-) -> Any:
-    """The same for library functions."""
-    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None:
-        return False
-    return original(self, state, work_list, block, i, expr, worker)
-
-
-def _implementation(original: Any, self: Any, args: Any, kws: Any) -> Any:
-    """The implementation of an overload that Numba has, or will have: its function is made once for types and flags.
-
-    Those of irad answer otherwise where a derivative is made.
-    """
-    if (self._overload_func.__module__ or "").startswith("irad."):
-        return original(self, args, kws)
-    with ConfigStack().enter(_SHADOW.flags_of_user()):
-        found, arguments = original(self, args, kws)
-    if found is not None:
-        _SHADOW.implementations.add(found)
-    return found, arguments
-
-
-def _find_elementwise(original: Any, self: Any, ewise_types: Any) -> Any:
-    """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
-    with _SHADOW.suspended():
-        declared, _ = original(self, ewise_types)
-    overloads = caller_of(self._dispatcher).overloads
-    if declared is not None and declared not in overloads:
-        _lower_elementwise(self, declared)
-    if declared is None and not self._frozen:
-        declared = next((sig for sig in overloads if self.match_signature(tuple(ewise_types), sig)), None)
-    if declared is None:
-        return None, None
-    return declared, overloads[declared]
-
-
-def _compile_elementwise(_: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
-    """Lowers the loop body of a ``@vectorize`` function; NumPy's own ufunc object stays as it is."""
-    return _lower_elementwise(self, tuple(argtys) if return_type is None else return_type(*argtys))
-
-
-def _compile_generalized(_: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
-    """The same for ``@guvectorize``."""
-    return _lower_elementwise(self, self._get_function_type(*argtys))
-
-
-def _lower_elementwise(self: Any, sig: Any) -> Any:
-    options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
-    checks = {"boundscheck": True} if _SHADOW.checks else {}
-    declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)
-    arguments, _ = sigutils.normalize_signature(sig)
-    existing = next((each for key, each in declared.items() if key.args == tuple(arguments)), None)
-    with _as_compiled(existing) as reads, _SHADOW.lowering(None):
-        _SHADOW.note_flags(None)
-        compiled = compiles.compile(sig, **{**options, **checks})
-    if compiles is self._dispatcher:
-        compiled.library.lowered = Lowered(compiles, compiled.signature, compiled, reads)
-    self._lower_me.libs.append(compiled.library)
-    return compiled
 
 
 _SHADOW = Shadow()

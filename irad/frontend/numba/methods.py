@@ -1,0 +1,243 @@
+"""Methods of Numba as they work in a shadow compile (`private`): what is lowered goes to private tables.
+
+Each is given the shadow where it asks for it, Numba's own method, the object, and the arguments of the call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import cgutils, cpu, errors, funcdesc, ir_utils, sigutils
+from numba.core.targetconfig import ConfigStack
+
+from irad.frontend.custom import catalogue
+from irad.frontend.custom.entry import caller_of
+from irad.frontend.custom.outline import outlined_call, rule_of
+from irad.frontend.frozen.check import Lowered
+from irad.frontend.frozen.numba_flags import inherited, under
+from irad.frontend.frozen.numba_follow import following
+from irad.frontend.numba.raw_target import real_context
+from irad.frontend.numba.untyped import GUFunc, cpu_target, dispatcher
+
+
+def compile(shadow: Any, _: Any, self: Any, sig: Any) -> Any:
+    """`Dispatcher.compile` without caches, events, statistics."""
+    arguments, result = sigutils.normalize_signature(sig)
+    existing = self.overloads.get(tuple(arguments))
+    if existing is not None:
+        return existing.entry_point
+    if not self._can_compile:
+        raise RuntimeError("compilation disabled")
+    return _lower(shadow, self, arguments, result)
+
+
+def _lower(shadow: Any, self: Any, arguments: Any, result: Any) -> Any:
+    """Lowers one signature into the private table."""
+    rule = catalogue.find(self, tuple(arguments))
+    with self._compiling_counter, shadow.lowering(rule):
+        try:
+            code = inspect.unwrap(self.py_func).__code__
+            with _as_compiled(_specialisation(self, tuple(arguments)), code) as reads:
+                compiled = self._compiler.compile(tuple(arguments), result)
+        except errors.ForceLiteralArg as request:
+            fold = self._compiler.fold_argument_types
+            raise request.bind_fold_arguments(lambda args, kws: fold(args, kws)[1]) from None
+        compiled.library.lowered = Lowered(self, tuple(compiled.signature.args), compiled, reads)
+        compiled.library.lowered.is_implementation = self in shadow.implementations
+        compiled = compiled._replace(type_annotation=None, metadata={})  # they hold the function, and it the dispatcher
+        compiled.library.function = self.py_func, compiled.signature
+        self.overloads[tuple(compiled.signature.args)] = compiled
+        # the private context would keep the code for ever, as Numba's would if its dispatchers did not do the same
+        weakref.finalize(self, shadow.context.forget, compiled.entry_point).atexit = False
+        return compiled.entry_point
+
+
+@contextmanager
+def _as_compiled(compiled: Any, code: Any = None) -> Iterator[Any]:
+    """Names have the values, and callers the options, with which Numba compiled a specialisation, if it did."""
+    with following(compiled, code) as reads, under({} if compiled is None else inherited(compiled)):
+        yield reads
+
+
+def _specialisation(owner: Any, key: Any) -> Any:
+    """What Numba itself compiled, or None."""
+    return vars(owner)["overloads"].get(key)
+
+
+def _lower_declared(shadow: Any, self: Any, arguments: tuple[Any, ...]) -> None:
+    """Lowers an explicit signature of a dispatcher that has no other."""
+    declared = _specialisation(self, arguments)
+    if declared is not None and arguments not in self.overloads:
+        _lower(shadow, self, arguments, declared.signature.return_type)
+
+
+def outside(shadow: Any, original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+    """A dispatcher made during a shadow compile belongs to Numba's own context."""
+    with shadow.suspended():
+        original(self, *args, **kwargs)
+
+
+def compile_lifted(shadow: Any, original: Any, self: Any, sig: Any) -> Any:
+    """A ``with objmode`` block is called through its Python object: it needs machine code."""
+    with shadow.suspended():
+        self.targetctx = real_context()
+        self.flags = self.flags.copy()
+        self.flags.debuginfo = False
+        return original(self, sig)
+
+
+def get_compile_result(shadow: Any, original: Any, self: Any, sig: Any) -> Any:
+    """For a dispatcher that becomes a first-class function value: its code, or a call of it where it has a rule."""
+    called = caller_of(self)
+    if called is not self:
+        return called.get_compile_result(sig)
+    if not self._can_compile:
+        _lower_declared(shadow, self, tuple(sig.args))
+    return original(self, sig)
+
+
+def get_function_type(shadow: Any, original: Any, self: Any) -> Any:
+    """A dispatcher's function type depends on how many signatures the user gave it."""
+    with shadow.suspended():
+        return original(self)
+
+
+def get_call_template(shadow: Any, original: Any, self: Any, args: Any, kws: Any) -> Any:
+    """A dispatcher with explicit signatures is resolved among those, and only the chosen one is lowered."""
+    if self._can_compile or isinstance(self, dispatcher.LiftedCode):
+        return original(self, args, kws)
+    with shadow.suspended():
+        template, pysig, args, kws = original(self, args, kws)
+    chosen = template(cpu_target.typing_context).apply(args, kws)
+    if chosen is not None:
+        _lower_declared(shadow, self, tuple(chosen.args))
+    return template, pysig, args, kws
+
+
+def customize_flags(shadow: Any, original: Any, self: Any, flags: Any) -> Any:
+    """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
+    flags = original(self, flags)
+    shadow.note_flags(flags)
+    if not flags.debuginfo and not self.targetoptions.get("boundscheck"):
+        flags.boundscheck = False
+    if shadow.checks:
+        flags.boundscheck = True
+        flags.auto_parallel = cpu.ParallelOptions(False)
+    flags.debuginfo = True
+    flags.dbg_directives_only = True
+    flags.dbg_extend_lifetimes = False
+    flags.dbg_optnone = False
+    return flags
+
+
+def definition_location(_: Any, self: Any) -> Any:
+    """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
+    return self.func_ir.loc
+
+
+def function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any:
+    """The address in a first-class function.
+
+    If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
+    """
+    address = self.builder.extract_value(self.loadvar(fname), 0)
+    with self.builder.if_then(cgutils.is_null(self.builder, address), likely=False):
+        self.return_exception(RuntimeError, exc_args=(f"{ftype} function address is null",), loc=self.loc)
+    return self.builder.bitcast(address, self.context.get_value_type(ftype))
+
+
+def recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Any) -> Any:
+    """A recursive call of a function with a rule is a call of a function with a rule."""
+    rule = rule_of(callee, signature.args)
+    if rule is None:
+        return original(self, callee, expr, signature)
+    arguments = self.fold_call_args(callee, signature, expr.args, expr.vararg, expr.kws)
+    overload = callee.get_overloads(signature.args)
+    mangle = self.context.mangler or funcdesc.default_mangler
+    symbol = mangle(overload.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=overload.uid)
+
+    def lower(builder: Any, values: Any) -> Any:
+        return self.context.call_unresolved(builder, symbol, signature, values)
+
+    return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
+
+
+def inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any) -> Any:
+    """A call in Numba's own code is put in line, unless its callee has a rule."""
+    try:
+        definition = state.func_ir.get_definition(expr.func)
+    except KeyError:
+        return original(self, state, work_list, block, i, expr, worker)
+    if getattr(definition, "op", None) == "getattr":
+        callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
+    else:
+        callee = vars(definition).get("value")
+    if callee and catalogue.is_declared(callee):
+        return False
+    return original(self, state, work_list, block, i, expr, worker)
+
+
+def inline_overload(
+    original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any
+) -> Any:
+    """The same for library functions."""
+    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None:
+        return False
+    return original(self, state, work_list, block, i, expr, worker)
+
+
+def implementation(shadow: Any, original: Any, self: Any, args: Any, kws: Any) -> Any:
+    """The implementation of an overload that Numba has, or will have: its function is made once for types and flags.
+
+    Those of irad answer otherwise where a derivative is made.
+    """
+    if (self._overload_func.__module__ or "").startswith("irad."):
+        return original(self, args, kws)
+    with ConfigStack().enter(shadow.flags_of_user()):
+        found, arguments = original(self, args, kws)
+    if found is not None:
+        shadow.implementations.add(found)
+    return found, arguments
+
+
+def find_elementwise(shadow: Any, original: Any, self: Any, ewise_types: Any) -> Any:
+    """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
+    with shadow.suspended():
+        declared, _ = original(self, ewise_types)
+    overloads = caller_of(self._dispatcher).overloads
+    if declared is not None and declared not in overloads:
+        _lower_elementwise(shadow, self, declared)
+    if declared is None and not self._frozen:
+        declared = next((sig for sig in overloads if self.match_signature(tuple(ewise_types), sig)), None)
+    if declared is None:
+        return None, None
+    return declared, overloads[declared]
+
+
+def compile_elementwise(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+    """Lowers the loop body of a ``@vectorize`` function; NumPy's own ufunc object stays as it is."""
+    return _lower_elementwise(shadow, self, tuple(argtys) if return_type is None else return_type(*argtys))
+
+
+def compile_generalized(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+    """The same for ``@guvectorize``."""
+    return _lower_elementwise(shadow, self, self._get_function_type(*argtys))
+
+
+def _lower_elementwise(shadow: Any, self: Any, sig: Any) -> Any:
+    options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
+    checks = {"boundscheck": True} if shadow.checks else {}
+    declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)
+    arguments, _ = sigutils.normalize_signature(sig)
+    existing = next((each for key, each in declared.items() if key.args == tuple(arguments)), None)
+    with _as_compiled(existing) as reads, shadow.lowering(None):
+        shadow.note_flags(None)
+        compiled = compiles.compile(sig, **{**options, **checks})
+    if compiles is self._dispatcher:
+        compiled.library.lowered = Lowered(compiles, compiled.signature, compiled, reads)
+    self._lower_me.libs.append(compiled.library)
+    return compiled
