@@ -22,6 +22,7 @@ _LABEL: Final = 6
 _SOURCE: Final = " " * (_LABEL + 4)
 _LONGEST_SOURCE: Final = 120
 _LONGEST_DECORATION: Final = 50
+_ARRAY: Final = re.compile(r"(?<!\w)array\((?P<dtype>[^\s(),]+), (?P<dimensions>[1-9]\d?)d, (?P<layout>[ACF])\)")
 _DEFINITION: Final = re.compile(r"(?:async )?def ")
 _ALTERNATIVE: Final = re.compile(r"[,;]? or (?=\([b-z]\) )")
 
@@ -29,6 +30,18 @@ _ALTERNATIVE: Final = re.compile(r"[,;]? or (?=\([b-z]\) )")
 def with_article(name: str) -> str:
     """A noun in a sentence: "an array", "a list"."""
     return f"{'an' if name[:1] in tuple('aeiouAEIO') else 'a'} {name}"
+
+
+def array_types(text: str) -> str:
+    """Numba's names of array types, ``array(float64, 2d, C)``, as they are written in code: ``float64[:, ::1]``."""
+
+    def written(match: re.Match[str]) -> str:
+        axes = [":"] * int(match["dimensions"])
+        if match["layout"] in "CF":
+            axes[-1 if match["layout"] == "C" else 0] = "::1"
+        return f"{match['dtype']}[{', '.join(axes)}]"
+
+    return _ARRAY.sub(written, text)
 
 
 def source_line(file: str, line: int) -> str:

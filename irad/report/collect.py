@@ -26,6 +26,7 @@ from irad.frontend.numba.inspection import TypedFunction, program_of, raw_text, 
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.message import array_types
 from irad.passes.generated import Generated
 from irad.passes.instrument.places import TapePlaces
 from irad.passes.instrument.user_places import UserPlaces
@@ -304,7 +305,7 @@ def _numba_ir(functions: Iterable[TypedFunction], source: UserSource) -> Iterabl
         here = source.is_here(location_of(each.function))
         yield TextLine(f"# {each.function.__qualname__}")
         for line in each.ir.lines:
-            text = _CALL_DETAILS.sub(")", line.text)
+            text = array_types(_CALL_DETAILS.sub(")", line.text))
             raw = line.text if text != line.text else None
             yield TextLine(text, source.definition(line.line) if here else None, raw=raw)
         yield TextLine("")

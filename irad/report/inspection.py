@@ -12,6 +12,7 @@ from irad.options import Options
 from irad.report.collect import ALL, Collector
 from irad.report.html import notebook, render
 from irad.report.model import Report, Stage
+from irad.report.shown.amounts import short_signature
 from irad.report.shown.as_json import to_json
 from irad.report.shown.explain import explain
 from irad.report.shown.overview import overview
@@ -130,7 +131,7 @@ class Inspection:
 
     def __repr__(self) -> str:
         subject = self._collector.subject
-        return f"<irad.inspect of {subject.primal.py_func.__qualname__}{subject.signature}>"
+        return f"<irad.inspect of {subject.primal.py_func.__qualname__}{short_signature(str(subject.signature))}>"
 
     def _report(self, stages: frozenset[Stage], *, measures: bool = False) -> Report:
         key = stages, measures

@@ -51,7 +51,7 @@ def test_a_function_that_works():
     assert report.supported
     assert report.problems == ()
     assert report.positions == (0, 1)
-    assert str(report).splitlines()[0] == "smooth(x: array(float64, 1d, C), scale: float64)"
+    assert str(report).splitlines()[0] == "smooth(x: float64[::1], scale: float64)"
     assert str(report).endswith("irad differentiates it with respect to x and scale.")
 
 

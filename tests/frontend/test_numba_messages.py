@@ -98,7 +98,7 @@ EXPLAINED = [
     (returns_two_types, 1.0, "it returns values of different types", None),
     (adds_words, 1.0, "there is no + for the types (float64, str)", "return"),
     (indexes_a_number, 1.0, "there is no indexing for the types (float64, int", "return"),
-    (calls_with_wrong_types, np.ones(2), "there is no dot for the types (str, array(float64, 1d, C))", "return"),
+    (calls_with_wrong_types, np.ones(2), "there is no dot for the types (str, float64[::1])", "return"),
     (uses_a_dictionary, 1.0, "it uses LABELS, an object of type dict", "return"),
     (with_block, 1.0, "it uses a with statement", None),
 ]
@@ -191,7 +191,8 @@ def test_names_of_types():
     assert readable("unicode_type") == "str"
     assert described(numba.types.none) == "None"
     assert described(numba.int64) == "an int64"
-    assert described(numba.float64[:]) == "an array(float64, 1d, A)"
+    assert described(numba.float64[:]) == "a float64[:] array"
+    assert described(numba.types.UniTuple(numba.float64[:, ::1], 2)) == "a UniTuple(float64[:, ::1] x 2)"
 
 
 def test_messages_that_are_highlighted():

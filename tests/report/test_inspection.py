@@ -31,7 +31,7 @@ def test_values_and_types_give_the_same():
         assert by_values.stage(stage) == inspected(energy).stage(stage)
     assert "  tape  280 B in this call\n" in str(by_values)
     assert "  tape  128 B per call + " in str(inspected(energy))
-    assert repr(by_values) == "<irad.inspect of energy(array(float64, 1d, C), float64, int64)>"
+    assert repr(by_values) == "<irad.inspect of energy(float64[::1], float64, int64)>"
 
 
 def test_the_overview():

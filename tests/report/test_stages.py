@@ -116,7 +116,7 @@ def test_values_are_marked(report: Report):
 
 def test_numba_ir_is_typed_and_without_the_details_of_calls(report: Report):
     text = stage_text(report.stages[Stage.NUMBA_IR])
-    assert "x = arg(0, name=x)  :: array(float64, 1d, C)" in text
+    assert "x = arg(0, name=x)  :: float64[::1]" in text
     assert "# helper" in text
     assert "vararg=" not in text
     assert "vararg=" in stage_text(report.stages[Stage.NUMBA_IR], noise=True)

@@ -32,7 +32,7 @@ from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.numba.boxing import compiler_boxing
 from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of, second_derivative
-from irad.frontend.numba.messages import REFUSALS, described, explanation
+from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import shadow
 from irad.frontend.numba.untyped import types
 
@@ -103,7 +103,7 @@ class DerivativeDispatcher(CPUDispatcher):
 
     def compile(self, sig: Any) -> Any:
         """Numba's hook that specialises it: the derivative, and the code that calls it."""
-        kinds = ", ".join(map(str, sigutils.normalize_signature(sig)[0]))
+        kinds = ", ".join(readable(str(kind)) for kind in sigutils.normalize_signature(sig)[0])
         with step(f"compiling irad.{self.kind}({self.primal.py_func.__qualname__})", f"for {kinds}"):
             return super().compile(sig)
 

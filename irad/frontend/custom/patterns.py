@@ -14,7 +14,7 @@ from numba.core import sigutils
 from numba.core.errors import NumbaError
 
 from irad.errors import RuleError
-from irad.frontend.numba.messages import described
+from irad.frontend.numba.messages import readable
 from irad.frontend.numba.untyped import types
 
 Entry: TypeAlias = Any
@@ -142,4 +142,4 @@ def _overlap(one: Entry, other: Entry) -> bool:
 def _spelled(entry: Entry) -> str:
     if entry is None:
         return "any"
-    return entry.__name__ if isinstance(entry, type) else described(entry).removeprefix("a ").removeprefix("an ")
+    return entry.__name__ if isinstance(entry, type) else readable(str(entry))

@@ -19,7 +19,7 @@ from numba.core import errors as numba_errors
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
 from irad.frontend.numba.untyped import types
-from irad.message import source_line, with_article
+from irad.message import array_types, source_line, with_article
 from irad.source_text import function_at
 
 REFUSALS: Final[tuple[type[Exception], ...]] = (numba_errors.NumbaError, numba_errors.UnsupportedBytecodeError)
@@ -118,14 +118,14 @@ def readable(text: str) -> str:
     """Numba's names of types as users write them."""
     for pattern, replacement in _NAMES:
         text = pattern.sub(replacement, text)
-    return text
+    return array_types(text)
 
 
 def described(numba_type: Any) -> str:
-    """A type in a sentence: "an array(float64, 1d, C)", "None"."""
+    """A type in a sentence: "a float64[::1] array", "None"."""
     if isinstance(numba_type, types.Generator):
         return f"a generator of {readable(str(numba_type.yield_type))}"
-    name = readable(str(numba_type))
+    name = readable(str(numba_type)) + " array" * isinstance(numba_type, types.Array)
     return "None" if name == "None" else with_article(name)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
-_ARRAY: Final = re.compile(r"(?:readonly )?array\((?P<dtype>\w+), (?P<dimensions>[1-9])d, (?P<layout>[ACF])\)")
+from irad.message import array_types
 
 
 def format_bytes(count: int) -> str:
@@ -24,14 +21,7 @@ def format_seconds(seconds: float) -> str:
 
 def short_signature(signature: str) -> str:
     """A signature with the types of arrays as they are written in code: `float64[:, ::1]`."""
-
-    def short(match: re.Match[str]) -> str:
-        axes = [":"] * int(match["dimensions"])
-        if match["layout"] in "CF":
-            axes[-1 if match["layout"] == "C" else 0] = "::1"
-        return f"{match['dtype']}[{', '.join(axes)}]"
-
-    return _ARRAY.sub(short, signature)
+    return array_types(signature.replace("readonly array(", "array("))
 
 
 def count(number: int, noun: str) -> str:
