@@ -107,7 +107,7 @@ def test_without_matplotlib_the_demo_says_so(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setattr("irad.value_and_grad", lambda _: hand.value_and_gradient, raising=False)
     out = io.StringIO()
     assert run(Console(file=out, width=120), 200, 7, tmp_path / "fit.png")
-    assert "matplotlib is not installed" in out.getvalue()
+    assert "No plot: matplotlib is not installed (pip install 'irad[demo]')." in out.getvalue().splitlines()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -15,9 +15,11 @@ from irad.debug.tape import TapeUse, by_line, shown
 from irad.errors import SourceLocation
 from irad.options import Options
 from irad.report.shown import notebook
-from irad.report.shown.amounts import format_bytes
+from irad.report.shown.amounts import format_bytes, wrapped_code
 
 _MOST_LINES = 20
+_WIDTH = 80
+_BELOW = 18  # columns in front of a line of the source that stands below its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,7 @@ class TapeReport:
     Attributes:
         function: qualified name.
         uses: by value, the largest first.
+        derivative: which one was called: ``irad.grad`` or ``irad.vjp``.
 
     Examples:
         >>> import irad
@@ -46,6 +49,7 @@ class TapeReport:
 
     function: str
     uses: tuple[TapeUse, ...]
+    derivative: str
 
     @property
     def total(self) -> int:
@@ -58,11 +62,9 @@ class TapeReport:
         return tuple((places[key], count) for key, count in by_line(self.uses).items())
 
     def __str__(self) -> str:
-        rows = [f"tape of {self.function}: {shown(self.total)}"]
+        rows = [f"tape of {self.function} in {self.derivative}: {shown(self.total)}"]
         lines = self.lines()
-        for place, count in lines[:_MOST_LINES]:
-            source = linecache.getline(place.file, place.line).strip()
-            rows.append(f"  {count:>14}  {place.file}:{place.line}  {source}".rstrip())
+        rows += _rows(lines[:_MOST_LINES])
         if len(lines) > _MOST_LINES:
             rows.append(f"  … and {len(lines) - _MOST_LINES} lines more")
         rest = self.total - sum(count for _, count in lines)
@@ -86,7 +88,7 @@ class TapeReport:
         rest = self.total - sum(count for _, count in lines)
         if rest:
             rows.append((notebook.Number(format_bytes(rest)), notebook.Number(""), "without a line"))
-        verdict = f"The tape of {self.function} takes {shown(self.total)}"
+        verdict = f"The tape of {self.function} in {self.derivative} takes {shown(self.total)}"
         return notebook.result(verdict, "plain", head=("saved", "line", "source"), rows=rows, remarks=remarks)
 
 
@@ -129,4 +131,17 @@ def tape_report(
     else:
         grad(f, argnums, options=measuring)(*args)
     found = measured()
-    return TapeReport(primal.py_func.__qualname__, found.uses() if found is not None else ())
+    measured_by = "irad.vjp" if argnums is None else "irad.grad"
+    return TapeReport(primal.py_func.__qualname__, found.uses() if found is not None else (), measured_by)
+
+
+def _rows(lines: Sequence[tuple[SourceLocation, int]]) -> list[str]:
+    """The bytes of each line, its place and its source: beside the place where all fit, else below."""
+    heads = [f"  {count:>14}  {place.file}:{place.line}" for place, count in lines]
+    sources = [linecache.getline(place.file, place.line).strip() for place, _ in lines]
+    beside = [f"{head}  {source}".rstrip() for head, source in zip(heads, sources, strict=True)]
+    if max(map(len, beside), default=0) <= _WIDTH:
+        return beside
+    indent = " " * _BELOW
+    below = [wrapped_code(source, _WIDTH - _BELOW) for source in sources]
+    return [row for head, parts in zip(heads, below, strict=True) for row in (head, *(indent + part for part in parts))]

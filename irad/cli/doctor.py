@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Final
 
 import click
 from rich.console import Console
@@ -15,6 +18,9 @@ from irad.report.environment import SUPPORTED, Fact, State, facts
 
 _STYLES = {State.GOOD: "green", State.NOTE: "dim", State.MISSING: "yellow", State.BROKEN: "bold red"}
 
+
+_COMMAND: Final = re.compile(r"\b(?:pip|apt) install (?:'[^']*'|[\w.\[\]-]+)")
+_UNBROKEN: Final = "\N{NO-BREAK SPACE}"
 
 _EXAMPLES = """\b
 Examples:
@@ -57,8 +63,22 @@ def _show(console: Console, found: Sequence[Fact]) -> None:
     console.print(table)
     wanting = [fact for fact in found if fact.remedy and fact.state is not State.GOOD]
     for fact in sorted(wanting, key=lambda fact: fact.state is not State.BROKEN):
-        console.print(Text.assemble((fact.what, _STYLES[fact.state]), f": {fact.remedy}"))
+        for line in _remedy(fact, console.width):
+            console.print(line, soft_wrap=True)
     broken = sum(fact.state is State.BROKEN for fact in found)
     console.print(
         "irad works here." if not broken else f"{broken} thing{'s' * (broken > 1)} to mend before irad works."
     )
+
+
+def _remedy(fact: Fact, width: int) -> Iterator[Text]:
+    """What to do, in lines of so many columns; a command stays on one line, to be copied."""
+    commands_whole = _COMMAND.sub(lambda command: command[0].replace(" ", _UNBROKEN), fact.remedy)
+    lines = textwrap.wrap(
+        f"{fact.what}: {commands_whole}", width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    for number, line in enumerate(lines):
+        text = Text(line.replace(_UNBROKEN, " "))
+        if number == 0:
+            text.stylize(_STYLES[fact.state], 0, len(fact.what))
+        yield text

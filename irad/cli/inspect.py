@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from irad.cli.output import columns, gutter, highlight, show, working, write
+from irad.cli.output import columns, gutter, highlight, is_terminal, show, working, write
 from irad.errors import IradError
 from irad.options import Options
 from irad.report.model import Report, Stage
@@ -104,7 +104,8 @@ def inspect(
         elif as_json:
             found = _json(collector, wanted, questions)
         else:
-            found = _texts(collector, wanted, questions, noise, lines)
+            width = columns() if is_terminal() and output is None else None
+            found = _texts(collector, wanted, questions, noise, lines, width)
     show(found, file=output, color=color, pager=pager)
 
 
@@ -182,8 +183,14 @@ def _json(collector: Collector, stages: tuple[Stage, ...], questions: Sequence[s
 
 
 def _texts(
-    collector: Collector, stages: tuple[Stage, ...], questions: Sequence[str], noise: bool, numbered: bool
+    collector: Collector,
+    stages: tuple[Stage, ...],
+    questions: Sequence[str],
+    noise: bool,
+    numbered: bool,
+    width: int | None,
 ) -> list[Text]:
+    from irad.report.shown.amounts import wrapped_code
     from irad.report.shown.explain import explain
     from irad.report.shown.overview import overview
     from irad.report.shown.text import shown_lines
@@ -197,10 +204,11 @@ def _texts(
         shown = shown_lines(found, noise=noise)
         texts = highlight((line.text for line in shown), found.language)
         lines += _heading(stage.value, parts)
-        lines += gutter((line.line for line in shown), texts) if numbered else texts
+        lines += gutter((line.line for line in shown), texts, width) if numbered else texts
     for question in questions:
         lines += _heading(f"why: {question}", parts)
-        lines += [Text(line) for line in explain(_with_facts(collector, report), question).split("\n")]
+        answer = explain(_with_facts(collector, report), question).split("\n")
+        lines += [Text(part) for line in answer for part in (wrapped_code(line, width) if width else (line,))]
     return lines
 
 

@@ -16,8 +16,11 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from irad.compiling import quietly
+from irad.report.shown.amounts import parts_of_code
 
 _THEME = "ansi_dark"
+_GUTTER = 8  # columns in front of a stage
+_NARROWEST = 32  # columns for the stage itself
 
 
 @contextmanager
@@ -41,12 +44,23 @@ def highlight(lines: Iterable[str], language: str) -> list[Text]:
     return split[: len(texts)]
 
 
-def gutter(numbers: Iterable[int | None], lines: Iterable[Text]) -> list[Text]:
-    """Lines with the number of the source line in front of each."""
-    return [
-        Text.assemble((f"{'' if number is None else number:>5} ", "dim"), ("│ ", "dim"), line)
-        for number, line in zip(numbers, lines, strict=True)
-    ]
+def gutter(numbers: Iterable[int | None], lines: Iterable[Text], width: int | None = None) -> list[Text]:
+    """Lines with the number of the source line in front of each; longer ones go on below, beside the gutter.
+
+    Args:
+        numbers: of the source lines; None where there is none.
+        lines: what stands beside.
+        width: how many columns there are; None: as many as the lines take.
+    """
+    found = list[Text]()
+    for number, line in zip(numbers, lines, strict=True):
+        parts, indent = [(0, len(line))], 0
+        if width is not None:
+            parts, indent = parts_of_code(line.plain, max(width - _GUTTER, _NARROWEST))
+        for start, end in parts:
+            shown = f"{number:>5} " if number is not None and start == 0 else " " * 6
+            found.append(Text.assemble((shown, "dim"), ("│ ", "dim"), " " * indent * (start > 0), line[start:end]))
+    return found
 
 
 def is_terminal() -> bool:

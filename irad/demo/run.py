@@ -76,7 +76,7 @@ def _plot(console: Console, path: Path | None, points: Floats, found: Mixture) -
     if path is None:
         return
     if not plot.can_plot():
-        console.print("No plot: matplotlib is not installed (pip install 'irad[demo]').")
+        console.print("No plot: matplotlib is not installed (pip install 'irad[demo]').", markup=False, highlight=False)
         return
     plot.save_plot(path, points, TRUTH, found)
     console.print(f"Plot saved to {path}.", highlight=False, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import io
 import json
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import irad
 from irad.cli import main
+from irad.cli.doctor import _show
 from irad.report import environment
-from irad.report.environment import State, facts
+from irad.report.environment import Fact, State, facts
 
 
 def test_the_table_names_what_matters(monkeypatch: pytest.MonkeyPatch):
@@ -27,6 +30,24 @@ def test_the_table_names_what_matters(monkeypatch: pytest.MonkeyPatch):
         assert words in done.output
     assert "a derivative compiles and is right" in done.output
     assert done.output.rstrip().endswith("irad works here.")
+
+
+@pytest.mark.parametrize("width", range(30, 120, 5))
+def test_commands_are_not_broken(width: int):
+    """They are copied from the terminal."""
+    remedies = (
+        ("layer tbb", "the layer that several Python threads may use at once: pip install tbb"),
+        ("numba", "pip install 'numba>=0.65'"),
+        ("SVML", "exp, sin, … in loops are computed number by number without it: pip install intel-cmplr-lib-rt"),
+    )
+    facts = [Fact("", what, "not installed", State.MISSING, remedy) for what, remedy in remedies]
+    console = Console(file=io.StringIO(), width=width)
+    _show(console, facts)
+    lines = [line.strip() for line in console.file.getvalue().splitlines()]
+    for command in ("pip install tbb", "pip install 'numba>=0.65'"):
+        assert any(line.endswith(command) for line in lines)
+    assert any(line.endswith("pip install intel-cmplr-lib-rt") for line in lines)
+    assert max(map(len, lines)) <= max(width, len("  pip install intel-cmplr-lib-rt"))
 
 
 def test_json():

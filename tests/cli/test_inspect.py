@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -18,6 +19,8 @@ from irad.errors import InternalError
 from irad.options import Options
 from irad.report import subject
 from irad.report.collect import ALL
+
+inspect = importlib.import_module("irad.cli.inspect")  # the package has the command under this name
 
 MODEL = """\
 import numba
@@ -135,6 +138,26 @@ def test_a_file_gets_no_colours(model: str, tmp_path: Path):
     file = tmp_path / "adjoint.ll"
     output(f"{model}:loss", *SIGNATURE, "--stage", "adjoint", "--color", "-o", str(file))
     assert "\x1b" not in file.read_text()
+
+
+@pytest.mark.parametrize("stage", [stage.value for stage in ALL])
+def test_stages_fit_the_terminal(model: str, stage: str, monkeypatch: pytest.MonkeyPatch):
+    """Long lines go on below, beside the gutter; into files and pipes they stay whole."""
+    whole = output(f"{model}:loss", *SIGNATURE, "--stage", stage)
+    monkeypatch.setattr(inspect, "is_terminal", lambda: True)
+    monkeypatch.setattr(inspect, "columns", lambda: 80)
+    wrapped = output(f"{model}:loss", *SIGNATURE, "--stage", stage)
+    assert max(map(len, wrapped.splitlines())) <= 80
+    assert {line[6] for line in wrapped.splitlines()} == {"│"}
+    joined = ["".join(word for line in text.splitlines() for word in line[7:].split()) for text in (wrapped, whole)]
+    one, other = (re.sub(r"[0-9a-f]{10,}", "#", text) for text in joined)  # symbols have numbers that change
+    assert one == other
+
+
+def test_answers_fit_the_terminal(model: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(inspect, "is_terminal", lambda: True)
+    monkeypatch.setattr(inspect, "columns", lambda: 80)
+    assert max(map(len, output(f"{model}:loss", *SIGNATURE, "--explain", str(EXP)).splitlines())) <= 80
 
 
 def test_colours(model: str):

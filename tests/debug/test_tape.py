@@ -92,9 +92,25 @@ def test_a_pullback_saves_its_argument():
 
 def test_the_report_as_text():
     text = str(irad.tape_report(two_values, np.ones(1000), argnums=0))
-    assert text.startswith("tape of two_values: ")
-    assert "y = np.exp(x[i])  # saved" in text.splitlines()[1]
+    assert text.startswith("tape of two_values in irad.grad: ")
+    assert any("y = np.exp(x[i])  # saved" in line for line in text.splitlines()[1:3])
     assert f"{__file__}:{line_of(two_values, '# saved')}" in text
+
+
+@njit
+def long_line(x):
+    total = 0.0
+    for i in range(x.size):
+        total += np.sin(x[i]) * np.exp(-x[i] * x[i]) + 0.25 * np.cos(x[i]) ** 3 - np.log1p(x[i]) / (1.0 + np.exp(x[i]))
+    return total
+
+
+def test_the_report_fits_80_columns_and_says_what_it_measures():
+    text = str(irad.tape_report(long_line, np.ones(10)))
+    assert text.startswith("tape of long_line in irad.vjp: ")
+    assert all(len(line) <= 80 or line.endswith(f"{__file__}:{line.rpartition(':')[2]}") for line in text.splitlines())
+    source = "total += np.sin(x[i]) * np.exp(-x[i] * x[i]) + 0.25 * np.cos(x[i]) ** 3 - np.log1p(x[i]) / (1.0 + np.exp("
+    assert source in " ".join(text.split())
 
 
 @pytest.mark.parametrize("function", [two_values, parallel])

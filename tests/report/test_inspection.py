@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import re
 
@@ -10,7 +11,8 @@ import pytest
 import irad
 from irad.errors import BackendError, NoRuleError, SignatureError
 from irad.report.collect import ALL
-from irad.report.shown.overview import overview
+from irad.report.shown.amounts import wrapped_code
+from irad.report.shown.overview import annotated_source, overview
 from tests.report.subjects import TYPES, energy, fill, inspected, line_of, refused, scaled
 
 X = numba.float64[::1]
@@ -44,6 +46,26 @@ def test_the_overview():
     assert re.search(r"and \d more: --stage tape lists all", text)
     assert max(map(len, text.splitlines())) <= 100
     assert max(map(len, overview(inspected(energy).report, 80).splitlines())) <= 80
+
+
+def test_the_overview_wraps_long_lines_of_the_source():
+    """In the narrowest terminals, too; what goes on is indented further than the line."""
+    report = inspected(energy).report
+    for width in (50, 60, 80):
+        shown = list(annotated_source(report, width))
+        assert max(map(len, shown)) <= width
+    [line] = [facts for facts in report.lines if "np.exp" in facts.text]
+    long = dataclasses.replace(line, text=line.text + " + 1.0" * 20, active=(), rules=())
+    first, *more = list(annotated_source(dataclasses.replace(report, lines=(long,)), 60))[1:]
+    assert all(part.startswith(" " * (19 + len(line.text) - len(line.text.lstrip()) + 4)) for part in more)
+    assert " ".join((first[19:].strip(), *map(str.strip, more))) == long.text.strip()
+
+
+def test_parts_of_code():
+    assert wrapped_code("    a = b + c", 13) == ["    a = b + c"]
+    assert wrapped_code("    a = b + c", 12) == ["    a = b +", "        c"]
+    assert wrapped_code("x" * 10, 4) == ["xxxx", "    xx", "    xx", "    xx"]
+    assert wrapped_code("", 4) == [""]
 
 
 def test_difference_of_stages():

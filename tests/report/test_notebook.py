@@ -66,7 +66,7 @@ def test_a_check_that_finds_nothing_and_one_that_does():
 def test_the_report_of_the_tape():
     report = irad.tape_report(energy, np.ones(1000), argnums=0)
     page = Text(report._repr_html_())
-    assert page.of("p")[0].startswith(f"The tape of energy takes {report.total} bytes")
+    assert page.of("p")[0].startswith(f"The tape of energy in irad.grad takes {report.total} bytes")
     assert "total += np.exp(x[i]) * x[i]" in page.of("code")
     assert "7.8 KiB" in page.of("td")
 

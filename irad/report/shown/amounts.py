@@ -1,6 +1,8 @@
-"""Numbers and types as people write them."""
+"""Numbers, types and lines of code as people write them."""
 
 from __future__ import annotations
+
+import re
 
 from irad.message import array_types
 
@@ -27,3 +29,27 @@ def short_signature(signature: str) -> str:
 def count(number: int, noun: str) -> str:
     """A number with its noun: "1 value", "2 values"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def parts_of_code(line: str, width: int) -> tuple[list[tuple[int, int]], int]:
+    """Where a line of code is broken so that it fits so many columns: between words; a word that is too long is cut.
+
+    Returns:
+        Start and end of each part, and the indentation of all but the first: further than the line's own. A line that
+        is indented beyond the middle gets wider parts.
+    """
+    indent = len(line) - len(line.lstrip()) + 4
+    parts, start, room = list[tuple[int, int]](), 0, width
+    while len(line) - start > room:
+        blanks = [found.start() for found in re.finditer(r"(?<=\S)\s", line[start : start + room + 1])]
+        end = start + (blanks[-1] if blanks else room)
+        parts.append((start, end))
+        start = end + len(line[end:]) - len(line[end:].lstrip())
+        room = max(width - indent, width // 2)
+    return [*parts, (start, len(line))], indent
+
+
+def wrapped_code(line: str, width: int) -> list[str]:
+    """A line of code in lines of so many columns; see `parts_of_code`."""
+    parts, indent = parts_of_code(line, width)
+    return [" " * indent * (start > 0) + line[start:end] for start, end in parts]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from irad.report.model import LineFacts, Report, Storage, TapeEntry
-from irad.report.shown.amounts import format_bytes, short_signature
+from irad.report.shown.amounts import format_bytes, short_signature, wrapped_code
 from irad.report.tape.totals import formula, tape_total
 from irad.report.words import in_loops
 
@@ -23,7 +23,7 @@ _PRICE: Final = re.compile(r"^saved: .*? \(cost [^)]*\): ")
 
 
 def overview(report: Report, width: int = WIDTH) -> str:
-    """The overview in so many columns; only a line of the source may be longer."""
+    """The overview in so many columns; only the path of the file may be longer."""
     parts = [_head(report, width), annotated_source(report, width), _functions(report, width), _tape(report, width)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -54,12 +54,14 @@ def annotated_source(report: Report, width: int = WIDTH) -> Iterator[str]:
         time = ""
         if _has_time(report):
             time = f"  {f'{line.share_of_time:.1%}' if line.share_of_time else '':>6}"
-        head = f"{line.line:5}  {_saved(line):>10}{time}  {line.text}"
+        text, *more = wrapped_code(line.text, width - start)
+        head = f"{line.line:5}  {_saved(line):>10}{time}  {text}"
         if note and room >= _NARROWEST:
             for number, part in enumerate(textwrap.wrap(note, room)):
                 yield f"{'' if number else head:{start + column}}  │ {part}"
             continue
         yield head.rstrip()
+        yield from (" " * start + part for part in more)
         if note:
             indent = " " * (start + len(line.text) - len(line.text.lstrip()))
             yield from _wrapped(note, width, f"{indent}└ ", f"{indent}  ")
