@@ -156,7 +156,12 @@ def _html(collector: Collector, file: Path, profile: bool) -> list[Text]:
     from irad.report.html import render
     from irad.report.shown.amounts import format_bytes
 
-    report = collector.report(ALL, measures=True)
+    try:
+        report = collector.report(ALL, measures=True)
+    except IradError as error:
+        write(file, render(collector.refused(error)))
+        click.echo(f"{file}: why the function is refused, its source, and the stages before the analyses", err=True)
+        raise
     page = render(_profiled(collector, report) if profile else report)
     write(file, page)
     return [Text(f"{file}: {format_bytes(len(page.encode()))}")]

@@ -11,15 +11,15 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from irad.backend.optimise import canonical_loops
 from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
-from irad.errors import SignatureError, SourceLocation, UnsupportedError
+from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.numba.cpu import Program, location_of
 from irad.frontend.numba.inspection import TypedFunction, program_of, raw_text, typed_functions
@@ -33,7 +33,7 @@ from irad.passes.instrument.user_places import UserPlaces
 from irad.passes.pipeline import COMPLETE
 from irad.report.functions import PairReader
 from irad.report.lanes import lane_words, numbers_of
-from irad.report.lines import line_facts
+from irad.report.lines import line_facts, refusals
 from irad.report.llvm_text import lines_of_functions, lines_of_text
 from irad.report.machine import assembly_stage, compile_code, optimized_stage
 from irad.report.model import FunctionReport, Report, Stage, StageText, TextLine
@@ -125,6 +125,18 @@ class Collector:
             note=note,
         )
 
+    def refused(self, error: IradError) -> Report:
+        """What there is of a function that is refused: its source, what is refused, the stages before the analyses.
+
+        Args:
+            error: what `report` has raised; it is raised again where there are no such stages either.
+        """
+        try:
+            early = self.report(EARLY)
+        except IradError:
+            raise error from None
+        return replace(early, refusals=refusals(self.source, error))
+
     def adjoint_as_python(self) -> PythonText:
         """Value and gradient as Python source.
 
@@ -140,8 +152,8 @@ class Collector:
         try:
             return self.adjoint_as_python().source.rstrip("\n").split("\n")
         except (UnsupportedError, SignatureError) as error:
-            place = [f"# at {error.location}"] if error.location is not None else []
-            reasons = [f"# There is no Python form: {error.problem}", *place, "# The adjoint as LLVM IR shows it all."]
+            place = [f"# That is at {error.location}."] if error.location is not None else []
+            reasons = [f"# There is no Python form: {error.problem}.", *place, "# The adjoint as LLVM IR shows it all."]
             return [line for text in reasons for line in textwrap.wrap(text, 100, subsequent_indent="#   ")]
 
     @cached_property
@@ -300,7 +312,9 @@ def _no_ptx() -> UnsupportedError:
     )
 
 
-def _numba_ir(functions: Iterable[TypedFunction], source: UserSource) -> Iterable[TextLine]:
+def _numba_ir(functions: Sequence[TypedFunction], source: UserSource) -> Iterable[TextLine]:
+    if not functions:
+        yield TextLine("# Numba keeps no types of this function: of one with a block in object mode, for example.")
     for each in functions:
         here = source.is_here(location_of(each.function))
         yield TextLine(f"# {each.function.__qualname__}")

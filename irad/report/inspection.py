@@ -103,17 +103,26 @@ class Inspection:
         Args:
             profile: run the derivative for a second to find which share of the time each line takes.
 
+        The page of a function that is refused shows why, its source, and the stages before the analyses.
+
         Raises:
             SignatureError: a profile is wanted, and the arguments are types.
-            IradError: the function cannot be differentiated, or Jinja2 is not installed.
+            IradError: Numba does not compile the function, or Jinja2 is not installed.
         """
-        report = self._report(frozenset(ALL), measures=True)
-        return render(self._collector.profile.applied_to(report) if profile else report)
+        report = self._page()
+        return render(self._collector.profile.applied_to(report) if profile and not report.refusals else report)
+
+    def _page(self) -> Report:
+        """What the page shows."""
+        try:
+            return self._report(frozenset(ALL), measures=True)
+        except IradError as error:
+            return self._collector.refused(error)
 
     def _repr_html_(self) -> str:
         """What notebooks show: the page in a frame, or why there is none."""
         try:
-            return notebook(self._report(frozenset(ALL), measures=True))
+            return notebook(self._page())
         except IradError as error:
             return f"<pre>{escape(str(error))}</pre>"
 

@@ -1,4 +1,4 @@
-"""The lines of the user's source with everything that is known about them."""
+"""The lines of the user's source with everything that is known about them, or that is refused there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from irad.report.model import FunctionReport, LineFacts, Storage
+from irad.errors import IradError, UnsupportedProgram
+from irad.report.model import FunctionReport, LineFacts, Refusal, Storage
 from irad.report.rule_origin import INACTIVE
 from irad.report.source import UserSource
 
@@ -59,6 +60,15 @@ def line_facts(
         )
         for number in source.numbers
     )
+
+
+def refusals(source: UserSource, error: IradError) -> tuple[Refusal, ...]:
+    """Everything that is refused, each with its line of the source."""
+    found = dict[str, Refusal]()
+    for each in error.errors if isinstance(error, UnsupportedProgram) else (error,):
+        places = [place for place in (each.location, *each.callers) if place is not None]
+        found.setdefault(str(each), Refusal(each.problem, str(each), source.line_of(places)))
+    return tuple(found.values())
 
 
 def _is_support(rule: str) -> bool:

@@ -204,6 +204,21 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A construct for which the function is not differentiated.
+
+    Attributes:
+        problem: what it is, in one sentence.
+        text: the whole error: where, why, what to do.
+        line: the line of the report's source that it is on or is called from; None where that is not known.
+    """
+
+    problem: str
+    text: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything that can be shown of one derivative.
 
@@ -217,6 +232,8 @@ class Report:
         stages: those that were asked for.
         note: why no call was measured, where one should have been.
         times: of a call, when it was profiled.
+        refusals: why the function is not differentiated; then there are no functions, and only the stages before the
+            analyses.
     """
 
     function: str
@@ -228,3 +245,4 @@ class Report:
     stages: Mapping[Stage, StageText]
     note: str = ""
     times: Times | None = None
+    refusals: tuple[Refusal, ...] = ()

@@ -46,6 +46,13 @@ def plain(x):
     return x ** 3
 
 
+@numba.njit
+def in_python(x):
+    with numba.objmode(out="float64"):
+        out = x * 2.0
+    return out
+
+
 gradient = irad.grad(loss, argnums=1)
 number = 3
 
@@ -138,6 +145,19 @@ def test_a_file_gets_no_colours(model: str, tmp_path: Path):
     file = tmp_path / "adjoint.ll"
     output(f"{model}:loss", *SIGNATURE, "--stage", "adjoint", "--color", "-o", str(file))
     assert "\x1b" not in file.read_text()
+
+
+def test_the_page_of_a_refused_function(model: str, tmp_path: Path):
+    """The error as ever, and beside it a page that shows where."""
+    pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
+    file = tmp_path / "refused.html"
+    result = run(f"{model}:in_python", "--sig", "float64", "--html", str(file))
+    assert result.exit_code == 1
+    assert f"{file}: why the function is refused" in result.output
+    error = "no derivative rule for a call to Python code (objmode)"
+    assert f"error: {error}" in result.output
+    assert error in file.read_text(encoding="utf-8")
+    assert run(f"{model}:in_python", "--sig", "float64", "--html", str(file), "--args", "x").exit_code == 2
 
 
 @pytest.mark.parametrize("stage", [stage.value for stage in ALL])

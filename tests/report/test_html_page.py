@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from irad.report.html import notebook, render
-from irad.report.model import LineFacts, Report, Stage
+from irad.report.model import LineFacts, Refusal, Report, Stage, StageText, TextLine
 
 pytest.importorskip("jinja2", reason="no Jinja2: pip install 'irad[report]'")
 ENTER, ESCAPE, TAB, DOWN, UP, HOME, END, RIGHT, PAGE_DOWN = (
@@ -349,6 +349,66 @@ def test_a_report_of_early_stages_only(browser: Any, tmp_path: Path, report: Rep
     browser.find("#tab-tape").click()
     assert "Nothing is saved" in browser.find("#facts-tape").text
     assert browser.complaints() == []
+
+
+REFUSAL = "no derivative rule for a call to 'exp'\n  at  model.py:16 in energy\n  why it has none\n  do  write one"
+
+
+@pytest.fixture
+def refused_report(report: Report) -> Report:
+    stages = {Stage.LLVM: report.stages[Stage.LLVM]}
+    lines = tuple(LineFacts(line.line, line.text, (), (), 0, 0, ()) for line in report.lines)
+    refusals = (Refusal("no derivative rule for a call to 'exp'", REFUSAL, 16), Refusal("<i>", "elsewhere <i>", None))
+    return dataclasses.replace(report, functions=(), lines=lines, stages=stages, refusals=refusals)
+
+
+@pytest.mark.parametrize("width", [500, 900, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_refused_function(browser: Any, tmp_path: Path, refused_report: Report, scheme: str, width: int):
+    file = tmp_path / "refused.html"
+    file.write_text(render(refused_report), encoding="utf-8")
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.theme(scheme)
+        browser.open(file)
+        assert browser.find(".refusals h2").text == "irad does not differentiate energy"
+        assert [pre.text for pre in browser.all(".refusals .refusal")] == [REFUSAL, "elsewhere <i>"]
+        [marked] = browser.all("#source .refused")
+        assert marked.text == "no derivative rule for a call to 'exp'"
+        assert browser.find("#facts-line h3").text.startswith("Line 16")
+        assert browser.find(".line-number").rect["height"] < 25, "in one line"
+        assert browser.find("#facts-line .refusal").text == REFUSAL
+        assert "refused: no derivative rule" in browser.find("#status").text
+        assert [tab.text for tab in browser.all("[role=tab]")] == ["This line"]
+        assert browser.shows(0) == ["%e = call double @llvm.exp.f64(double %v)", "%p = fmul double %e, %v"]
+        assert browser.run("return document.documentElement.scrollWidth") <= width
+        assert browser.run(LUMINANCE) == []
+        browser.picture(f"refused_{scheme}_{width}")
+        browser.click_line(14)
+        assert "Nothing is refused here" in browser.find("#facts-line").text
+        assert browser.complaints() == []
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "width": 1440})
+
+
+def test_without_a_python_form_the_first_pane_says_why(browser: Any, tmp_path: Path, report: Report):
+    reasons = ("# There is no Python form: a call of <b>g</b>.", "# That is at model.py:16.")
+    text = StageText(Stage.ADJOINT_PYTHON, "python", tuple(TextLine(each) for each in reasons))
+    file = tmp_path / "no_python.html"
+    stages = {**report.stages, Stage.ADJOINT_PYTHON: text}
+    file.write_text(render(dataclasses.replace(report, stages=stages)), encoding="utf-8")
+    browser.open(file)
+    first, *others = browser.all("#panes .panel")
+    words = "There is no Python form: a call of <b>g</b>. That is at model.py:16."
+    assert first.find_element("class name", "why-no-python").text == words
+    assert not any(pane.find_elements("class name", "why-no-python") for pane in others)
+    browser.open(tmp_path / "no_python.html", "#L16")
+    assert browser.complaints() == []
+
+
+def test_with_a_python_form_no_pane_says_why(page: Any):
+    assert page.all(".why-no-python") == []
 
 
 @pytest.mark.parametrize("width", [500, 900])

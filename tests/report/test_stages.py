@@ -151,6 +151,20 @@ def test_vectorised_code_is_shown():
     assert re.search(r"<\d+ x double>", text)
 
 
+@numba.njit
+def object_mode(x):
+    with numba.objmode(out="float64"):
+        out = x * 2.0
+    return out  # noqa: RET504
+
+
+def test_a_function_with_a_block_in_object_mode_has_the_early_stages():
+    """Numba keeps no types of it."""
+    report = Collector(subject_of(object_mode, (1.0,))).report(EARLY)
+    assert "numba_unpickle" in stage_text(report.stages[Stage.LLVM])
+    assert stage_text(report.stages[Stage.NUMBA_IR]).startswith("# Numba keeps no types")
+
+
 def test_a_refused_function_has_the_early_stages():
     collector = Collector(subject_of(refused, (1.0,)))
     report = collector.report(EARLY)

@@ -51,7 +51,8 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
 
     Returns:
         None where Numba cannot tell: a callee may have been compiled in another way, with literal types for one, or
-        with some of its parameters bound.
+        with some of its parameters bound. Nor for a function with a block in object mode: Numba compiles what is left
+        of it at once, and keeps no types.
     """
     flags = compiler.Flags()
     cpu_target.options.parse_as_flags(flags, dispatcher.targetoptions)
@@ -70,7 +71,7 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
             compiler.DefaultPassBuilder.define_typed_pipeline,
         ):
             define(state).run(state)
-    except errors.NumbaError:
+    except (errors.NumbaError, compiler._EarlyPipelineCompletion):
         return None
     lines = tuple(_lines(state.func_ir.blocks, state.typemap, state.calltypes))
     return TypedIR(lines, frozenset(name for name, kind in state.typemap.items() if may_hold_floats(kind)))

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from irad.errors import IradError
+from irad.options import Options
 from irad.report.html import graph, payload
 from irad.report.model import Report
-from irad.report.shown.amounts import format_bytes, format_seconds, short_signature
+from irad.report.shown.amounts import count, format_bytes, format_seconds, short_signature
 from irad.report.tape.totals import formula, tape_total
 
 _HERE = Path(__file__).parent
@@ -36,6 +37,7 @@ def render(report: Report) -> str:
             report=report,
             drawing=graph.draw(report.functions),
             summary=summary(report),
+            options="" if report.options == str(Options()) else report.options,
             signature=short_signature(report.signature),
             head=_raw(payload.script_json(payload.head(report))),
             blocks={name: _raw(text) for name, text in payload.blocks(report).items()},
@@ -54,6 +56,8 @@ def notebook(report: Report, height: int = 760) -> str:
 
 def summary(report: Report) -> list[tuple[str, str]]:
     """What the heading of the page says: pairs of a name and a number."""
+    if report.refusals:
+        return [("not differentiated", count(len(report.refusals), "problem"))]
     total = tape_total(report)
     known = report.functions and total is not None
     tape = ("tape of this call", format_bytes(total or 0)) if known else ("tape", " + ".join(formula(report)))

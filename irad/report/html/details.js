@@ -47,12 +47,23 @@ class LineFacts {
 
   async show(line) {
     this.line = line;
+    if (HEAD.refusals.length) { this.showRefused(line); return; }
     const { values, strings } = await unpack("values");
     if (this.line !== line) return;
     const mine = values.filter((entry) => entry[3] === line.number).sort((a, b) => this.weight(b, strings) - this.weight(a, strings));
     this.box.replaceChildren(...this.heading(line), mine.length ? this.table(mine, strings) : make("p", { class: "none" }, "No value of the compiled program comes from this line."));
     this.box.scrollTop = 0;
   }
+
+  /** Of a function that is refused nothing is known but where. */
+  showRefused(line) {
+    const texts = line.refusals.map(({ text }) => make("pre", { class: "refusal" }, text));
+    const none = make("p", { class: "none" }, "Nothing is refused here. The function is not differentiated, so nothing else is known of its lines.");
+    this.box.replaceChildren(this.title(line), ...(texts.length ? texts : [none]));
+    this.box.scrollTop = 0;
+  }
+
+  title(line) { return make("h3", {}, make("span", { class: "line-number" }, `Line ${line.number}`), make("code", {}, line.text.trim())); }
 
   /** What is on the tape comes first, then what has a derivative, then addresses and integers. */
   weight([, , type, , flags], strings) {
@@ -63,7 +74,7 @@ class LineFacts {
     const fact = (name, ...nodes) => make("div", {}, make("dt", {}, name), make("dd", {}, ...nodes));
     const variables = [...line.active.map((name) => chip("active", name)), ...line.constant.map((name) => chip("constant", name))];
     return [
-      make("h3", {}, `Line ${line.number}`, make("code", {}, line.text.trim())),
+      this.title(line),
       make("dl", { class: "line-facts" },
         variables.length ? fact("variables", ...variables) : null,
         fact("saved", line.savedInWords || "nothing"),

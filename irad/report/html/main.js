@@ -109,7 +109,8 @@ function chooseFromAddress() {
     const weight = ({ share, saved, perIteration, perCall, active }) => (share ?? 0) * 1e15 + (saved ?? perIteration * 1e6 + perCall) * 1e3 + active.length;
     return best === null || weight(line) > weight(best) ? line : best;
   }, null);
-  const number = source.rowOf.has(wanted) ? wanted : heaviest?.number;
+  const refused = source.lines.find((line) => line.refusals.length);
+  const number = source.rowOf.has(wanted) ? wanted : (refused ?? heaviest)?.number;
   if (number !== undefined) choose(number);
 }
 addEventListener("hashchange", chooseFromAddress);

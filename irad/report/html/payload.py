@@ -52,6 +52,8 @@ def head(report: Report) -> dict[str, JSON]:
         "functions": [_function(function, report, shown) for function in report.functions],
         "tape": tape,
         "hasPython": _has_python(report),
+        "noPython": _why_no_python(report),
+        "refusals": [[refusal.line, refusal.problem, refusal.text] for refusal in report.refusals],
         "seconds": None if report.times is None else report.times.seconds,
         "stages": [[text.stage.value, text.language, len(text.lines)] for text in report.stages.values()],
         "strings": strings.texts(),
@@ -78,6 +80,14 @@ def _has_python(report: Report) -> bool:
     """Whether the adjoint has a Python form: else the stage says in comments why not."""
     text = report.stages.get(Stage.ADJOINT_PYTHON)
     return text is not None and any(line.text.strip() and not line.text.startswith("#") for line in text.lines)
+
+
+def _why_no_python(report: Report) -> str:
+    """Why the adjoint has no Python form, as the stage says in comments; empty where it has one."""
+    text = report.stages.get(Stage.ADJOINT_PYTHON)
+    if text is None or _has_python(report):
+        return ""
+    return " ".join(line.text.lstrip("# ") for line in text.lines)
 
 
 def _line(facts: LineFacts) -> list[JSON]:

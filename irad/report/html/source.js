@@ -7,11 +7,12 @@ class Line {
     Object.assign(this, { number, text, active, constant, perCall, perIteration, rules, share, saved, keeps, reverse });
     this.isActive = new Set(active);
     this.isConstant = new Set(constant);
+    this.refusals = HEAD.refusals.filter(([line]) => line === number).map(([, problem, text]) => ({ problem, text }));
   }
 
   /** What the columns say, in words. */
   get inWords() {
-    const words = [];
+    const words = this.refusals.map((refusal) => `refused: ${refusal.problem}`);
     if (this.active.length) words.push(`active: ${this.active.join(", ")}`);
     if (this.share) words.push(this.timeInWords);
     if (this.savedInWords) words.push(`saves ${this.savedInWords}`);
@@ -52,7 +53,7 @@ class SourceView {
       drawRow: (row) => this.draw(row),
       onMove: (row) => onSelect(this.lines[row].number),
     });
-    const longest = Math.max(0, ...this.lines.map((line) => line.text.length + line.rules.join(", ").length + 6));
+    const longest = Math.max(0, ...this.lines.map((line) => line.text.length + line.rules.join(", ").length + 6 + Math.max(0, ...line.refusals.map(({ problem }) => problem.length))));
     this.list.reset(this.lines.length, longest + (this.hasTime ? 34 : 24));
     this.list.setTicks([...this.lines.keys()].filter((row) => this.lines[row].savedInWords));
   }
@@ -62,7 +63,7 @@ class SourceView {
     return [
       column("line", "line of the file", "line"),
       this.hasTime ? column("time", "time of the gradient: the dark part of the bar is the reverse sweep", "time") : null,
-      ...(this.isMeasured ? [column("saved", "bytes saved in the call that was measured", "saved")] : [
+      ...(HEAD.refusals.length ? [] : this.isMeasured ? [column("saved", "bytes saved in the call that was measured", "saved")] : [
         column("call", "bytes saved once per call", "B / call"),
         column("iteration", "bytes saved in each iteration of the innermost loop", "B / iter."),
       ]),
@@ -86,6 +87,7 @@ class SourceView {
     const code = make("span", { class: "c-code" },
       ...(this.inString.has(row) ? [make("span", { class: "t-string" }, line.text)] : coloured(line.text, "python", nameClass)));
     if (this.word) markWord(code, this.word);
+    for (const { problem, text } of line.refusals) code.append(make("span", { class: "refused", title: text }, problem));
     if (line.rules.length) code.append(make("span", { class: "rules", title: "rules used on this line" }, line.rules.join(", ")));
     return {
       nodes: [
@@ -100,6 +102,7 @@ class SourceView {
   }
 
   savedCells(line) {
+    if (HEAD.refusals.length) return [];
     const cell = (name, count, title) => make("span", { class: `c-${name}`, title: count ? title : null }, count ? bytes(count) : "");
     if (!this.isMeasured) {
       return [cell("call", line.perCall, `${plural(line.perCall, "byte")} per call`),

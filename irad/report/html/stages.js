@@ -8,6 +8,7 @@ const STAGE_NAMES = {
 // What each pane shows first: the first of these that is there and not yet shown.
 // The adjoint as Python says most; where it has no Python form, the stages on the way to machine code stand side by side.
 const FIRST_CHOICE = HEAD.hasPython ? [["adjoint-python"], ["adjoint", "plan", "optimized"]]
+  : HEAD.refusals.length ? [["prepared", "llvm"], ["numba-ir"]]
   : [["prepared", "llvm", "types", "activity"], ["adjoint", "plan", "optimized"], ["asm", "ptx", "optimized"]];
 
 /** A stage, unpacked: its lines and, for each, the source line and the value it belongs to. */
@@ -49,7 +50,8 @@ class StagePane {
     this.noiseLabel = make("label", { class: "noise", title: "reference counts, debug records and the like" }, this.noise, "noise");
     this.box = make("div", { class: "lines stage", id: `pane-${index}` });
     this.element = make("section", { class: "panel", "aria-label": `Stage ${index + 1}` },
-      make("div", { class: "bar" }, this.select, this.count, ...this.steps, this.noiseLabel), this.box);
+      make("div", { class: "bar" }, this.select, this.count, ...this.steps, this.noiseLabel),
+      index === 0 && HEAD.noPython ? make("p", { class: "why-no-python" }, HEAD.noPython) : null, this.box);
     byId("panes").append(this.element);
     this.list = new LineList(this.box, "", {
       drawRow: (row) => this.draw(row),
