@@ -192,12 +192,14 @@ def _normalise(module: Module) -> None:
 
 def _summarise_ruled(program: Program) -> None:
     """Reads off the bodies of functions with a rule what they do to memory."""
-    for symbol, memory in program.request.ruled:
+    request = program.request
+    signatures = match_signatures(program.module, request.signatures) if request.ruled else {}
+    for symbol, memory in request.ruled:
         function = program.module.functions.get(symbol)
         if function is not None and not function.is_declaration:
             known = dict(zip(function.params, memory, strict=True))
             new = returns_new(function, program.registry)
-            summarise(function, known, program.registry, function.params[0], returns_new=new)
+            summarise(function, known, program.registry, function.params[0], returns_new=new, signatures=signatures)
 
 
 def _flatten(program: Program) -> None:

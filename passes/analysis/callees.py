@@ -31,6 +31,7 @@ class Pointer:
 Callee: TypeAlias = Function | Elementwise | Inactive | CallRule | Unknown | Pointer
 
 PARALLEL = '"irad.parallel"'  # attribute of the body of a parallel loop
+TWO_VIEWS = '"irad.two_views"'  # attribute of a function that returns one piece of memory as numbers of two types
 ELSEWHERE = '"irad.elsewhere"'  # attribute of a call that may write to memory that is not passed to it
 # Attributes of a function whose effects are known, with parameter numbers. The last two: whose addresses may be stored
 # in the memory for the result, and whether those of new memory may be.

@@ -28,7 +28,7 @@ from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.bits import lost_bits, lost_error, reinterpreted
-from irad.passes.analysis.callees import PARALLEL, Pointer, Unknown, effects_of, resolve
+from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, effects_of, resolve
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.request import ParameterKind
@@ -346,9 +346,9 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if unit.everything:
         return None  # decided with what is really active
     callee = resolve(call, unit.registry)
-    overwriting = _overwriting_error(unit, call)
-    if overwriting is not None:
-        return overwriting
+    ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
+    if ruled is not None:
+        return ruled
     if isinstance(callee, CallRule):
         return _written_error(unit, call, callee.effects) or _move_error(unit, call, callee.effects)
     if isinstance(callee, Elementwise):
@@ -386,6 +386,17 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         "a parallel loop uses active arrays together with an object that points to other memory (a list, an instance)",
         "before the loop, take what it needs out of the object as arrays and numbers",
         "irad must know which memory each iteration writes to, and cannot follow it through the object",
+    )
+
+
+def _two_views_error(unit: Unit, call: CallSite) -> IradError | None:
+    """A callee with a rule returns an array and a view of it as another type, as `analysis.summary` found."""
+    if TWO_VIEWS not in getattr(call.callee, "attributes", ()) or not unit.activity.takes_part(call):
+        return None
+    return UnsupportedError(
+        "a function with a rule returns one array as numbers of two types",
+        "return a copy of one of them",
+        "irad tells apart what such a function returns by the types of its numbers",
     )
 
 

@@ -4,7 +4,8 @@ Input   a loop function, or one that has a rule: functions of which the caller k
 Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.
 Method  points-to of the function alone; every load, store and call is charged to the parameters it may touch.
 Limit   no summary where pointers are read from the arguments' memory or stored there, or a global is written: then the
-        call is refused where it takes part in a derivative.
+        call is refused where it takes part in a derivative. So it is where one piece of memory is returned as numbers
+        of two types.
 
     define internal void @kernel.loop(…) "irad.parallel" "irad.reads"="4,5" "irad.writes"="6"
 """
@@ -12,14 +13,16 @@ Limit   no summary where pointers are read from the arguments' memory or stored 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import combinations
 
 from irad.ir.instructions import CallSite, Instruction, Store
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import CAPTURES, FILLS, READS, WRITES, effects_of, resolve
+from irad.passes.analysis.callees import CAPTURES, FILLS, READS, TWO_VIEWS, WRITES, effects_of, resolve
 from irad.passes.analysis.effects import read_by, written_by
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, reached_by
-from irad.passes.memory.points_to import find_objects
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, reached_by, union
+from irad.passes.memory.points_to import NO_SIGNATURES, find_objects
+from irad.passes.memory.signatures import BOOKKEEPING, Kind, Signatures, kind_of
 from irad.ruleset.memory_type import MemoryType
 from irad.ruleset.registry import Registry
 
@@ -31,6 +34,7 @@ def summarise(
     result: Parameter | None = None,
     *,
     returns_new: bool = False,
+    signatures: Signatures = NO_SIGNATURES,
 ) -> None:
     """Attaches the summary, where there is one.
 
@@ -40,8 +44,9 @@ def summarise(
         registry: the rules.
         result: the parameter that points to memory for the result, in which pointers may be passed on.
         returns_new: whether those lead to new memory, as a user promised.
+        signatures: of the functions of the program.
     """
-    points_to = find_objects(function, memory, registry)
+    points_to = find_objects(function, memory, registry, signatures=signatures)
     numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]
     reads = writes = 0
     for inst in function.instructions():
@@ -59,11 +64,25 @@ def summarise(
         kinds, handed_on = {ObjectKind.ALLOCATION}, 0
     if not kinds <= {ObjectKind.ARGUMENT, ObjectKind.ALLOCATION, ObjectKind.HEADER}:
         return
+    if result is not None and _has_two_views(points_to, result, signatures.get(function, (None,))[0]):
+        function.attributes = (*function.attributes, TWO_VIEWS)
+        return
     if kinds - {ObjectKind.ARGUMENT}:
         function.attributes = (*function.attributes, f'"{FILLS}"="0"')
     for key, mask in ((READS, reads), (WRITES, writes), (CAPTURES, handed_on)):
         positions = ",".join(map(str, sorted(_parameter_numbers(function, points_to, mask))))
         function.attributes = (*function.attributes, f'"{key}"="{positions}"')
+
+
+def _has_two_views(points_to: PointsTo, result: Parameter, stated: MemoryType | None) -> bool:
+    """Whether one piece of memory is returned as numbers of two types: callers distinguish memory by these."""
+    found: dict[Kind, int] = {}
+    for offset, holds in stated.behind if stated is not None else ():
+        kind = kind_of(holds)
+        if kind not in (None, BOOKKEEPING) and offset is not None:
+            found[kind] = found.get(kind, 0) | points_to.behind(result, (offset,))
+    known = union(1 << item.index for item in points_to.objects if not _is_beyond(item))
+    return any(one & other & known for one, other in combinations(found.values(), 2))
 
 
 def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:

@@ -24,7 +24,7 @@ from irad.ir.types import (
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, Position
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, fixed_size, reached_by
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, fixed_size, reached_by, union
 from irad.passes.memory.record_layouts import FloatAccess, record_layout, record_of, scalars
 from irad.passes.request import MemoryType
 from irad.ruleset.registry import Registry
@@ -278,7 +278,8 @@ class _Collector:
         for to, origin in effects.moves:
             self.moves.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
         if not effects.raw and not effects.writes_no_floats:
-            self.opaque |= filled_by(call, effects, self.points_to)
+            new = self.points_to.members(filled_by(call, effects, self.points_to))
+            self.opaque |= union(1 << item.index for item in new if item.holds is None)
             for index in effects.reads | effects.writes:
                 self.opaque |= self.points_to.mask(arguments[index])
 

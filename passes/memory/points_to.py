@@ -15,9 +15,10 @@ Limit   an element of an array is as good as any other, and there is one object 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import (
@@ -50,7 +51,7 @@ from irad.ir.values import (
     Value,
 )
 from irad.passes.analysis.callees import Pointer, effects_of, resolve
-from irad.passes.memory.addresses import ANYWHERE, Position, Positions
+from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions
 from irad.passes.memory.objects import (
     Contents,
     MemoryObject,
@@ -71,7 +72,7 @@ from irad.passes.request import MemoryType, ParameterKind
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
 
-_NO_SIGNATURES: Signatures = MappingProxyType({})
+NO_SIGNATURES: Final[Signatures] = MappingProxyType({})
 _NO_KINDS: Mapping[Parameter, ParameterKind] = MappingProxyType({})
 
 
@@ -80,7 +81,7 @@ def find_objects(
     memory: Mapping[Parameter, MemoryType | None],
     registry: Registry,
     apart: frozenset[tuple[int, int]] = frozenset(),
-    signatures: Signatures = _NO_SIGNATURES,
+    signatures: Signatures = NO_SIGNATURES,
     kinds: Mapping[Parameter, ParameterKind] = _NO_KINDS,
     addresses: KnownAddresses | None = None,
 ) -> PointsTo:
@@ -124,7 +125,7 @@ class _Solver:
     pointees: dict[Value, int] = field(default_factory=dict)
     globals: dict[Value, int] = field(default_factory=dict)
     made: dict[CallSite, list[int]] = field(default_factory=dict)
-    filled: dict[CallSite, int] = field(default_factory=dict)
+    filled: dict[CallSite, dict[Kind, int]] = field(default_factory=dict)
     own: dict[CallSite, dict[MemoryType | None, int]] = field(default_factory=dict)
     behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
     stated: dict[int, MemoryType] = field(default_factory=dict)
@@ -260,26 +261,53 @@ class _Solver:
                 if effects.integer_prefix:
                     self.contents.prefixes[data.bit_length() - 1] = effects.integer_prefix
         if effects is not None and effects.fills:
-            mask = self.filled[call] = self.new_object(ObjectKind.ALLOCATION, call)
-            self.set_content(mask, mask)
+            self.seed_filled(call, effects)
         if effects is not None and effects.makes:
             self.made[call] = [self.new_container(call, parts) for _, parts in effects.makes]
 
     def seed_body_call(self, call: CallSite) -> None:
         """New memory that a callee may hand back, one object for each kind."""
         memory = self.signature(call)
-        own = self.own[call] = {}
         if not may_hold_pointer(call.type) and not self.may_store(call):
+            self.own[call] = {}
             return
+        types_say_all = all(kind_of(holds) is not None for holds in memory) and not may_hold_pointer(call.type)
+        self.own[call] = self.new_by_kind(call, memory, types_say_all)
+
+    def new_by_kind(
+        self, call: CallSite, memory: Sequence[MemoryType | None], types_say_all: bool
+    ) -> dict[MemoryType | None, int]:
+        """New memory that some memory may lead to, by what it holds: one object for each kind, None: of no known."""
+        own: dict[MemoryType | None, int] = {}
         for kind, holds in kinds_behind(memory):
             if kind is not None:
                 is_header = holds is not None and holds.is_header
                 own[holds] = self.new_object(ObjectKind.HEADER if is_header else ObjectKind.ALLOCATION, call, holds)
                 self.headers |= own[holds] if is_header else 0
-        types_say_all = all(kind_of(holds) is not None for holds in memory) and not may_hold_pointer(call.type)
         if not types_say_all or None in (kind for kind, _ in kinds_behind(memory)):
             own[None] = self.new_object(ObjectKind.ALLOCATION, call)
             self.set_content(own[None], own[None])
+        return own
+
+    def seed_filled(self, call: CallSite, effects: Effects) -> None:
+        """New memory whose addresses a callee stores in that of its arguments, and what in it leads to the rest."""
+        memory = [self.stated_argument(call, i) for i in sorted(effects.fills)]
+        own = self.new_by_kind(call, memory, all(kind_of(holds) is not None for holds in memory))
+        made = self.filled[call] = {kind_of(holds): mask for holds, mask in own.items()}
+        if None in made:
+            self.set_content(made[None], union(made.values()))
+        for kind, mask in made.items():
+            self.lead_to(made, kind, mask, START)
+
+    def lead_to(self, made: Mapping[Kind, int], kind: Kind, mask: int, start: Position) -> None:
+        """Memory of some kind comes to hold addresses of new memory, wherever its type lets it."""
+        for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
+            self.grow_content(mask, made[kind_of(inner)], ANYWHERE if offset is None else start.moved(place_of(offset)))
+
+    def stated_argument(self, call: CallSite, number: int) -> MemoryType | None:
+        """What the signature of a callee says of the memory of one of its arguments."""
+        stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+        return None if stated is None else stated[number]
 
     def may_store(self, call: CallSite) -> bool:
         """Whether a callee with a body may store an address anywhere."""
@@ -441,7 +469,7 @@ class _Solver:
         for i in sorted(effects.captures_into):
             self.grow_content(self.mask(arguments[i]), captured)
         for i in sorted(effects.fills):
-            self.grow_content(self.mask(arguments[i]), self.filled[call])
+            self.fill(call, i)
         for into, source in effects.copies:
             self.copy_content(arguments[into], arguments[source])
         for (i, _), made in zip(effects.makes, self.made.get(call, ()), strict=True):
@@ -464,6 +492,15 @@ class _Solver:
                 self.grow(call, self.unknown if isinstance(call.type, PointerType) else 0)
             case Origin.FRESH:
                 pass
+
+    def fill(self, call: CallSite, number: int) -> None:
+        """A callee stores addresses of new memory in that of an argument."""
+        made, into = self.filled[call], call.arguments[number]
+        kind = kind_of(self.stated_argument(call, number))
+        if isinstance(kind, MemoryType):
+            self.lead_to(made, kind, self.mask(into), self.position(into))
+        else:
+            self.grow_content(self.mask(into), union(made.values()))
 
     def move_content(self, into: int, source: int) -> None:
         """An item is put into a container, or taken out: from a variable of its size, or to one."""

@@ -348,7 +348,8 @@ def _signatures(libraries: list[Any], text: str) -> Iterator[Signature]:
     """The signatures of the functions that are left in a program."""
     names = text.replace('"', "")
     for library in libraries:
-        descriptor = library.descriptor if isinstance(library, RawLibrary) else None
+        described = library.descriptor if isinstance(library, RawLibrary) else None
+        descriptor = getattr(library, "outlined_descriptor", described)
         if descriptor is not None and f"@{descriptor.mangled_name}(" in names:
             function = library.module.get_function(descriptor.mangled_name)
             yield signature_of(descriptor, [parameter.name for parameter in function.arguments])

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from irad.ir.module import Function, Module
+from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of, kinds_behind, match_signatures, takes_no_numbers
 from irad.passes.request import MemoryType, Signature
@@ -101,3 +103,52 @@ def test_parameters_share_containers_that_lie_behind_them(leads_to: MemoryType, 
     assert (x == y) is is_shared
     assert found.may_overlap(x, y)
     assert {value(function, "x"), value(function, "y")} <= found.bases
+
+
+FILLED = """
+define i32 @caller(ptr %a) {
+  %slot = alloca [3 x ptr]
+  %status = call i32 @callee(ptr %slot, ptr %a)
+  %place = getelementptr i8, ptr %slot, i64 8
+  %numbers = load ptr, ptr %place
+  %number = load double, ptr %numbers
+  %after = getelementptr i8, ptr %slot, i64 16
+  %order = load ptr, ptr %after
+  %owner = load ptr, ptr %slot
+  ret i32 %status
+}
+define weak_odr i32 @callee(ptr %out, ptr %x) { ret i32 0 }
+"""
+THREE = MemoryType(24, (*RESULT.fields, (16, "ptr")), behind=(*RESULT.behind, (16, INTEGERS)))
+
+
+def filled() -> tuple[Module, Function]:
+    """The caller of a function that is known to return new memory."""
+    module, caller = parsed(FILLED)
+    module.functions["callee"].attributes += ('"irad.reads"="1"', '"irad.writes"="0"', '"irad.fills"="0"')
+    return module, caller
+
+
+def test_new_memory_of_a_callee_with_effects_is_of_the_kinds_that_its_signature_states():
+    module, function = filled()
+    stated = match_signatures(module, [Signature("callee", (("out", THREE), ("x", DOUBLES)))])
+    given = {function.params[0]: DOUBLES}
+    found = find_objects(function, given, registry(), signatures=stated)
+    masks = [found.mask(value(function, name)) for name in ("owner", "numbers", "order")]
+    assert all(mask.bit_count() == 1 for mask in masks)
+    assert len(set(masks)) == 3
+    types = find_memory_types(function, found, given, registry())
+    assert types.layout(masks[1]) == DOUBLES
+    assert [types.holds_floats(mask) for mask in masks] == [False, True, False]
+    assert found.contents[masks[1].bit_length() - 1] == 0
+
+
+def test_of_other_new_memory_nothing_is_known():
+    _, function = filled()
+    given = {function.params[0]: DOUBLES}
+    found = find_objects(function, given, registry())
+    (mask,) = {found.mask(value(function, name)) for name in ("owner", "numbers", "order")}
+    types = find_memory_types(function, found, given, registry())
+    assert types.layout(mask) is None
+    assert types.holds_floats(mask)
+    assert found.contents[mask.bit_length() - 1] == mask
