@@ -291,13 +291,20 @@ def _arity(f: Any) -> int:
     if arity is not None:
         return arity
     try:
-        return len(inspect.signature(getattr(f, "py_func", f)).parameters)
+        parameters = inspect.signature(getattr(f, "py_func", f)).parameters.values()
     except (TypeError, ValueError):
-        raise RuleError(
-            f"the number of arguments of {f!r} is not known",
-            "write its rule with irad.rules.augmented_primal and irad.rules.reverse",
-            "an easy rule has a partial derivative for each argument",
-        ) from None
+        raise _no_easy_rule(f"the number of arguments of {f!r} is not known", "", None) from None
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            name = parameter.name
+            text = f"{catalogue.name_of(f)} takes any number of arguments (*{name}): no easy rule fits all of its calls"
+            raise _no_easy_rule(text, f", which are given {name} as one tuple", catalogue.place_of(f))
+    return len(parameters)
+
+
+def _no_easy_rule(text: str, given: str, place: Any) -> RuleError:
+    remedy = f"write its rule with irad.rules.augmented_primal and irad.rules.reverse{given}"
+    return RuleError(text, remedy, "an easy rule has a partial derivative for each argument", place)
 
 
 def _compiled(f: Any) -> Any:

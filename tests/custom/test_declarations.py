@@ -209,6 +209,28 @@ def test_wrong_easy_rules_are_refused():
 # ------------------------------------------------------------------------------------------------ no derivative
 
 
+def test_an_easy_rule_for_any_number_of_arguments_is_refused():
+    @njit
+    def product(x, *factors):
+        return x * factors[0] * factors[1]
+
+    with pytest.raises(RuleError, match=r"any number of arguments \(\*factors\)[\s\S]*given factors as one\s+tuple"):
+        rules.easy_rule(product, 1.0, None)
+    assert not rules.has_rule(product)
+
+    @rules.augmented_primal(product)
+    def augmented(config, x, factors):
+        return rules.AugmentedReturn(product(x.value, *factors.value), None, None)
+
+    @rules.reverse(product)
+    def reverse(config, cotangent, tape, x, factors):
+        a, b = factors.value
+        by_b = cotangent * x.value * a if rules.is_active(factors, 1) else None
+        return cotangent * a * b, (cotangent * x.value * b, by_b)
+
+    check_quickly(njit(lambda x, y: product(x, y, 2.0) * product(y, x, y)), 1.5, 0.7)
+
+
 def test_an_inactive_function():
     @rules.inactive
     @njit
