@@ -9,10 +9,19 @@ from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Column
 
 _PATIENCE: Final = 1.0
+_COUNT: Final = 13  # columns: "123456/123456"
 
 Report = Callable[[str, int, int], None]
+
+
+def _bar(console: Console) -> Progress:
+    """What is going on, a bar, how much is done: where there is little room the count stays whole."""
+    count = MofNCompleteColumn(table_column=Column(no_wrap=True, min_width=_COUNT))
+    columns = (TextColumn("{task.description}"), BarColumn(), count)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
@@ -22,8 +31,7 @@ def progress(task: str) -> Iterator[Report]:
     The bar appears on the terminal's standard error when a second has gone by, and disappears in the end.
     """
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    bar = _bar(console)
     started = time.monotonic()
     shown = bar.add_task(task)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from irad.cli import main
+from irad.cli.progress import _bar
 
 MODEL = """
 import math
@@ -249,3 +252,12 @@ def test_help_shows_examples():
     assert done.exit_code == 0
     assert "irad check model.py:loss --args" in done.output
     assert "Status:" in done.output
+
+
+def test_the_count_of_the_progress_is_whole_in_80_columns():
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    bar = _bar(console)
+    bar.add_task("looking for weak points (--no-probe leaves this out): tolerance", completed=1797, total=21234)
+    console.print(bar.get_renderable())
+    [line] = console.file.getvalue().splitlines()
+    assert line.rstrip().endswith(" 1797/21234")
