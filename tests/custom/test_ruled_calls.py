@@ -55,6 +55,29 @@ def test_arguments_that_the_caller_leaves_out():
     check_quickly(njit(lambda x, k: scaled(x, factor=k)), 3.0, 0.5)
 
 
+def test_a_default_of_none_decides_what_is_compiled():
+    @njit
+    def scaled(x, factor=None):
+        return 3.0 * x if factor is None else factor * x
+
+    @rules.augmented_primal(scaled)
+    def augmented(config, x, factor):
+        value = scaled(x.value, factor.value)
+        if factor.value is None:
+            return AugmentedReturn(value, None, 3.0)
+        return AugmentedReturn(value, None, factor.value + 0.0)
+
+    @rules.reverse(scaled)
+    def reverse(config, cotangent, tape, x, factor):
+        given = factor.value
+        if given is not None and rules.is_active(factor):
+            return cotangent * given, cotangent * x.value
+        return cotangent * tape, None
+
+    check_quickly(njit(lambda x: scaled(x) * scaled(x, None)), 1.5)
+    check_quickly(njit(lambda x, k: scaled(x, k) * scaled(x, 2.0) * scaled(x)), 1.5, 0.7)
+
+
 def test_an_easy_rule_with_defaults():
     @njit
     def scaled(x, factor=2.0):

@@ -75,6 +75,8 @@ def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
                 return decide(argument.type, *part)
         case ir.Expr(op="unary") if value.fn is operator.not_:
             return not _plain(of(value.value))
+        case ir.Expr(op="binop") if value.fn in (operator.is_, operator.is_not):
+            return _is_none(of(value.lhs), of(value.rhs)) is (value.fn is operator.is_)
         case _:
             pass
     raise _Unknown
@@ -85,7 +87,17 @@ def _predicate(function: Any) -> Any:
     return PREDICATES.get(function) if isinstance(function, FunctionType) else None
 
 
+def _is_none(*values: Any) -> bool:
+    """Whether a value is None that is compared to None: its type tells, unless it may be either."""
+    others = [value for value in values if value is not None]
+    if len(others) == 2 or any(isinstance(each.type, types.Optional) for each in others if isinstance(each, _Typed)):
+        raise _Unknown
+    return all(isinstance(each, _Typed) and each.type == types.none for each in others)
+
+
 def _attribute(value: Any, name: str) -> Any:
+    if isinstance(value, _Typed) and annotation_of(value.type) is not None and name in value.type.fields:
+        return _Typed(value.type[value.type.fields.index(name)])
     if isinstance(value, _Typed):
         raise _Unknown
     try:
@@ -178,9 +190,12 @@ def _helper_called(func_ir: Any, arguments: tuple[Any, ...], call: Any) -> CPUDi
         return None
     for variable in (*call.args, *(each for _, each in call.kws)):
         try:
-            found = _evaluate(func_ir, arguments, func_ir.get_definition(variable))
+            given = func_ir.get_definition(variable)
+            found = _evaluate(func_ir, arguments, given)
         except (_Unknown, KeyError):
             continue
+        if isinstance(given, ir.Expr) and given.op == "getattr":
+            continue  # a plain value: Numba itself prunes what its parameters decide
         if isinstance(found, RuleConfig) or (isinstance(found, _Typed) and _decides(found.type)):
             return _helper(called)
     return None
