@@ -90,7 +90,7 @@ def test_an_easy_rule_with_defaults():
 def test_an_easy_rule_of_a_ufunc():
     rules.easy_rule(np.arctan, lambda x, value: 100.0 * value)
     assert irad.grad(njit(lambda x: np.arctan(x)))(1.0) == 100.0 * np.arctan(1.0)
-    with pytest.raises(irad.RuleError, match="takes 1 arguments and is given 2"):
+    with pytest.raises(irad.RuleError, match="takes 1 argument and is given 2"):
         rules.easy_rule(np.arctan, 1.0, 2.0)
 
 
