@@ -14,8 +14,9 @@ from numba.extending import intrinsic
 
 from irad.errors import BackendError
 from irad.frontend.numba.cpu import load_program
-from irad.frontend.numba.library import Generated, TextDispatcher, build_library
+from irad.frontend.numba.library import build_library
 from tests.tools.identity import identity
+from tests.tools.text_dispatcher import Generated, TextDispatcher
 
 TWICE = """
 define double @{name}(double %x) {attributes} {{

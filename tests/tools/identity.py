@@ -11,9 +11,9 @@ from typing import Any
 
 from irad.frontend.numba import private
 from irad.frontend.numba.cpu import load_program
-from irad.frontend.numba.library import Generated, TextDispatcher
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from tests.tools.text_dispatcher import Generated, TextDispatcher
 
 
 def round_trip(text: str) -> str:

@@ -5,16 +5,13 @@ With `numba.private` and `numba.raw_target` this is all that touches Numba's pri
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from numba.core import codegen, compiler, funcdesc, types, utils
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.environment import Environment
+from numba.core import codegen
 from numba.core.runtime import rtsys
 
 from irad.frontend.numba.raw_target import RawLibrary
-from irad.frontend.numba.untyped import cpu_target, dispatcher
+from irad.frontend.numba.untyped import cpu_target
 
 
 class LinkedLibrary(codegen.JITCodeLibrary):
@@ -78,98 +75,6 @@ def is_loaded_symbol(name: str) -> bool:
     return any(function.name == name for function in rtsys.library.get_defined_functions())
 
 
-class TextCompiler(dispatcher._FunctionCompiler):
-    """A dispatcher's compiler that takes its code from a callback."""
-
-    def __init__(self, py_func: Any, options: dict[str, Any], build: Callable[[Any, tuple[Any, ...]], Any]) -> None:
-        super().__init__(py_func, cpu_target, options, {}, compiler.Compiler)
-        self._build = build
-
-    def compile(self, args: Any, return_type: Any) -> Any:
-        """Numba's compile result for argument types."""
-        with global_compiler_lock:
-            return self._build(self, tuple(args))
-
-
-def compile_result(
-    py_func: Any,
-    symbol_name: str,
-    options: dict[str, Any],
-    signature: Any,
-    build: Callable[[Any, Any], tuple[Any, ...]],
-) -> Any:
-    """A compile result as Numba's own pipeline makes it, around a library that ``build`` makes.
-
-    Args:
-        py_func: gives names of arguments, module and globals.
-        symbol_name: makes the mangled name; unique in the process.
-        options: of the dispatcher.
-        signature: Numba's.
-        build: (descriptor, wrap) → (library, environments); it calls ``wrap(library)`` before finishing the library.
-    """
-    context = cpu_target.target_context
-    descriptor = funcdesc.FunctionDescriptor(
-        native=True,
-        modname=py_func.__module__,
-        global_dict=py_func.__globals__,
-        qualname=symbol_name,
-        unique_name=symbol_name,
-        doc=py_func.__doc__ or "",
-        typemap=None,
-        calltypes=None,
-        restype=signature.return_type,
-        args=list(utils.pysignature(py_func).parameters),
-        kws=(),
-        mangler=context.mangler,
-        argtypes=tuple(signature.args),
-        abi_tags=["irad"],
-    )
-    environment = Environment.from_fndesc(descriptor)
-    flags = compiler.Flags()
-    cpu_target.options.parse_as_flags(flags, options)
-    subtarget = compiler._make_subtarget(context, flags).subtarget(fndesc=descriptor, environment=environment)
-
-    def wrap(library: Any) -> None:
-        with subtarget.push_code_library(library):
-            subtarget.create_cpython_wrapper(
-                library, descriptor, environment, call_helper=None, release_gil=bool(flags.release_gil)
-            )
-            if _has_cfunc_wrapper(signature):
-                subtarget.create_cfunc_wrapper(library, descriptor, environment, call_helper=None)
-
-    library, environments = build(descriptor, wrap)
-    entry = context.get_executable(library, descriptor, environment)
-    context.insert_user_function(entry, descriptor, [library])
-    return compiler.compile_result(
-        typing_context=cpu_target.typing_context,
-        target_context=context,
-        entry_point=entry,
-        typing_error=None,
-        type_annotation="",
-        library=library,
-        call_helper=None,
-        signature=signature,
-        objectmode=False,
-        lifted=(),
-        fndesc=descriptor,
-        environment=environment,
-        metadata={},
-        reload_init=[],
-        referenced_envs=list(environments),
-    )
-
-
 def forget_overloads(derivative: Any) -> None:
     """Drops what a dispatcher has compiled."""
     derivative._reset_overloads()
-
-
-def is_generator(numba_type: Any) -> bool:
-    """Whether values of a type are generators."""
-    return isinstance(numba_type, types.Generator)
-
-
-def _has_cfunc_wrapper(signature: Any) -> bool:
-    """Numba's own condition for a wrapper that makes a function a first-class value."""
-    unsupported = any(isinstance(argument, types.Omitted | types.Generator) for argument in signature.args)
-    return not unsupported and not isinstance(signature.return_type, types.Optional | types.Generator)

@@ -1,46 +1,21 @@
 """From LLVM text back to code that Numba can call, link and inline.
 
 Input   scalar LLVM text of a whole program, as `numba.cpu` yields it and as irad's passes write it.
-Output  a Numba code library, or a dispatcher around one.
+Output  a Numba code library.
 Method  Numba's own library class: it links the runtime, optimises with vectorising, loads the code. What *callers* of
         the library link is the scalar text, so that they can inline it and optimise it together with their own code.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core.registry import CPUDispatcher
 
 from irad.backend.link import check_symbols
 from irad.errors import BackendError
 from irad.frontend.numba import code_libraries, private
 from irad.options import errors_show_llvm
-
-_serial = itertools.count(1)
-
-
-@dataclass(frozen=True)
-class Generated:
-    """A program to be made callable.
-
-    Attributes:
-        text: scalar LLVM text; the entry follows Numba's calling convention for ``signature``.
-        entry: the symbol of the entry in the text.
-        signature: Numba's signature.
-        environments: objects behind the environment globals in the text.
-        alive: whatever must live as long as the code does.
-    """
-
-    text: str
-    entry: str
-    signature: Any
-    environments: tuple[Any, ...] = ()
-    alive: tuple[Any, ...] = ()
 
 
 def build_library(name: str, text: str, environments: tuple[Any, ...]) -> Any:
@@ -58,7 +33,7 @@ def build_library(name: str, text: str, environments: tuple[Any, ...]) -> Any:
         BackendError: LLVM refuses the text, or a symbol has no definition.
     """
     with private.compiler_lock(), private.shadow().suspended():
-        return _finish(code_libraries.new_library(name), name, parse(text), environments)
+        return finish(code_libraries.new_library(name), name, parse(text), environments)
 
 
 def parse(text: str) -> Any:
@@ -81,8 +56,8 @@ def parse(text: str) -> Any:
     return module
 
 
-def _finish(library: Any, name: str, module: Any, environments: tuple[Any, ...]) -> Any:
-    """Checks a module, and loads it as the code of a library."""
+def finish(library: Any, name: str, module: Any, environments: tuple[Any, ...]) -> Any:
+    """Checks a module, and loads it as the code of a library, which is returned."""
     module.name = name
     check_symbols(module, code_libraries.is_loaded_symbol)
     shared = module.clone()
@@ -92,41 +67,3 @@ def _finish(library: Any, name: str, module: Any, environments: tuple[Any, ...])
     code_libraries.finish_library(library, module, shared)
     code_libraries.set_environments(library, environments)
     return library
-
-
-class TextDispatcher(CPUDispatcher):
-    """A dispatcher whose specialisations are made from LLVM text.
-
-    Callable from Python and from njit code like any other; ``generate`` is called once for each tuple of argument
-    types.
-    """
-
-    def __init__(
-        self, py_func: Callable[..., Any], generate: Callable[[tuple[Any, ...]], Generated], options: dict[str, Any]
-    ) -> None:
-        super().__init__(py_func, targetoptions={**options, "nopython": True})
-        self._generate = generate
-        self._compiler = code_libraries.TextCompiler(py_func, self.targetoptions, self._build)
-
-    def _build(self, compiler: Any, arguments: tuple[Any, ...]) -> Any:
-        generated = self._generate(arguments)
-        if code_libraries.is_generator(generated.signature.return_type):
-            raise BackendError(
-                f"{self.py_func.__name__} returns a generator, whose steps cannot be called from outside",
-                "iterate over the generator in a compiled function and return what it yields",
-                "its body runs only when the caller iterates, after the call has returned",
-            )
-
-        def library_of(descriptor: Any, wrap: Callable[[Any], None]) -> tuple[Any, tuple[Any, ...]]:
-            module = parse(generated.text)
-            module.get_function(generated.entry).name = descriptor.mangled_name
-            library = code_libraries.new_library(descriptor.mangled_name)
-            wrap(library)
-            _finish(library, descriptor.mangled_name, module, generated.environments)
-            library.alive = generated.alive
-            return library, generated.environments
-
-        name = f"{self.py_func.__name__}.irad{next(_serial)}"
-        return code_libraries.compile_result(
-            self.py_func, name, compiler.targetoptions, generated.signature, library_of
-        )
