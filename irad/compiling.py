@@ -89,10 +89,10 @@ def step(what: str, details: str = "") -> Iterator[list[str]]:
         Further details, to be appended to.
     """
     outermost = not _state.steps
-    line = _line() if outermost else None
     found = [details] if details else []
     started, verb = time.perf_counter(), "failed after"
     _state.steps.append(what)
+    line = _line() if outermost else None  # it tells of this step from its first word on
     try:
         yield found
         verb = "took"

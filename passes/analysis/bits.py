@@ -42,8 +42,8 @@ from irad.ir.types import ArrayType, FloatType, IntType, NamedStructType, Struct
 from irad.ir.values import InlineAsm, Value
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.callees import Pointer, effects_of, resolve
-from irad.passes.memory.addresses import ANYWHERE, Position
-from irad.passes.memory.objects import reached_by
+from irad.passes.memory.addresses import ANYWHERE, Position, fixed_distance
+from irad.passes.memory.objects import indices, reached_by
 from irad.passes.unit import Unit
 
 
@@ -266,12 +266,16 @@ class _Access:
         place: where in an array of records.
         at: where in the object, as far as that is known.
         start: where the array within a record begins of which an index hides the place; None if the place is known.
+        record: where the place is hidden, the pointer that it is at a constant distance from; else None.
+        distance: from there, in bytes.
     """
 
     place: Position
     at: Position
     kind: FloatType
     start: Position | None
+    record: Value | None = None
+    distance: int = 0
 
     def meets(self, other: _Access) -> bool:
         """Whether the numbers may have bytes in common."""
@@ -299,11 +303,17 @@ class _Access:
             and not _meets(start, self.kind, other.start or other.place, other.kind)
         )
 
-    def is_of_another(self, written: Set[_Access]) -> bool:
+    def is_field(self, fields: Set[tuple[FloatType, int]]) -> bool:
+        """Whether this is one of the fields of a record, wherever that lies."""
+        return self.record is not None and (self.kind, self.distance) in fields
+
+    def is_of_another(self, written: Set[_Access], fields: Set[tuple[FloatType, int]]) -> bool:
         """Whether what is written there is a number of another type, or lies across this one."""
         if any(other.is_across(self) for other in written):
             return True
         others = [other for other in written if other.kind is not self.kind and self.meets(other)]
+        if self.is_field(fields):
+            others = [other for other in others if not other.is_field(fields)]
         is_own = any(other.kind is self.kind and self.meets(other) for other in written)
         return any(not is_own or not other.is_beside(self) for other in others)
 
@@ -315,7 +325,8 @@ def reinterpreted(unit: Unit) -> list[Instruction]:
     are compared with each other. Memory of which the caller says what it holds is left out: whatever does not fit is
     refused anyway. Where numbers of the load's own type are stored, too, a store by an index into an array within each
     record does not count against it, if that array begins beside them: the index hides which bytes of the record it
-    leads to. An array that is seen as numbers of two types begins where both do.
+    leads to. An array that is seen as numbers of two types begins where both do. Nor do the fields of a record, where
+    nothing is known of the place of the record but that some are read or written from one pointer, side by side.
     """
     if unit.everything:
         return []
@@ -332,10 +343,11 @@ def reinterpreted(unit: Unit) -> list[Instruction]:
                 (loaded if is_load else stored).setdefault(item.index, set()).add(access)
     written = {index: stored.get(index) or loaded[index] for index in loaded}
     mixed = {index: its for index, its in written.items() if _may_be_mixed(its | loaded[index])}
+    fields = {index: _fields(its | loaded[index]) for index, its in mixed.items()}
     refused = {
         (mask, access)
         for is_load, mask, access in set(alike.values())
-        if is_load and any(access.is_of_another(mixed.get(item.index, set())) for item in unit.points_to.members(mask))
+        if is_load and any(access.is_of_another(mixed[i], fields[i]) for i in indices(mask) if i in mixed)
     }
     return [inst for inst, _, _ in accesses if isinstance(inst, Load) and alike[inst][1:] in refused]
 
@@ -346,11 +358,27 @@ def _may_be_mixed(accesses: Set[_Access]) -> bool:
 
 def _access(unit: Unit, pointer: Value, kind: FloatType) -> _Access:
     place, at = unit.points_to.record_position(pointer), unit.points_to.position(pointer)
-    start = place
+    start, pointer_of_number = place, pointer
     while start.period in range(1, _RECORD) and isinstance(pointer, GetElementPtr):
         pointer = pointer.operands[0]
         start = unit.points_to.record_position(pointer)
-    return _Access(place, at, kind, None if start is place else start)
+    record, distance = fixed_distance(pointer_of_number) if place.period in range(1, _RECORD) else (None, 0)
+    return _Access(place, at, kind, None if start is place else start, record, distance)
+
+
+def _fields(accesses: Set[_Access]) -> frozenset[tuple[FloatType, int]]:
+    """The fields of records that are known by the pointers to them: type and distance; none where some overlap."""
+    records: dict[Value, set[tuple[FloatType, int]]] = {}
+    for access in accesses:
+        if access.record is not None:
+            records.setdefault(access.record, set()).add((access.kind, access.distance))
+    found = {field for its in records.values() if len({kind for kind, _ in its}) > 1 for field in its}
+    apart = all(
+        one is other or start + size_of(one) <= begin or begin + size_of(other) <= start
+        for one, start in found
+        for other, begin in found
+    )
+    return frozenset(found) if apart else frozenset()
 
 
 def _accesses(unit: Unit, block: Block) -> Iterator[tuple[Instruction, Value, FloatType]]:

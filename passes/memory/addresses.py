@@ -131,6 +131,17 @@ def position(pointer: Value, bases: Container[Value] = ()) -> Position:
     return Positions(bases).of(pointer)
 
 
+def fixed_distance(pointer: Value) -> tuple[Value, int]:
+    """The first pointer that another one is derived from by a constant number of bytes, and that number."""
+    distance = 0
+    while isinstance(pointer, GetElementPtr) and all(isinstance(i, ConstantInt) for i in pointer.operands[1:]):
+        step = _steps(pointer, pointer.operands[1:], ()).exact
+        if step is None:
+            break
+        pointer, distance = pointer.operands[0], distance + step
+    return pointer, distance
+
+
 @dataclass(slots=True)
 class Positions:
     """The positions of all pointers of a function, found as they are asked for and remembered.

@@ -320,6 +320,21 @@ def doubles_of_halves(x):
 
 
 @njit
+def doubled_so_often(x, times):
+    return doubled_so_often(2.0 * x[:-1], times - 1) if times else x.copy()
+
+
+@njit
+def halves_of_what_a_callee_made(x):
+    a = doubled_so_often(x, 2)
+    places = np.array([1, 0, 3])
+    total = 0.0
+    for k in range(places.size):
+        total += a[places[k] // 2] * a.view(np.float32)[places[k]] * x[k]
+    return total
+
+
+@njit
 def every_other_half(x):
     a = x * x
     half = a.view(np.float32)
@@ -376,6 +391,7 @@ def doubles_across_doubles(x):
         halves_of_doubles,
         doubles_of_halves,
         every_other_half,
+        halves_of_what_a_callee_made,
         written_as_halves,
         written_in_both_ways_by_a_table,
         written_in_both_ways_from_the_middle_on,
