@@ -166,7 +166,7 @@ def test_required_seed():
 BAD_SEEDS = {
     "shape": (np.ones(3), "a different shape"),
     "dtype": (np.ones(4, np.float32), "float32"),
-    "dimensions": (np.ones((2, 2)), "2d"),
+    "dimensions": (np.ones((2, 2)), r"\[:, ::1\]"),
     "float": (1.0, "float64"),
     "string": ("one", "str"),
 }
@@ -219,7 +219,7 @@ def test_bad_annotation(f, arguments, words):
 BAD_SHADOWS = {
     "shape": (np.zeros(3), "a different shape"),
     "dtype": (np.zeros(4, np.float32), "float32"),
-    "dimensions": (np.zeros((4, 1)), "2d"),
+    "dimensions": (np.zeros((4, 1)), "[:, ::1]"),
     "strides": (np.zeros(8)[::2], "different strides"),
     "read-only": (np.broadcast_to(np.zeros(4), 4), "readonly"),
     "float": (0.0, "float64"),
