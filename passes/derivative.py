@@ -14,7 +14,7 @@ from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark, TapePart
 from irad.passes.parallel.flatten import is_loop_function
 from irad.passes.pipeline import Stage, run_stage
-from irad.passes.program import Observer, Pair, Program
+from irad.passes.program import Observer, Program
 from irad.passes.request import Request
 from irad.passes.unit import Unit
 from irad.passes.variant import Variant
@@ -100,6 +100,3 @@ def _entry_shadows(unit: Unit) -> tuple[int, ...]:
         for i, param in enumerate(unit.function.params)
         if isinstance(param.type, PointerType) and unit.activity.has_shadow(param)
     )
-
-
-__all__ = ["Generated", "GeneratedPair", "Pair", "analyse", "finish", "generate", "prepare_module"]

@@ -50,8 +50,8 @@ class PointerVariant:
     """What a call through a pointer needs of the function there: as `Variant`, of some function of that type.
 
     ``by_value``: memory with a shadow lies behind pointers in an aggregate that is passed or returned. No pair can be
-    had for that. It is no reason to refuse the program: Numba's function values have another entry, without aggregates,
-    and code that chooses the one that is there.
+    had for that. It is not a reason to refuse the program: Numba's function values have another entry, without
+    aggregates, and code that chooses the one that is there.
     """
 
     function_type: FunctionType

@@ -34,7 +34,8 @@ from irad.frontend.numba.untyped import types
 from irad.frontend.pointers import install
 from irad.ir.module import Module
 from irad.ir.types import PointerType
-from irad.passes.derivative import Generated, generate
+from irad.passes.derivative import generate
+from irad.passes.generated import Generated
 from irad.passes.memory.objects import ObjectKind
 from irad.passes.unit import Unit
 from irad.ruleset.registry import Registry

@@ -74,7 +74,7 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
 
 
 def _name_callee(error: IradError) -> None:
-    """Says what a call without rule is, where it is no function that could have one."""
+    """Says what a call without rule is, where it is not a function that could have one."""
     callee = error.problem.removeprefix(_NO_RULE)
     if callee == "inline assembly":
         error.problem, error.reason, error.remedy = _ASSEMBLY

@@ -27,7 +27,7 @@ _ENGINE: Final = {
 
 
 def numbers_of(loop: Loop) -> frozenset[Parameter]:
-    """The parameters that lead to one number, which is no array in the source."""
+    """The parameters that lead to one number, which is not an array in the source."""
     arrays = ((param, loop.array_of(number)) for number, param in enumerate(loop.function.params))
     return frozenset(param for param, array in arrays if array is not None and not array.axes)
 
