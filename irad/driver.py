@@ -21,8 +21,8 @@ from irad.message import source_line
 from irad.options import errors_show_llvm
 from irad.passes.derivative import finish, generate, prepare_module
 from irad.passes.instrument.marks import MarkKind
-from irad.passes.instrument.places import Place, TapePlace, TapePlaces, TapeSlot, places_of
-from irad.passes.instrument.user_places import UserPlaces, user_places
+from irad.passes.instrument.source_map import SourceMap, user_places
+from irad.passes.instrument.watched import Place, TapePlace, TapePlaces, TapeSlot, places_of
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.parallel.flatten import launches_of
 from irad.passes.program import Observer, Pair, Program
@@ -137,7 +137,7 @@ def derive(
             locate(error, module)
             raise
         program = generated.program
-        user = UserPlaces(module, program.launches)
+        user = SourceMap(module, program.launches)
         table, places = _places(program, user) if request.watches else (None, ())
         tape = TapePlaces(program.tape_marks, program.frame_parts, user).all() if request.meters else ()
         finish(generated)
@@ -169,7 +169,7 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
     return module
 
 
-def _places(program: Program, user: UserPlaces) -> tuple[str, tuple[Place, ...]]:
+def _places(program: Program, user: SourceMap) -> tuple[str, tuple[Place, ...]]:
     """What is watched; the table is named by what it describes, so that equal programs share it."""
     table, places = program.places(), places_of(program.marks, user)
     name = f"irad.places.{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"
@@ -196,7 +196,7 @@ def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> M
 
 def locate(error: IradError, module: Module) -> None:
     """Gives an error, and those it lists, the place in the user's source; and LLVM's text, if it was asked for."""
-    user = UserPlaces(module, launches_of(module))
+    user = SourceMap(module, launches_of(module))
     for item in (error, *(error.errors if isinstance(error, UnsupportedProgram) else ())):
         if not isinstance(item.instruction, Instruction):
             continue
@@ -208,7 +208,7 @@ def locate(error: IradError, module: Module) -> None:
             item.llvm = format_instruction(item.instruction)
 
 
-def _user_places(user: UserPlaces, inst: Instruction) -> tuple[SourceLocation | None, tuple[SourceLocation, ...]]:
+def _user_places(user: SourceMap, inst: Instruction) -> tuple[SourceLocation | None, tuple[SourceLocation, ...]]:
     """The place in the user's code, and where that was called from, if it was inlined.
 
     Of library code that was inlined into the user's, it is the place where it is called.

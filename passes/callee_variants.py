@@ -46,7 +46,7 @@ def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | No
         )
     if loop is None or unit.everything:
         return variant
-    return replace(variant, stays=_staying(unit, call), apart=_apart(unit, call))
+    return replace(variant, stays=_staying(unit, call), noalias=_noalias(unit, call))
 
 
 def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVariant | None:
@@ -63,9 +63,9 @@ def _kinds(
     """How the parameters of a callee take part, and what their memory holds."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
     signature = unit.program.signatures.get(call.callee) if isinstance(call.callee, Function) else None
-    stated = signature or (None,) * len(call.arguments)
+    declared = signature or (None,) * len(call.arguments)
     memory = tuple(
-        stated[number] or _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None
+        declared[number] or _memory_of(unit, loop, number, a) if isinstance(a.type, PointerType) else None
         for number, a in enumerate(call.arguments)
     )
     return kinds, memory
@@ -99,7 +99,7 @@ def _staying(unit: Unit, call: CallSite) -> frozenset[int]:
     return frozenset(i for i, pointer in pointers if not unit.effects.is_overwritten(pointer, call))
 
 
-def _apart(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
+def _noalias(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
     """The pairs of its pointers that lead to memory that does not overlap."""
     points_to = unit.points_to
     masks = [(i, points_to.mask(a)) for i, a in enumerate(call.arguments) if isinstance(a.type, PointerType)]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import Plan
-from irad.passes.plan.recipes import Recipes
+from irad.passes.plan.rematerialisation import Rematerialisation
 from irad.passes.program import Pair, Program
-from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.unit import Unit
 
@@ -20,7 +20,7 @@ class GeneratedPair:
     """The pair of one variant; each pass sets what it makes.
 
     Attributes:
-        forward: the augmented primal, with the maps from primal values to its own.
+        augmented: the augmented primal, with the maps from primal values to its own.
         sweep: the reverse sweep.
         loops: what is known of the loops of the forward sweep.
         recipes: what can be computed again.
@@ -32,10 +32,10 @@ class GeneratedPair:
     program: Program
     unit: Unit
     pair: Pair
-    forward: Forward = field(init=False)
+    augmented: AugmentedPrimal = field(init=False)
     sweep: Sweep = field(init=False)
-    loops: ForwardLoops = field(init=False)
-    recipes: Recipes = field(init=False)
+    loops: AugmentedLoops = field(init=False)
+    remat: Rematerialisation = field(init=False)
     plan: Plan = field(init=False)
     storage: Materialiser = field(init=False)
     tape: tuple[TapeMark, ...] = ()

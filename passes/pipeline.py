@@ -25,16 +25,16 @@ from irad.ir.verifier import verify
 from irad.passes.agreement.check import check_agreement
 from irad.passes.analysis.activity import find_activity
 from irad.passes.analysis.callees import returns_new
+from irad.passes.analysis.deferrable_frees import keepable
 from irad.passes.analysis.effects import find_effects
-from irad.passes.analysis.keep import keepable
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.analysis.oracle_activity import everything
 from irad.passes.analysis.promises import check_promises
 from irad.passes.analysis.refusals import check_unit
 from irad.passes.analysis.summary import summarise
+from irad.passes.augmented.allocation_failure import check_allocations, check_stack
 from irad.passes.augmented.deferred_frees import defer_frees
-from irad.passes.augmented.exhaustion import check_allocations, check_stack
-from irad.passes.augmented.forward import build_forward
+from irad.passes.augmented.primal import build_augmented
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
@@ -50,7 +50,7 @@ from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_he
 from irad.passes.parallel.sharing import find_sharing
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import make_plan
-from irad.passes.plan.recipes import Recipes
+from irad.passes.plan.rematerialisation import Rematerialisation
 from irad.passes.prepare.invariant_choices import settle_invariant_choices
 from irad.passes.prepare.invariant_loads import hoist_invariant_loads
 from irad.passes.prepare.normal_form import prepare
@@ -220,7 +220,7 @@ def _find_objects(unit: Unit) -> None:
     """Finds the memory objects and which of them each pointer may point to."""
     program = unit.program
     unit.points_to = find_objects(
-        *(unit.function, unit.memory, unit.registry, unit.variant.apart),
+        *(unit.function, unit.memory, unit.registry, unit.variant.noalias),
         *(program.signatures, unit.kinds, program.addresses),
     )
 
@@ -306,57 +306,57 @@ def _find_sharing(unit: Unit) -> None:
 
 def _build_forward(made: GeneratedPair) -> None:
     """Builds the augmented primal: a copy with shadow pointers beside the pointers."""
-    made.forward = build_forward(made.program, made.unit, made.pair)
+    made.augmented = build_augmented(made.program, made.unit, made.pair)
 
 
 def _build_reverse(made: GeneratedPair) -> None:
     """Builds the reverse sweep, with a placeholder for each primal value it needs."""
-    made.sweep, made.loops = generate_reverse(made.forward)
+    made.sweep, made.loops = generate_reverse(made.augmented)
 
 
 def _plan(made: GeneratedPair) -> None:
     """Chooses by a minimum cut which needed values are saved and which are recomputed."""
-    made.recipes = Recipes.of(made.sweep, made.loops)
+    made.remat = Rematerialisation.of(made.sweep, made.loops)
     needs = (need.value for need in made.sweep.needs if need.placeholder.users)
-    made.plan = make_plan(made.forward, made.recipes, needs)
+    made.plan = make_plan(made.augmented, made.remat, needs)
 
 
 def _materialise(made: GeneratedPair) -> None:
     """Carries the plan out: saves in the forward sweep, loads and recomputed code in the reverse."""
-    made.storage = Materialiser(made.sweep, made.loops, made.recipes)
+    made.storage = Materialiser(made.sweep, made.loops, made.remat)
     made.storage.carry_out(made.plan)
 
 
 def _defer_frees(made: GeneratedPair) -> None:
     """Hands references to memory that the reverse sweep reads again to the arena."""
-    defer_frees(made.forward, made.forward.kept & made.unit.effects.kept)
+    defer_frees(made.augmented, made.augmented.kept & made.unit.effects.kept)
 
 
 def _declare_scopes(made: GeneratedPair) -> None:
     """Tells LLVM which accesses never touch the same bytes."""
-    made.forward.scopes.declare(made.pair.augmented)
+    made.augmented.scopes.declare(made.pair.augmented)
     made.sweep.scopes.declare(made.pair.reverse)
 
 
 def _note_tape(made: GeneratedPair) -> None:
     """Notes what is on the tape; on request has its bytes counted, place by place."""
-    made.tape = note_tape(made.forward, made.storage)
+    made.tape = note_tape(made.augmented, made.storage)
 
 
 def _watch(made: GeneratedPair) -> None:
     """In debug mode, looks for NaNs, infinities and ties behind each operation of both sweeps."""
-    watch_pair(made.forward, made.sweep, made.loops)
+    watch_pair(made.augmented, made.sweep, made.loops)
 
 
-def _check_exhaustion(made: GeneratedPair) -> None:
+def _check_allocations(made: GeneratedPair) -> None:
     """Checks every tape allocation and leaves the forward sweep when one failed."""
-    check_allocations(made.forward)
-    check_stack(made.forward)
+    check_allocations(made.augmented)
+    check_stack(made.augmented)
 
 
 def _close_frame(made: GeneratedPair) -> None:
     """Fixes the size of the frame that both sweeps share."""
-    size = -(-max(made.forward.frame.size, 1) // _FRAME_ALIGNMENT) * _FRAME_ALIGNMENT
+    size = -(-max(made.augmented.frame.size, 1) // _FRAME_ALIGNMENT) * _FRAME_ALIGNMENT
     made.pair.frame_size.initializer = const_int(I64, size)
 
 
@@ -417,14 +417,14 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("memory.memory_types", Stage.FUNCTION, _find_memory_types),
     Pass("prepare.retype", Stage.FUNCTION, _retype, changes=True),
     Pass("prepare.invariant_loads", Stage.FUNCTION, _hoist, applies=_is_default, changes=True),
-    Pass("analysis.keep", Stage.FUNCTION, _keep, applies=_is_default),
+    Pass("analysis.deferrable_frees", Stage.FUNCTION, _keep, applies=_is_default),
     Pass("analysis.effects", Stage.FUNCTION, _find_effects),
     Pass("analysis.activity", Stage.FUNCTION, _find_activity),
     Pass("analysis.liveness", Stage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", Stage.FUNCTION, _refuse),
     Pass("analysis.oracle_activity", Stage.FUNCTION, _take_everything, applies=_is_oracle),
     Pass("parallel.sharing", Stage.FUNCTION, _find_sharing, applies=_is_lane),
-    Pass("augmented.forward", Stage.PAIR, _build_forward, changes=True),
+    Pass("augmented.primal", Stage.PAIR, _build_forward, changes=True),
     Pass("reverse.generate", Stage.PAIR, _build_reverse, changes=True),
     Pass("plan.plan", Stage.PAIR, _plan),
     Pass("plan.materialise", Stage.PAIR, _materialise, changes=True),
@@ -432,7 +432,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("augmented.alias_scopes", Stage.PAIR, _declare_scopes),
     Pass("instrument.meter", Stage.PAIR, _note_tape, changes=True),
     Pass("instrument.watch", Stage.PAIR, _watch, applies=_is_watched, changes=True),
-    Pass("augmented.exhaustion", Stage.PAIR, _check_exhaustion, changes=True),
+    Pass("augmented.allocation_failure", Stage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", Stage.PAIR, _close_frame),
     Pass("analysis.promises", Stage.DERIVATIVE, _check_promises, applies=_is_entry),
     Pass("parallel.launch", Stage.DERIVATIVE, _launch, changes=True),

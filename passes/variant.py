@@ -34,7 +34,7 @@ class Variant:
     is_entry: bool = False
     is_lane: bool = False
     stays: frozenset[int] = frozenset()
-    apart: frozenset[tuple[int, int]] = frozenset()
+    noalias: frozenset[tuple[int, int]] = frozenset()
     overwritten: frozenset[int] = frozenset()
     result_is_read: bool = True
     unneeded: frozenset[int] = frozenset()

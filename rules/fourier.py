@@ -19,7 +19,7 @@ from irad.ir.values import Value, const_int
 from irad.rules.blas.elements import Element, choose
 from irad.rules.lapack.matrices import I64, NONE, ONE, PTR, Kernel, kernel
 from irad.rules.lapack.parts import workspace
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _PRECISIONS: Final = {"f32": types.FLOAT, "f64": types.DOUBLE}
 _TWO: Final = const_int(I64, 2)
@@ -49,7 +49,7 @@ def _precision(call: CallSite) -> Element:
     return Element(_PRECISIONS[(call.callee.name or "").rpartition(".")[2]], False)
 
 
-def _half_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _half_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """Memory for a spectrum and for as many real numbers."""
     data, result, outer, n, inner, *_ = call.arguments
     if not (context.is_active(data) and context.is_active(result)):
@@ -167,7 +167,7 @@ RULES: Final[tuple[Rule, ...]] = (
         tuple(f"irad.fft.{kind}.{precision}" for kind in ("r2c", "c2r") for precision in _PRECISIONS),
         Effects(reads=frozenset({0}), writes=frozenset({1}), other=False),
         _half_reverse,
-        _half_forward,
+        _half_augmented,
         source="linear: the conjugate transform",
     ),
 )

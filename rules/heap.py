@@ -17,12 +17,21 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move
-from irad.ruleset.interface import CallRule, Effects, Forward, ForwardContext, Inactive, Origin, ReverseContext, Rule
+from irad.ruleset.interface import (
+    AugmentedContext,
+    AugmentedPrimal,
+    CallRule,
+    Effects,
+    Inactive,
+    Origin,
+    ReverseContext,
+    Rule,
+)
 
 _HEADER: Final = 64  # bytes; keeps the shadow as aligned as the tape
 
 
-def _new_shadow(context: ForwardContext, size: Value) -> Value:
+def _new_shadow(context: AugmentedContext, size: Value) -> Value:
     """Cleared memory, preceded by its size."""
     build = context.before
     total = build.add(size, const_int(types.I64, _HEADER))
@@ -34,31 +43,31 @@ def _new_shadow(context: ForwardContext, size: Value) -> Value:
     return shadow
 
 
-def _allocate(size_of: Callable[[ForwardContext, CallSite], Value]) -> Forward:
-    """The forward part of a function whose arguments tell the size."""
+def _allocate(size_of: Callable[[AugmentedContext, CallSite], Value]) -> AugmentedPrimal:
+    """The augmented part of a function whose arguments tell the size."""
 
-    def forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
         if context.is_active(call):
             context.set_shadow(_new_shadow(context, size_of(context, call)))
         return ()
 
-    return forward
+    return augmented
 
 
-def _argument(index: int) -> Callable[[ForwardContext, CallSite], Value]:
-    def size(context: ForwardContext, call: CallSite) -> Value:
+def _argument(index: int) -> Callable[[AugmentedContext, CallSite], Value]:
+    def size(context: AugmentedContext, call: CallSite) -> Value:
         return context.before.zext(context.value(call.arguments[index]), types.I64)
 
     return size
 
 
-def _product(context: ForwardContext, call: CallSite) -> Value:
+def _product(context: AugmentedContext, call: CallSite) -> Value:
     build = context.before
     count, size = (build.zext(context.value(argument), types.I64) for argument in call.arguments[:2])
     return build.mul(count, size)
 
 
-def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both.
 
     Where nothing was allocated before, or nothing is now, no bytes are in both.
@@ -112,6 +121,6 @@ RULES: Final[tuple[Rule, ...]] = (
     CallRule(("malloc", "NRT_Allocate", *_NEW), _FRESH, _nothing, _allocate(_argument(0))),
     CallRule(("calloc",), _FRESH, _nothing, _allocate(_product)),
     CallRule(("aligned_alloc", "memalign"), _FRESH, _nothing, _allocate(_argument(1))),
-    CallRule(("realloc",), _MOVED, _reallocate_reverse, _reallocate_forward),
+    CallRule(("realloc",), _MOVED, _reallocate_reverse, _reallocate_augmented),
     Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0}))),
 )

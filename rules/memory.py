@@ -17,7 +17,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PTR, VOID, Type, function_type
 from irad.ir.values import ConstantInt, Value, const_float, const_int
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 from irad.ruleset.memory_type import MemoryType
 
 _FLOATS: Final = {"double": types.DOUBLE, "float": types.FLOAT}
@@ -38,7 +38,7 @@ def move(build: Builder, into: Value, source: Value, size: Value) -> None:
     build.call(memmove, [into, source, size, const_int(types.I1, 0)])
 
 
-def _copy_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _copy_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     into, source, size = call.arguments[:3]
     if context.is_active(into) and context.holds_pointers(source):
         build = context.after
@@ -51,7 +51,7 @@ def _copy_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return ()
 
 
-def _clear_pointers(context: ForwardContext, layout: MemoryType | None, into: Value, size: Value) -> None:
+def _clear_pointers(context: AugmentedContext, layout: MemoryType | None, into: Value, size: Value) -> None:
     """Clears the pointers in a shadow where constant bytes are written; what the caller put next to them stays.
 
     Raises:
@@ -237,7 +237,7 @@ def _move_cotangent(build: Builder, into: Value, source: Value, type_: Type) -> 
     build.store(build.fadd(build.load(type_, source, align=1), taken), source, align=1)
 
 
-def _fill_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _fill_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     pointer, _, size = call.arguments[:3]
     if context.is_active(pointer) and context.holds_pointers(pointer):
         wide = context.after.zext(context.value(size), types.I64)
@@ -256,7 +256,11 @@ _FILL_EFFECTS: Final = Effects(writes=frozenset({0}), raw=True, other=False)
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(
-        ("llvm.memcpy.*", "llvm.memmove.*"), _COPY_EFFECTS, _copy_reverse, _copy_forward, source="linear: the transpose"
+        ("llvm.memcpy.*", "llvm.memmove.*"),
+        _COPY_EFFECTS,
+        _copy_reverse,
+        _copy_augmented,
+        source="linear: the transpose",
     ),
-    CallRule(("llvm.memset.*",), _FILL_EFFECTS, _fill_reverse, _fill_forward, source="the result is constant"),
+    CallRule(("llvm.memset.*",), _FILL_EFFECTS, _fill_reverse, _fill_augmented, source="the result is constant"),
 )

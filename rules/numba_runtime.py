@@ -15,13 +15,13 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
 from irad.ir.values import Value, const_int
 from irad.rules.memory import fill, move
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, Inactive, Origin, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Inactive, Origin, ReverseContext, Rule
 
 _HEADER: Final = 64  # bytes; keeps the data as aligned as the primal's
 _DATA, _SIZE = 24, 32  # offsets in the header
 
 
-def _allocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _allocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """Shadow of a managed allocation of as many bytes as the first argument says."""
     if not context.is_active(call):
         return ()
@@ -37,7 +37,7 @@ def _allocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value
     return ()
 
 
-def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both."""
     header, size = call.arguments
     if not context.is_active(header):
@@ -58,7 +58,7 @@ def _reallocate_forward(context: ForwardContext, call: CallSite) -> Sequence[Val
     return old, new, common
 
 
-def _replace_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _replace_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The data of an allocation is replaced by fresh memory; who asked copies from the old memory and frees it."""
     header, size = call.arguments
     if not context.is_active(header):
@@ -105,11 +105,11 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         _MANAGED,
         _nothing,
-        _allocate_forward,
+        _allocate_augmented,
     ),
-    CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _nothing, _allocate_forward),
-    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, _reallocate_reverse, _reallocate_forward),
-    CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, _nothing, _replace_forward),
+    CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _nothing, _allocate_augmented),
+    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, _reallocate_reverse, _reallocate_augmented),
+    CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, _nothing, _replace_augmented),
     Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),
     Inactive(
         ("NRT_decref", "NRT_Free", "NRT_MemInfo_call_dtor", "NRT_MemInfo_varsize_free"),

@@ -32,7 +32,7 @@ from irad.ir.values import Value, const_float, const_int
 from irad.rules.blas.elements import Element
 from irad.rules.lapack.matrices import Kernel, kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
-from irad.ruleset.interface import PURE, CallRule, ForwardContext, Inactive, ReverseContext, Rule
+from irad.ruleset.interface import PURE, AugmentedContext, CallRule, Inactive, ReverseContext, Rule
 
 _DOUBLE: Final = types.DOUBLE
 _ELEMENT: Final = Element(types.DOUBLE, False)
@@ -56,7 +56,7 @@ def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSit
             context.accumulate(parameter, build.select(silent, nothing, build.fmul(cotangent, slope)))
 
 
-def _refuse(what: Mapping[int, str], remedy: str, context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _refuse(what: Mapping[int, str], remedy: str, context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     for position, text in what.items():
         if context.is_active(call.arguments[position]):
             reason = "the derivative of a draw is that of its quantile, for which there is no formula here"
@@ -289,8 +289,8 @@ def _rule(
     remedy: str = "",
     source: str = _FIGURNOV,
 ) -> CallRule:
-    forward = partial(_refuse, refused or {}, remedy)
-    return CallRule((f"irad.drawn.{distribution}",), PURE, partial(_reverse, partials), forward, source)
+    augmented = partial(_refuse, refused or {}, remedy)
+    return CallRule((f"irad.drawn.{distribution}",), PURE, partial(_reverse, partials), augmented, source)
 
 
 _DF: Final = (

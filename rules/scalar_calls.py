@@ -18,12 +18,12 @@ from irad.ir.instructions import CallSite, ExtractElement
 from irad.ir.types import FloatType, VectorType
 from irad.ir.values import Value, const_float, const_int, zero
 from irad.ruleset.expr import call_function
-from irad.ruleset.interface import PURE, CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import PURE, AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 # ------------------------------------------------------------------------------------------------ parts of a number
 
 
-def _frexp_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _frexp_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The power of two that was taken out of the number, as 1 / 2**exponent."""
     exponent = context.after.load(types.I32, context.value(call.arguments[1]))
     negated = context.after.sub(zero(types.I32), exponent)
@@ -94,7 +94,7 @@ def _power_type(call: CallSite) -> FloatType:
     return types.FLOAT if call.callee.name == "numba_cpowf" else types.DOUBLE
 
 
-def _power_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _power_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     a, b, c = (context.value(argument) for argument in call.arguments)
     type_ = _power_type(call)
     numbers = (
@@ -223,10 +223,10 @@ RULES: Final[tuple[Rule, ...]] = (
         ("numba_frexp", "numba_frexpf", "frexp", "frexpf", "__nv_frexp", "__nv_frexpf"),
         _WRITES_INTEGER,
         _frexp_reverse,
-        _frexp_forward,
+        _frexp_augmented,
     ),
     CallRule(("modf", "modff", "__nv_modf", "__nv_modff"), _WRITES_FLOAT, _modf_reverse),
     CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse),
     CallRule(("__divdc3", "__divsc3"), PURE, _quotient_reverse),
-    CallRule(("numba_cpow", "numba_cpowf"), _POWER_EFFECTS, _power_reverse, _power_forward, policy=_POWER_POLICY),
+    CallRule(("numba_cpow", "numba_cpowf"), _POWER_EFFECTS, _power_reverse, _power_augmented, policy=_POWER_POLICY),
 )

@@ -16,7 +16,7 @@ from irad.ir.types import I64, PTR, VOID, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.rules.typed_list import call_helper
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, Place, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Place, ReverseContext, Rule
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import DICT
 
@@ -34,7 +34,7 @@ def memory_of_dict(keys: MemoryType | None, values: MemoryType | None) -> Memory
     return MemoryType(_STRUCT_BYTES, (), behind=((_KEYS, keys), (_VALUES, values)))
 
 
-def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _new_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """An empty shadow dictionary."""
     slot, _, key_size, value_size = call.arguments
     if not context.is_active(slot):
@@ -50,7 +50,7 @@ def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return ()
 
 
-def _insert_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _insert_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The cell of the entry, with the shadows of pointers in key and value. Returns it, and its key's if it is new."""
     container, key, hash_, value, old = call.arguments
     if not context.is_active(container):
@@ -89,7 +89,7 @@ def _replaced(build: Builder, shadow: Value, cell: Value, new: Value) -> Value:
     return build.select(build.icmp("eq", cell, new), _NULL, _value_in(build, shadow, cell))
 
 
-def _hand_on(context: ForwardContext, part: Value, place: tuple[Value, int], source: Value, size_at: int) -> None:
+def _hand_on(context: AugmentedContext, part: Value, place: tuple[Value, int], source: Value, size_at: int) -> None:
     """The shadows of pointers in a key or value that was inserted go to its part of a cell, if there is one."""
     container, name = place
     if not context.holds_pointers(container, name):
@@ -126,7 +126,7 @@ def _value_in(build: Builder, shadow: Value, cell: Value) -> Value:
     return call_helper(build, "irad.dict_value", PTR, [shadow, cell])
 
 
-def _lookup_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _lookup_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     container, _, _, into = call.arguments
     if not context.is_active(container):
         return ()
@@ -145,7 +145,7 @@ def _lookup_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Val
     _give_back(context, value, (container, _VALUES), into, _VALUE_BYTES)
 
 
-def _hand_out(context: ForwardContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
+def _hand_out(context: AugmentedContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
     """The shadows of pointers in a part of a cell go where the key or value was copied."""
     container, name = place
     if not context.is_active(into) or not context.holds_pointers(container, name):
@@ -167,7 +167,7 @@ def _give_back(context: ReverseContext, part: Value, place: tuple[Value, int], i
     fill(build, target, build.load(I64, build.byte_offset(shadow, size_at), align=8))
 
 
-def _delete_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _delete_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     container, _, entry = call.arguments
     if context.is_active(container):
         given = [context.shadow(container), context.value(entry), context.value(call)]
@@ -175,7 +175,7 @@ def _delete_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return ()
 
 
-def _pop_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _pop_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     container, key, value = call.arguments
     if not context.is_active(container):
         return ()
@@ -196,7 +196,7 @@ def _pop_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
     _give_back(context, cell, (container, _KEYS), key, _KEY_BYTES)
 
 
-def _begin_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _begin_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The iterator's shadow, in the shadow of the memory that the primal's is in."""
     iterator, container = call.arguments
     if context.is_active(iterator):
@@ -204,7 +204,7 @@ def _begin_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return ()
 
 
-def _next_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _next_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The shadows of key and value are parts of the cell."""
     iterator, key, value = call.arguments
     if not context.is_active(iterator):
@@ -239,32 +239,32 @@ RULES: Final[tuple[Rule, ...]] = (
         ("numba_dict_new_sized", "numba_dict_new"),
         Effects(writes=_ITSELF, makes=((0, (_KEYS, _VALUES)),), raw=True),
         _nothing,
-        _new_forward,
+        _new_augmented,
     ),
     CallRule(
         ("numba_dict_insert",),
         _changes((_KEY_PLACE, (1,)), (_VALUE_PLACE, (3,)), ((4,), _VALUE_PLACE)),
         _insert_reverse,
-        _insert_forward,
+        _insert_augmented,
     ),
     CallRule(
         ("numba_dict_lookup",),
         Effects(reads=_ITSELF, writes=frozenset({3}), moves=(((3,), _VALUE_PLACE),), raw=True),
         _lookup_reverse,
-        _lookup_forward,
+        _lookup_augmented,
     ),
-    CallRule(("numba_dict_delitem",), _changes(), _nothing, _delete_forward),
+    CallRule(("numba_dict_delitem",), _changes(), _nothing, _delete_augmented),
     CallRule(
         ("numba_dict_popitem",),
         _changes(((1,), _KEY_PLACE), ((2,), _VALUE_PLACE), also=(1, 2)),
         _pop_reverse,
-        _pop_forward,
+        _pop_augmented,
     ),
     CallRule(
         ("numba_dict_iter",),
         Effects(reads=frozenset({1}), writes=_ITSELF, links=((0, (1,)),), raw=True),
         _nothing,
-        _begin_forward,
+        _begin_augmented,
     ),
     CallRule(
         ("numba_dict_iter_next",),
@@ -275,6 +275,6 @@ RULES: Final[tuple[Rule, ...]] = (
             raw=True,
         ),
         _nothing,
-        _next_forward,
+        _next_augmented,
     ),
 )

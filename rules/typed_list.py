@@ -16,7 +16,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, Inactive, Origin, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Inactive, Origin, ReverseContext, Rule
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import LIST
 
@@ -38,7 +38,7 @@ def call_helper(build: Builder, name: str, result: Type, arguments: Sequence[Val
     return build.call(declared, arguments)
 
 
-def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _new_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """An empty shadow list."""
     slot, size = call.arguments[:2]
     if not context.is_active(slot):
@@ -51,7 +51,7 @@ def _new_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return ()
 
 
-def _append_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _append_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """Room for one more, as in the primal; the shadow of the new item."""
     container = call.arguments[0]
     if not context.is_active(container):
@@ -68,7 +68,7 @@ def _append_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return (slot, old, memory, moved) if slot is not None else ()
 
 
-def _set_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _set_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     container, index, _ = call.arguments
     if not context.is_active(container):
         return ()
@@ -76,7 +76,7 @@ def _set_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
     return (slot,) if slot is not None else ()
 
 
-def _written(context: ForwardContext, call: CallSite, shadow: Value, index: Value) -> Value | None:
+def _written(context: AugmentedContext, call: CallSite, shadow: Value, index: Value) -> Value | None:
     """Where the shadow of the item is that a call writes, null if it fails; None if there are no numbers in items.
 
     The pointers in the new item's shadow go there.
@@ -114,13 +114,13 @@ def _written_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Va
         call_helper(build, "irad.list_shrink", VOID, growth)
 
 
-def _base_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _base_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     if context.is_active(call):
         context.set_shadow(context.after.load(PTR, context.shadow(call.arguments[0]), align=8))
     return ()
 
 
-def _remove_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _remove_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The shadows of the items behind move down. Returns where they are, and the length before."""
     container = call.arguments[0]
     if not context.is_active(container):
@@ -180,16 +180,16 @@ RULES: Final[tuple[Rule, ...]] = (
         ("numba_list_new",),
         Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True),
         _nothing,
-        _new_forward,
+        _new_augmented,
     ),
-    CallRule(("numba_list_append",), _effects(1), _written_reverse, _append_forward),
-    CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set_forward),
-    CallRule(("numba_list_delitem", "numba_list_delete_slice"), _effects(), _remove_reverse, _remove_forward),
+    CallRule(("numba_list_append",), _effects(1), _written_reverse, _append_augmented),
+    CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set_augmented),
+    CallRule(("numba_list_delitem", "numba_list_delete_slice"), _effects(), _remove_reverse, _remove_augmented),
     CallRule(
         ("numba_list_base_ptr",),
         Effects(reads=frozenset({0}), result=Origin.ARGUMENT, header=_ITEMS, raw=True, other=False),
         _nothing,
-        _base_forward,
+        _base_augmented,
     ),
     Inactive(
         ("numba_list_size_address",),

@@ -111,19 +111,19 @@ class WatchedCall:
         for field, value in self._before:
             self.builder.store(value, arena_field(self.builder, arena, field, value.type))
 
-    def finish(self, outputs: Sequence[tuple[Any, Any]], forward: Any = None) -> Any:
+    def finish(self, outputs: Sequence[tuple[Any, Any]], augmented: Any = None) -> Any:
         """After the last sweep: returns whether an exception was raised.
 
         Args:
             outputs: values and types, as they were named.
             forward: of a pullback the number of the forward sweep's call; None: no pullback.
         """
-        numbers = [_I64(self.number), self.call, forward if forward is not None else _I64(0)]
+        numbers = [_I64(self.number), self.call, augmented if augmented is not None else _I64(0)]
         return self._end("finish", numbers, outputs)
 
-    def finish_forward(self, outputs: Sequence[tuple[Any, Any]]) -> Any:
+    def finish_augmented(self, outputs: Sequence[tuple[Any, Any]]) -> Any:
         """The same after the forward sweep of `irad.vjp`."""
-        return self._end("finish_forward", [_I64(self.number), self.call], outputs)
+        return self._end("finish_augmented", [_I64(self.number), self.call], outputs)
 
     def _end(self, name: str, numbers: Sequence[Any], outputs: Sequence[tuple[Any, Any]]) -> Any:
         builder = self.builder

@@ -55,7 +55,7 @@ class RulePlaces:
     """A rule that a user wrote: what it is for, where its forward and its reverse part are."""
 
     name: str
-    forward: SourceLocation
+    augmented: SourceLocation
     reverse: SourceLocation
 
 

@@ -72,7 +72,7 @@ def begin(number: int, *inputs: Any) -> int:
 
 
 @keeping
-def finish(number: int, call: int, forward: int, *outputs: Any) -> None:
+def finish(number: int, call: int, augmented: int, *outputs: Any) -> None:
     """Ends a call: warns of ties, raises for what is NaN or infinite.
 
     Args:
@@ -86,11 +86,11 @@ def finish(number: int, call: int, forward: int, *outputs: Any) -> None:
     """
     info = _infos[number]
     record = close_call(call) or Record(info.watched)
-    _conclude(info, record, outputs, record_of(forward) if forward else None)
+    _conclude(info, record, outputs, record_of(augmented) if augmented else None)
 
 
 @keeping
-def finish_forward(number: int, call: int, *outputs: Any) -> None:
+def finish_augmented(number: int, call: int, *outputs: Any) -> None:
     """Ends a forward sweep; what it told is kept for its pullback."""
     info = _infos[number]
     _conclude(info, record_of(call) or Record(info.watched), outputs, None)

@@ -153,7 +153,7 @@ class _Cause:
                 sweep="value" if self.is_value else "derivative",
                 result=self.result,
                 operation=f"the rule of {rule.name}",
-                location=rule.forward if self.is_value else rule.reverse,
+                location=rule.augmented if self.is_value else rule.reverse,
                 detail=f"called at {opaque[0].location}",
             )
         calls = [f"{_called(p.words, p.ruled, watched)} at {p.location}" for p in opaque]
@@ -190,7 +190,7 @@ def operation_of(event: Event) -> str:
     place = event.place
     if place.ruled is not None:
         rule = event.watched.rules[place.ruled]
-        where = rule.reverse if place.kind is MarkKind.DERIVATIVE else rule.forward
+        where = rule.reverse if place.kind is MarkKind.DERIVATIVE else rule.augmented
         return f"the rule of {rule.name} ({where}) = {_shown(event.result)}"
     text = place.words.format(*(map(_shown, event.operands) if event.operands is not None else "…" * 3))
     if place.kind is not MarkKind.TIE:

@@ -37,7 +37,7 @@ def clean_up(captured: GeneratedPair) -> Reads:
     mark_strong_products(reverse)
     _close_loops(reverse)
     remove_dead(captured, reverse, list(reads.saved))
-    remove_dead(captured, captured.forward.function, list(captured.plan.saved))
+    remove_dead(captured, captured.augmented.function, list(captured.plan.saved))
     for table in (reads.saved, reads.affine):
         for placeholder in [p for p in table if not getattr(p, "users", None)]:
             del table[placeholder]

@@ -35,7 +35,7 @@ def _has_effect(captured: GeneratedPair, inst: Instruction) -> bool:
     if isinstance(inst, Store | Ret):
         return True
     if isinstance(inst, CallSite):
-        effects = effects_of(resolve(inst, captured.forward.unit.registry))
+        effects = effects_of(resolve(inst, captured.augmented.unit.registry))
         return effects is None or effects.other or bool(effects.writes or effects.frees or effects.captures)
     return not isinstance(inst, Load | Phi | Freeze | Binary | ICmp | Cast | Alloca) and type(inst).__name__ in (
         "AtomicRMW",

@@ -16,7 +16,7 @@ from irad.ir.module import Block
 from irad.ir.types import PointerType
 from irad.ir.values import Undef, Value
 from irad.passes.generated import GeneratedPair
-from irad.passes.plan.recipes import is_free
+from irad.passes.plan.rematerialisation import is_free
 from irad.passes.reverse.sweep import Place
 
 
@@ -41,7 +41,7 @@ def keep_choices(captured: GeneratedPair) -> None:
 
     In Python that is a variable, and chosen there already.
     """
-    plan, recipes = captured.plan, captured.recipes
+    plan, remat = captured.plan, captured.remat
     pending = [need.value for need in captured.sweep.needs if need.placeholder.users]
     seen: set[Value] = set()
     chosen: list[Value] = []
@@ -52,8 +52,8 @@ def keep_choices(captured: GeneratedPair) -> None:
         seen.add(value)
         if isinstance(value, Select) and isinstance(value.type, PointerType):
             chosen.append(value)
-        elif value in recipes.affine:
-            _, variable = recipes.affine[value]
+        elif value in remat.affine:
+            _, variable = remat.affine[value]
             pending += [v for v in (variable.start, variable.step) if isinstance(v, Value)]
         elif isinstance(value, Instruction) and not is_free(value):
             pending += value.operands
@@ -92,15 +92,15 @@ class _Head:
         captured = self.captured
         if value in captured.plan.saved:
             return ()
-        if value in captured.recipes.affine:
-            _, variable = captured.recipes.affine[value]
+        if value in captured.remat.affine:
+            _, variable = captured.remat.affine[value]
             return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
         return value.operands if isinstance(value, Instruction) else ()
 
     def _make(self, value: Value) -> Value:
         captured = self.captured
-        if value in captured.recipes.affine and value not in captured.plan.saved:
-            loop, variable = captured.recipes.affine[value]
+        if value in captured.remat.affine and value not in captured.plan.saved:
+            loop, variable = captured.remat.affine[value]
             start = self._at_hand(variable.start)
             step: Value | int = variable.step
             assert start is not None

@@ -50,14 +50,14 @@ class PairText:
     """The sweeps of one function.
 
     Attributes:
-        forward, reverse: their statements.
+        augmented, reverse: their statements.
         tape: the names of what is saved in loops, in the order of the forward sweep.
         is_flat: the array that is returned has one dimension in Python, and takes its shape at the end.
         exceptions: those that are raised, by name.
         outs: the variables in which the reverse sweep leaves the cotangents of parameters, by parameter index.
     """
 
-    forward: list[ast.stmt] = field(default_factory=list)
+    augmented: list[ast.stmt] = field(default_factory=list)
     reverse: list[ast.stmt] = field(default_factory=list)
     tape: list[str] = field(default_factory=list)
     outs: dict[int, str] = field(default_factory=dict)
@@ -90,11 +90,11 @@ class _Writer:
 
     def run(self) -> PairText:
         captured = self.captured
-        function = captured.forward.function
+        function = captured.augmented.function
         raised = split_raises(function, function.params[3])
         captured.loops.cfg = control_flow(function)
         captured.loops.dominators = dominators(captured.loops.cfg)
-        self.place_of = debug_places(DebugInfo(captured.forward.program.module), _NUMBA)
+        self.place_of = debug_places(DebugInfo(captured.augmented.program.module), _NUMBA)
         self.forms = find_loop_forms(captured)
         keep_choices(captured)
         self._count_iterations()
@@ -104,33 +104,33 @@ class _Writer:
         known: set[str] = set().union(*(source_names(place.file).known_at(place.line) for place in places))
         counters = set(self.keys.values())
         self.naming = ValueNames(captured, self.memory, self.namer, self.place_of, known, counters)
-        forward = self._sheet(Reads(), None)
-        reverse = self._sheet(reads, forward)
+        augmented = self._sheet(Reads(), None)
+        reverse = self._sheet(reads, augmented)
         name_loops(self.forms, self.place_of, self.namer)
         made = PairText()
         made.exceptions = {each.kind.__name__: each.kind for each in raised.values() if each is not None}
         self.namer.taken |= made.exceptions.keys()
         made.outs = self._outs()
-        first = self._choose(forward, raised, made)
+        first = self._choose(augmented, raised, made)
         second = self._choose_reverse(reverse)
         forward_body, reverse_body = self._statements(first), self._statements(second)
         made.is_flat = first.is_flat
         kept = {*self.result.names, *(self.result.shape if made.is_flat else ()), *made.outs.values()}
-        made.forward, made.reverse = tidy(forward_body, reverse_body, kept)
+        made.augmented, made.reverse = tidy(forward_body, reverse_body, kept)
         return made
 
     # ------------------------------------------------------------------------------------------------ sheets
 
-    def _sheet(self, reads: Reads, forward: Sheet | None) -> Sheet:
+    def _sheet(self, reads: Reads, augmented: Sheet | None) -> Sheet:
         captured = self.captured
-        function = captured.forward.function if forward is None else captured.sweep.function
+        function = captured.augmented.function if augmented is None else captured.sweep.function
         cfg = control_flow(function)
         tree = dominators(cfg)
-        params = captured.forward.function.params[2:]
+        params = captured.augmented.function.params[2:]
         sheet = Sheet(
             captured, function, cfg, tree, loop_nest(cfg, tree), self.forms, self.memory, reads,
-            is_reverse=forward is not None, same={**self.same, **same_values(self.arguments, params)},
-            forward=forward,
+            is_reverse=augmented is not None, same={**self.same, **same_values(self.arguments, params)},
+            augmented=augmented,
         )  # fmt: skip
         find_affine(sheet)
         sheet.truths |= truth_parameters(self.arguments, params)
@@ -203,15 +203,15 @@ class _Writer:
                 sheet.texts[value] = reader
         text = self._sweep_text(sheet, variables, raised)
         text.tape = sheet.tape
-        text.ignored = {captured.forward.function.params[3]}  # where exceptions go
+        text.ignored = {captured.augmented.function.params[3]}  # where exceptions go
         saved_once = {v for v in (*forced, *kept) if v in variables and v not in sheet.tape}
         classes = self._share(text, {v for v in variables if v not in sheet.tape or isinstance(v, Phi)}, saved_once)
         named = {v: members for v, members in classes.items() if v not in self.memory.allocations}
-        self.naming.name_classes(named, self.naming.forward_name)
+        self.naming.name_classes(named, self.naming.augmented_name)
         for value in sheet.chosen:
             self.memory.starts[value].array.name = self.naming.names[value]
         for value in sheet.tape:
-            base = self._array_of(value) or self.naming.forward_name(value) or "value"
+            base = self._array_of(value) or self.naming.augmented_name(value) or "value"
             if isinstance(value.type, PointerType) and value not in sheet.chosen and self._array_of(value) is None:
                 base = "index"
             name = self.namer.new(f"saved_{base.removeprefix('~')}")
@@ -294,11 +294,11 @@ class _Writer:
 
     def _allocation_code(self) -> set[Instruction]:
         """What rules of allocations add to the forward sweep: the shadow, which is one statement in Python."""
-        forward = self.captured.forward
-        copies = set(forward.values.values())
+        augmented = self.captured.augmented
+        copies = set(augmented.values.values())
         return {
             inst
-            for inst in forward.function.instructions()
+            for inst in augmented.function.instructions()
             if inst not in copies and isinstance(inst.origin, Call) and is_allocation(inst.origin)
         }
 

@@ -52,7 +52,7 @@ class Sheet:
     reads: Reads
     is_reverse: bool
     same: dict[Value, Value]
-    forward: Sheet | None = None
+    augmented: Sheet | None = None
     stable: set[Value] = field(default_factory=set)
     derivable: set[Value] = field(default_factory=set)
     texts: dict[Value, Callable[[], ast.expr]] = field(default_factory=dict)

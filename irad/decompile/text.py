@@ -131,12 +131,12 @@ def _written(
     given = [arguments[p] for p in positions]
     docstring = f"Value, and gradient with respect to {', '.join(a.name for a in given)}."
     body: list[ast.stmt] = [ast.Expr(ast.Constant(docstring))]
-    used = trees.names_in([*made.forward, *made.reverse])
+    used = trees.names_in([*made.augmented, *made.reverse])
     for argument in arguments:
         body += _unpacked(argument, used if argument not in given else None)
     for tape in made.tape:
         body.append(trees.assign(trees.name(tape), ast.Dict([], [])))
-    body += made.forward
+    body += made.augmented
     body.append(trees.comment("reverse sweep"))
     body += made.reverse
     value = _tuple([trees.name(name) for name in result.names])
@@ -194,7 +194,7 @@ def _called(captured: Capture, symbol: str) -> str:
 
 def _check_calls(captured: Capture) -> None:
     """Calls that stay calls and take part in the derivative have no form in Python yet."""
-    unit = captured.pairs[0].forward.unit
+    unit = captured.pairs[0].augmented.unit
     for inst in (inst for block in reaching_success(unit.function) for inst in block.instructions):
         if not isinstance(inst, CallSite):
             continue

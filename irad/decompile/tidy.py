@@ -21,16 +21,16 @@ from collections.abc import Sequence
 from irad.decompile import trees
 
 
-def tidy(forward: list[ast.stmt], reverse: list[ast.stmt], kept: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+def tidy(augmented: list[ast.stmt], reverse: list[ast.stmt], kept: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Both sweeps, which share their variables; ``kept`` are those that the caller reads."""
-    forward, reverse = _block(forward), _block(reverse)
+    augmented, reverse = _block(augmented), _block(reverse)
     while True:
-        read = trees.names_in([*forward, *reverse]) | kept
+        read = trees.names_in([*augmented, *reverse]) | kept
         dropper = _DropUnread(read)
-        forward, reverse = dropper.body(forward), dropper.body(reverse)
+        augmented, reverse = dropper.body(augmented), dropper.body(reverse)
         if not dropper.dropped:
-            return _without_repeated_comments(forward), _without_repeated_comments(reverse)
-        forward, reverse = _block(forward), _block(reverse)
+            return _without_repeated_comments(augmented), _without_repeated_comments(reverse)
+        augmented, reverse = _block(augmented), _block(reverse)
 
 
 def _without_repeated_comments(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -110,7 +110,7 @@ class _Program:
 
     def others_read(self, variable: Value | None, function: Function, unit: Unit) -> bool:
         """Whether code other than a function itself may read a variable; None: memory of unknown origin."""
-        if self.calls_strangers(unit):
+        if self.calls_external_code(unit):
             return True
         if variable is not None:
             return bool(self.users.get(variable, set()) - {function})
@@ -128,7 +128,7 @@ class _Program:
                     seen.add(inst.callee)
                     pending.append(inst.callee)
 
-    def calls_strangers(self, unit: Unit) -> bool:
+    def calls_external_code(self, unit: Unit) -> bool:
         """Whether the program calls code that is not in it and has no rule, and goes on afterwards."""
         return any(
             isinstance(inst, CallSite)

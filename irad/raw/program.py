@@ -40,10 +40,10 @@ from irad.raw.markers import kind_of
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.by_value import pass_pointers
 from irad.raw.normal_form.copies import copy_members
+from irad.raw.normal_form.external_clobbers import mark_external_clobbers
 from irad.raw.normal_form.library import plain_library_calls
 from irad.raw.normal_form.masked import expand_masked
 from irad.raw.normal_form.openmp import run_with_one_thread
-from irad.raw.normal_form.strangers import mark_strangers
 from irad.raw.normal_form.unwind import lower_unwinding
 from irad.raw.normal_form.vectors import split_vectors
 from irad.ruleset.registry import Registry
@@ -90,7 +90,7 @@ def _normal_form(text: str, registry: Registry) -> str:
         module = parse_module(scalarise(equality.hide(print_module(module)), keep=(ENTRY,)))
         restore_types(module)
     mark_copies(module)
-    mark_strangers(module, registry)
+    mark_external_clobbers(module, registry)
     _forget_restrict(module)
     return print_module(module)
 

@@ -28,8 +28,8 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.message import array_types
 from irad.passes.generated import Generated
-from irad.passes.instrument.places import TapePlaces
-from irad.passes.instrument.user_places import UserPlaces
+from irad.passes.instrument.source_map import SourceMap
+from irad.passes.instrument.watched import TapePlaces
 from irad.passes.pipeline import COMPLETE
 from irad.report.functions import PairReader
 from irad.report.lanes import lane_words, numbers_of
@@ -259,7 +259,7 @@ class _Observed:
         info = DebugInfo(module)
         namer = _namer(program, map(str, module.functions))
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        tape_places = TapePlaces(derived.tape_marks, derived.frame_parts, UserPlaces(module, derived.launches))
+        tape_places = TapePlaces(derived.tape_marks, derived.frame_parts, SourceMap(module, derived.launches))
         readers = {
             made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
             for made in pairs
@@ -288,7 +288,7 @@ def _name_lanes(readers: Iterable[PairReader], launches: Mapping[Function, CallS
     """Tells the readers of parallel loops' bodies what the function around passes to them."""
     by_function = {each.made.unit.function: each for each in readers}
     for function, reader in by_function.items():
-        loop, launch = reader.made.forward.program.loops.get(function), launches.get(function)
+        loop, launch = reader.made.augmented.program.loops.get(function), launches.get(function)
         caller = launch.block.function if launch is not None and launch.block is not None else None
         around = by_function.get(caller) if isinstance(caller, Function) else None
         if loop is not None and around is not None:

@@ -15,7 +15,7 @@ from irad.ir.text.printer import print_lines
 from irad.ir.types import VOID, PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.generated import GeneratedPair
-from irad.passes.instrument.loop_places import LoopPlaces
+from irad.passes.instrument.loop_sources import LoopSources
 from irad.passes.memory.objects import MemoryObject
 from irad.passes.request import ParameterKind
 from irad.report import words
@@ -51,7 +51,7 @@ class PairReader:
     ruled: tuple[Outlined, ...]
     definitions: Mapping[str, SourceLocation | None]
     copies: Copies
-    loops: LoopPlaces
+    loops: LoopSources
     names: Mapping[Value, str] = field(init=False)
     primals: dict[Value, tuple[Value, bool]] = field(init=False)
     allocations: dict[str, str] = field(init=False)
@@ -61,9 +61,9 @@ class PairReader:
     def __post_init__(self) -> None:
         unit = self.made.unit
         self.names = print_lines(unit.function)[1]
-        forward = self.made.forward
-        self.primals = {copy: (primal, False) for primal, copy in forward.values.items()}
-        self.primals |= {shadow: (primal, True) for primal, shadow in forward.shadows.items()}
+        augmented = self.made.augmented
+        self.primals = {copy: (primal, False) for primal, copy in augmented.values.items()}
+        self.primals |= {shadow: (primal, True) for primal, shadow in augmented.shadows.items()}
         made = [item for item in self.made.unit.points_to.objects if isinstance(item.value, Instruction)]
         named = {str(item): self._memory_in_words(item) for item in made}
         self.allocations = dict(sorted(named.items(), key=lambda pair: -len(pair[0])))  # longest first: `.7` and `.7.i`
@@ -146,7 +146,7 @@ class PairReader:
     def place(self) -> SourceLocation | None:
         """Where the function is defined; its first known place where that is not known, as of the body of a loop."""
         known = self.definitions.get(str(self.made.unit.function.name))
-        if known is None and self.made.unit.function in self.made.forward.program.loops:
+        if known is None and self.made.unit.function in self.made.augmented.program.loops:
             known = self._place_of_loop()
         if known is not None:
             return known
@@ -158,7 +158,7 @@ class PairReader:
         numbers = {made.pair: number for number, made in enumerate(pairs)}
         by_function = {made.pair.variant: number for made, number in zip(pairs, numbers.values(), strict=True)}
         lanes = {made.unit.function: number for number, made in enumerate(pairs) if made.unit.variant.is_lane}
-        for _, callee in self.made.forward.callee_frames.values():
+        for _, callee in self.made.augmented.callee_frames.values():
             number = numbers.get(callee, by_function.get(callee.variant, lanes.get(callee.variant.function)))
             if number is not None:
                 yield number
@@ -224,11 +224,11 @@ class PairReader:
 
     def plan(self, value: Value) -> str:
         """What the plan says of a value, and of its shadow if that is needed, too."""
-        forward, plan = self.made.forward, self.made.plan
+        augmented, plan = self.made.augmented, self.made.plan
         if value.type is VOID:
             return ""
-        told = self.plain(plan.explain(forward.value(value)))
-        shadow = forward.shadows.get(value)
+        told = self.plain(plan.explain(augmented.value(value)))
+        shadow = augmented.shadows.get(value)
         if shadow is not None and shadow in plan.reasons:
             told += f"; its shadow: {self.plain(plan.explain(shadow))}"
         return told

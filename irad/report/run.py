@@ -39,11 +39,11 @@ def derivative_of(subject: Subject, args: tuple[Any, ...]) -> Run:
     return run
 
 
-def _sweeps(subject: Subject, forward: Any, given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
+def _sweeps(subject: Subject, augmented: Any, given: tuple[Any, ...]) -> list[tuple[Any, tuple[Any, ...]]]:
     value, pullback = vjp(subject.primal, *given, options=subject.task.options)
     seed = floats_only(copied(value))
     pullback(seed)
-    return [(forward, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
+    return [(augmented, given), (pullback._reverse, (pullback._state, pullback._shadows, seed))]
 
 
 def _shadow(value: Any, role: Role) -> Any:

@@ -21,7 +21,7 @@ from irad.ir.instructions import Binary, CallSite, GetElementPtr, Instruction, L
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import ConstantInt, Parameter, Value
-from irad.passes.instrument.loop_places import LoopPlaces
+from irad.passes.instrument.loop_sources import LoopSources
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
 from irad.report import words
@@ -60,7 +60,7 @@ class ValueWords:
     namer: Namer
     copies: Copies
     place_of: Callable[[Value], SourceLocation | None]
-    loops: LoopPlaces
+    loops: LoopSources
     parameters: Mapping[Parameter, str] = field(default_factory=dict)
     numbers: Collection[Value] = ()
     _known: dict[Value, str] = field(default_factory=dict)

@@ -7,7 +7,7 @@
 `ConstantParameters`  a callee that is differentiated, but not by some of its parameters.
 
 The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal
-ones; a `CallRule.forward` may add instructions to it and names the values that its adjoint will want. The *reverse
+ones; a `CallRule.augmented` may add instructions to it and names the values that its adjoint will want. The *reverse
 sweep* visits the calls backwards; `CallRule.reverse` emits the adjoint and adds into cotangents and shadows. Which of
 the wanted values are saved and which are recomputed is the plan's business, not the rule's.
 """
@@ -142,8 +142,8 @@ class Inactive:
     name: str = ""
 
 
-class ForwardContext(Protocol):
-    """What `CallRule.forward` sees. Values are those of the forward sweep."""
+class AugmentedContext(Protocol):
+    """What `CallRule.augmented` sees. Values are those of the forward sweep."""
 
     @property
     def before(self) -> Builder:
@@ -261,12 +261,12 @@ class ReverseContext(Protocol):
         ...
 
 
-Forward: TypeAlias = Callable[[ForwardContext, CallSite], Sequence[Value]]
+AugmentedPrimal: TypeAlias = Callable[[AugmentedContext, CallSite], Sequence[Value]]
 Reverse: TypeAlias = Callable[[ReverseContext, CallSite, Sequence[Value]], None]
 
 
-def save_nothing(context: ForwardContext, call: CallSite) -> Sequence[Value]:
-    """A forward part that leaves the call as it is and wants nothing of its own."""
+def save_nothing(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+    """An augmented part that leaves the call as it is and wants nothing of its own."""
     return ()
 
 
@@ -286,7 +286,7 @@ class CallRule:
     symbols: tuple[str, ...]
     effects: Effects
     reverse: Reverse
-    forward: Forward = save_nothing
+    augmented: AugmentedPrimal = save_nothing
     source: str = ""
     policy: str = ""
 

@@ -27,17 +27,17 @@ class MemoryType:
     behind: tuple[tuple[int | None, MemoryType | None], ...] = ()
     integer_prefix: int = 0
     is_header: bool = False
-    stated: tuple[tuple[int, MemoryType], ...] = ()
+    declared: tuple[tuple[int, MemoryType], ...] = ()
     single: bool = False
 
     def pattern(self) -> MemoryType | None:
         """What repeats from the first byte on, without the objects it leads to; None where integers stand before."""
         if self.integer_prefix:
             return None
-        if not self.stated and not self.single:
+        if not self.declared and not self.single:
             return self
-        fields = {offset: "ptr" for offset, _ in self.stated} | dict(self.fields)
-        return replace(self, fields=tuple(sorted(fields.items())), stated=(), single=False)
+        fields = {offset: "ptr" for offset, _ in self.declared} | dict(self.fields)
+        return replace(self, fields=tuple(sorted(fields.items())), declared=(), single=False)
 
     def floats(self) -> tuple[tuple[int, str], ...]:
         """The fields that can carry a derivative."""

@@ -153,7 +153,7 @@ def _text_of(rule: Rule) -> str:
         case Inactive():
             return repr(("inactive", rule.symbols, rule.effects and _sorted(rule.effects)))
         case CallRule():
-            code = (_code_of(rule.forward), _code_of(rule.reverse))
+            code = (_code_of(rule.augmented), _code_of(rule.reverse))
             return repr(("call", rule.symbols, _sorted(rule.effects), code))
         case PairRule():
             return repr((rule.symbols, rule.name, rule.version, sorted(rule.parameters), rule.returns_new))

@@ -1,7 +1,7 @@
 """Pinned values: what the reverse sweep has from the forward sweep or from the tape, but never computes again.
 
 Input   what could be computed again, and from what; the values that decide something in the reverse sweep itself.
-Output  `Pinned`, asked by `irad.passes.plan.recipes`.
+Output  `Pinned`, asked by `irad.passes.plan.rematerialisation`.
 Method  a value that is computed again is *loose* if its operation is rounded freely, or one of its floating-point
         operands is loose. What decides something and would be made of loose numbers is pinned: so it is saved, and
         whatever follows from it (an index, an address, a trip count, what is loaded there) is computed again from what

@@ -97,11 +97,11 @@ def _with_summary(rule: Inactive, attributes: tuple[str, ...]) -> Inactive:
 @cache
 def _summary(attributes: tuple[str, ...]) -> Effects | None:
     """The effects that a function's attributes state."""
-    stated = dict(word.replace('"', "").split("=") for word in attributes if "=" in word)
-    if READS not in stated or WRITES not in stated:
+    declared = dict(word.replace('"', "").split("=") for word in attributes if "=" in word)
+    if READS not in declared or WRITES not in declared:
         return None
     reads, writes, captures, fills = (
-        frozenset(map(int, filter(None, stated.get(key, "").split(",")))) for key in (READS, WRITES, CAPTURES, FILLS)
+        frozenset(map(int, filter(None, declared.get(key, "").split(",")))) for key in (READS, WRITES, CAPTURES, FILLS)
     )
     return Effects(
         reads, writes, captures=captures, captures_into=frozenset({0}) if captures else frozenset(), fills=fills

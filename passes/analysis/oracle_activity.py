@@ -34,8 +34,8 @@ def everything(
     do calls of functions that take no numbers by their ``signatures``. Nor
     memory that is one of several a pointer may lead to, if another can have no shadow: the pointer's might be null.
     """
-    stated = signatures or {}
-    constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really, stated))
+    declared = signatures or {}
+    constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really, declared))
     active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
     for inst in function.instructions():
         if is_differentiable(inst.type) and inst not in constant:

@@ -27,8 +27,8 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.analysis.activity import is_differentiable
-from irad.passes.analysis.bits import lost_bits, lost_error, reinterpreted
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, effects_of, resolve
+from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.request import ParameterKind
@@ -118,9 +118,9 @@ def _view_error(unit: Unit, inst: Instruction) -> IradError | None:
     value, pointer = inst.operands
     offset = unit.points_to.position(pointer).exact
     for target in unit.points_to.of(pointer):
-        stated = dict(target.holds.behind).get(offset) if target.holds is not None else None
-        for item in unit.points_to.of(value) if stated is not None else ():
-            kinds = {kind_of(stated), kind_of(item.holds)} - {BOOKKEEPING, None}
+        declared = dict(target.holds.behind).get(offset) if target.holds is not None else None
+        for item in unit.points_to.of(value) if declared is not None else ():
+            kinds = {kind_of(declared), kind_of(item.holds)} - {BOOKKEEPING, None}
             if item.holds is not None and len(kinds) > 1 and all(isinstance(kind, tuple) for kind in kinds):
                 return UnsupportedError(
                     "a function that is not inlined returns an array viewed as another number type",

@@ -74,10 +74,10 @@ def summarise(
         function.attributes = (*function.attributes, f'"{key}"="{positions}"')
 
 
-def _has_two_views(points_to: PointsTo, result: Parameter, stated: MemoryType | None) -> bool:
+def _has_two_views(points_to: PointsTo, result: Parameter, declared: MemoryType | None) -> bool:
     """Whether one piece of memory is returned as numbers of two types: callers distinguish memory by these."""
     found: dict[Kind, int] = {}
-    for offset, holds in stated.behind if stated is not None else ():
+    for offset, holds in declared.behind if declared is not None else ():
         kind = kind_of(holds)
         if kind not in (None, BOOKKEEPING) and offset is not None:
             found[kind] = found.get(kind, 0) | points_to.behind(result, (offset,))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.passes.analysis.callees import resolve
-from irad.passes.analysis.keep import drops_reference
-from irad.passes.augmented.forward import Forward
+from irad.passes.analysis.deferrable_frees import drops_reference
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.runtime import ARENA_DEFER, runtime_function
 from irad.ruleset.interface import Inactive
 
 
-def defer_frees(forward: Forward, kept: int) -> None:
+def defer_frees(augmented: AugmentedPrimal, kept: int) -> None:
     """Hands the references to kept allocations to the arena instead of dropping them."""
     if not kept:
         return
-    unit = forward.unit
+    unit = augmented.unit
     for block in unit.cfg.order:
         for call in block.instructions:
             if not isinstance(call, CallSite) or not drops_reference(call):
@@ -24,9 +24,9 @@ def defer_frees(forward: Forward, kept: int) -> None:
                 resolve(call, unit.registry), Inactive
             ):
                 continue
-            copy = forward.values[call]
+            copy = augmented.values[call]
             assert isinstance(copy, CallSite)
             build = Builder.before(copy)
-            defer = runtime_function(forward.program.module, ARENA_DEFER)
-            build.call(defer, [forward.arena, copy.arguments[0]])
+            defer = runtime_function(augmented.program.module, ARENA_DEFER)
+            build.call(defer, [augmented.arena, copy.arguments[0]])
             copy.erase()

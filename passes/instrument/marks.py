@@ -1,6 +1,6 @@
 """Places of a derivative that have numbers: those that debug mode watches, and those that the meter of the tape counts.
 
-`watch` and `meter` put them into the code, `places` says where in the source they are.
+`watch` and `meter` put them into the code, `watched` says where in the source they are.
 """
 
 from __future__ import annotations

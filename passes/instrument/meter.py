@@ -23,7 +23,7 @@ from irad.ir.module import Function
 from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.passes.analysis.callees import is_from_outside
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import Records, Slab, size_in_memory
 from irad.passes.instrument.marks import FrameParts, TapeMark, TapePart
 from irad.passes.plan.materialise import Materialiser
@@ -34,15 +34,15 @@ BY_POINTER = 0
 """The place of functions that are called through pointers."""
 
 
-def note_tape(forward: Forward, materialiser: Materialiser) -> tuple[TapeMark, ...]:
+def note_tape(augmented: AugmentedPrimal, materialiser: Materialiser) -> tuple[TapeMark, ...]:
     """Notes what an augmented primal allocates, and has it counted where that is asked for."""
-    program = forward.program
-    loops = {forward.values.get(block): forward.unit.loops.loop_of(block) for block in forward.unit.cfg.order}
+    program = augmented.program
+    loops = {augmented.values.get(block): augmented.unit.loops.loop_of(block) for block in augmented.unit.cfg.order}
     primal_loops = {_made(storage): loop for loop, storage in materialiser.storages.items()}
     storages = {_made(storage): storage for storage in materialiser.storages.values()}
-    frames = dict(forward.callee_frames.values())
+    frames = dict(augmented.callee_frames.values())
     marks = []
-    for call in _allocations(forward.function):
+    for call in _allocations(augmented.function):
         loop = primal_loops.get(call) or loops.get(call.block)
         pair = frames.get(call)
         if pair is None or is_from_outside(pair.variant.function, program.registry):
@@ -51,8 +51,8 @@ def note_tape(forward: Forward, materialiser: Materialiser) -> tuple[TapeMark, .
             mark = TapeMark(call, (), pair.variant, loop)
         marks.append(mark)
         _note(program, call, mark)
-    parts = tuple(_parts_of_frame(forward, materialiser))
-    program.frame_parts[forward.pair.variant] = FrameParts(forward.unit.function, parts)
+    parts = tuple(_parts_of_frame(augmented, materialiser))
+    program.frame_parts[augmented.pair.variant] = FrameParts(augmented.unit.function, parts)
     return tuple(marks)
 
 
@@ -90,8 +90,8 @@ def note_launcher(program: Program, pair: Pair, lane: Pair, head: int, size: int
     return tuple(marks)
 
 
-def _parts_of_frame(forward: Forward, materialiser: Materialiser) -> Iterator[TapePart]:
-    total = -(-max(forward.frame.size, 1) // 64) * 64
+def _parts_of_frame(augmented: AugmentedPrimal, materialiser: Materialiser) -> Iterator[TapePart]:
+    total = -(-max(augmented.frame.size, 1) // 64) * 64
     for value in materialiser.frame_slots:
         size = size_in_memory(value.type)
         total -= size

@@ -41,12 +41,12 @@ from irad.ir.types import FloatType
 from irad.ir.values import Constant, GlobalVariable, Value, const_float, const_int
 from irad.passes.analysis.callees import is_from_outside, resolve
 from irad.passes.analysis.choices import Choices
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.instrument.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter
 from irad.passes.program import Pair
-from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, CHECKS, TIE, runtime_function
 from irad.ruleset.interface import CallRule, Elementwise
@@ -67,16 +67,16 @@ _ORDER: Final = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "==", "ne":
 _KINKS: Final = {"fabs": "abs({0})", "fmax": "max({0}, {1})", "fmin": "min({0}, {1})"}
 
 
-def watch_pair(forward: Forward, sweep: Sweep, loops: ForwardLoops) -> None:
+def watch_pair(augmented: AugmentedPrimal, sweep: Sweep, loops: AugmentedLoops) -> None:
     """Inserts the checks into both functions of a pair."""
-    numbers = {loop: slot for slot, loop in enumerate(forward.unit.loops.loops)}
-    _Watch(forward, forward.function, numbers, _blocks_of_forward(loops)).run(loops, None)
-    _Watch(forward, sweep.function, numbers, _blocks_of_reverse(sweep)).run(loops, sweep)
+    numbers = {loop: slot for slot, loop in enumerate(augmented.unit.loops.loops)}
+    _Watch(augmented, augmented.function, numbers, _blocks_of_forward(loops)).run(loops, None)
+    _Watch(augmented, sweep.function, numbers, _blocks_of_reverse(sweep)).run(loops, sweep)
 
 
-def _blocks_of_forward(loops: ForwardLoops) -> dict[Block, Block]:
-    values = loops.forward.values
-    return {values[block]: block for block in loops.forward.unit.function.blocks if block in values}  # type: ignore[misc]
+def _blocks_of_forward(loops: AugmentedLoops) -> dict[Block, Block]:
+    values = loops.augmented.values
+    return {values[block]: block for block in loops.augmented.unit.function.blocks if block in values}  # type: ignore[misc]
 
 
 def _blocks_of_reverse(sweep: Sweep) -> dict[Block, Block]:
@@ -97,7 +97,7 @@ def _blocks_of_reverse(sweep: Sweep) -> dict[Block, Block]:
 class _Watch:
     """Inserts the checks of one function."""
 
-    forward: Forward
+    augmented: AugmentedPrimal
     function: Function
     numbers: dict[Loop, int]
     primal_blocks: dict[Block, Block]
@@ -113,13 +113,13 @@ class _Watch:
 
     @property
     def module(self) -> Module:
-        return self.forward.program.module
+        return self.augmented.program.module
 
     @property
     def table(self) -> GlobalVariable:
-        return self.forward.program.places()
+        return self.augmented.program.places()
 
-    def run(self, loops: ForwardLoops, sweep: Sweep | None) -> None:
+    def run(self, loops: AugmentedLoops, sweep: Sweep | None) -> None:
         watched = dict.fromkeys(inst for block in self.function.blocks for inst in block.instructions)
         self.open_activation()
         self.note_iterations(loops, sweep)
@@ -156,7 +156,7 @@ class _Watch:
         build.store(self.iterations, build.byte_offset(self.activation, _ITERATIONS), align=8)
         build.store(self.table, build.byte_offset(self.activation, _TABLE), align=8)
         build.store(const_int(types.I64, 0), build.byte_offset(self.activation, _SITE), align=8)
-        if self.forward.unit.variant.is_lane:
+        if self.augmented.unit.variant.is_lane:
             self.note_schedule(build)
         build.store(self.activation, innermost, align=8)
         for block in self.function.blocks:
@@ -169,9 +169,9 @@ class _Watch:
 
         Numba frees the schedule after the loop, so the reverse sweep is left a copy.
         """
-        before = lane_head(self.forward.pair)
+        before = lane_head(self.augmented.pair)
         slots = [build.byte_offset(self.function.params[0], lane_parameter(i) - before) for i in (SCHEDULE, STEP)]
-        if self.function is self.forward.function:
+        if self.function is self.augmented.function:
             schedule, chunks, step = (self.function.params[2 + i] for i in (SCHEDULE, CHUNKS, STEP))
             size = build.mul(chunks, step)
             kept = build.call(runtime_function(self.module, ARENA_ALLOC), [self.arena, size], name="schedule")
@@ -182,7 +182,7 @@ class _Watch:
         for slot, type_, field_ in zip(slots, (types.PTR, types.I64), (_SCHEDULE, _STEP), strict=True):
             build.store(build.load(type_, slot, align=8), build.byte_offset(self.activation, field_), align=8)
 
-    def note_iterations(self, loops: ForwardLoops, sweep: Sweep | None) -> None:
+    def note_iterations(self, loops: AugmentedLoops, sweep: Sweep | None) -> None:
         """Keeps the numbers of the iterations in the activation: of the primal's loops, in both sweeps."""
         for loop, slot in self.numbers.items():
             if sweep is None:
@@ -205,7 +205,7 @@ class _Watch:
         pair = self.pair_called(call)
         if pair is None and (isinstance(callee, Function) or not isinstance(call, Call)):
             return
-        if pair is not None and is_from_outside(pair.variant.function, self.forward.unit.registry):
+        if pair is not None and is_from_outside(pair.variant.function, self.augmented.unit.registry):
             name = str(pair.variant.function.name)
             self.mark(MarkKind.OPAQUE, call, "a rule", ruled=name)
             for value in call.arguments:
@@ -216,7 +216,7 @@ class _Watch:
     def pair_called(self, call: CallSite) -> Pair | None:
         """The pair to which a called function belongs, which is watched itself."""
         callee = call.callee
-        return self.forward.program.pair_of.get(callee) if isinstance(callee, Function) else None
+        return self.augmented.program.pair_of.get(callee) if isinstance(callee, Function) else None
 
     # -------------------------------------------------------------------------------------------- checks
 
@@ -236,7 +236,7 @@ class _Watch:
 
     def is_primal(self, inst: Instruction) -> bool:
         """Whether it is the copy of an instruction of the primal, in the forward sweep."""
-        return inst.origin is not None and self.forward.values.get(inst.origin) is inst
+        return inst.origin is not None and self.augmented.values.get(inst.origin) is inst
 
     def watch_result(self, inst: Instruction) -> None:
         match inst:
@@ -257,7 +257,7 @@ class _Watch:
         self.check(inst, words, operands)
 
     def name_of(self, call: CallSite, symbol: str) -> str:
-        rule = resolve(call, self.forward.unit.registry)
+        rule = resolve(call, self.augmented.unit.registry)
         if isinstance(rule, Elementwise):
             return rule.name
         return python_name(symbol)
@@ -280,22 +280,22 @@ class _Watch:
 
     def kind_of(self, inst: Instruction) -> MarkKind:
         """Whether a result belongs to the primal, in the reverse sweep too, where it is computed again."""
-        if self.function is self.forward.function:
+        if self.function is self.augmented.function:
             return MarkKind.VALUE
         origin = inst.origin
-        again = origin is not None and origin.block is not None and origin.block.function is self.forward.function
+        again = origin is not None and origin.block is not None and origin.block.function is self.augmented.function
         return MarkKind.VALUE if again else MarkKind.DERIVATIVE
 
     def watch_choice(self, inst: Instruction) -> None:
         """A comparison that decides something, and functions with a kink, of numbers that depend on active inputs."""
-        activity = self.forward.unit.activity
+        activity = self.augmented.unit.activity
         primal = inst.origin
         assert primal is not None
         if not any(activity.depends_on_input(v) for v in primal.operands if isinstance(v.type, FloatType)):
             return
         match inst:
             case FCmp(operands=[a, b], predicate=predicate) if a is not b and predicate[1:] in _ORDER:
-                if isinstance(primal, FCmp) and Choices(self.forward.unit).depend_on(primal):
+                if isinstance(primal, FCmp) and Choices(self.augmented.unit).depend_on(primal):
                     self.tie(inst, f"{{0}} {_ORDER[predicate[1:]]} {{1}}", a, b)
             case Call(callee=Function(name=str(symbol))):
                 name = self.name_of(inst, symbol)
@@ -319,7 +319,7 @@ class _Watch:
         """A call of a library that accesses memory may make a NaN there without being noticed."""
         if not isinstance(call.callee, Function) or str(call.callee.name).startswith("llvm.mem"):
             return
-        rule = resolve(call, self.forward.unit.registry)
+        rule = resolve(call, self.augmented.unit.registry)
         computes = isinstance(rule, CallRule) and rule.effects.writes and not rule.effects.writes_no_floats
         if computes and self.is_primal(call):
             self.mark(MarkKind.OPAQUE, call, python_name(str(call.callee.name)))
@@ -335,8 +335,8 @@ class _Watch:
         if inst.origin is None and "dbg" not in inst.metadata and block is not None:
             where = self.located_in(block)
         primal = self.primal_words(inst) if kind is MarkKind.DERIVATIVE else ""
-        marks = self.forward.program.marks
-        marks.append(Mark(kind, where, words, primal, tuple(around), ruled, self.forward.unit.variant.is_lane))
+        marks = self.augmented.program.marks
+        marks.append(Mark(kind, where, words, primal, tuple(around), ruled, self.augmented.unit.variant.is_lane))
         return len(marks) - 1
 
     def located_in(self, block: Block) -> Instruction:
@@ -347,7 +347,7 @@ class _Watch:
 
     def loops_around(self, block: Block) -> Iterator[tuple[int, Loop]]:
         found: list[Loop] = []
-        loop = self.forward.unit.loops.loop_of(block)
+        loop = self.augmented.unit.loops.loop_of(block)
         while loop is not None:
             found.append(loop)
             loop = loop.parent

@@ -142,7 +142,7 @@ class MemoryTypes:
         )
 
     def _states_pointer(self, index: int, pointer: Value) -> bool:
-        layout = self.layouts[index] if index in self.points_to.stated else None
+        layout = self.layouts[index] if index in self.points_to.declared else None
         if layout is None:
             return False
         offset = self.points_to.record_position(pointer).modulo(layout.stride)
@@ -222,10 +222,10 @@ class _Collector:
         for item in self.points_to.objects:
             if item.kind is ObjectKind.ARGUMENT and isinstance(item.value, Parameter):
                 self.seed_layout(item.index, memory.get(item.value))
-            elif item.index in self.points_to.stated:
-                self.seed_layout(item.index, self.points_to.stated[item.index])
+            elif item.index in self.points_to.declared:
+                self.seed_layout(item.index, self.points_to.declared[item.index])
             elif item.holds is not None:
-                self.seed_stated(item, item.holds)
+                self.seed_declared(item, item.holds)
             elif item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
                 effects = effects_of(resolve(item.value, self.registry))
                 if effects is not None and effects.integer_prefix:
@@ -240,9 +240,9 @@ class _Collector:
             self.prefixes[index] = holds.integer_prefix
         self.floats[index] |= {_BY_TEXT[text] for _, text in holds.floats()}
 
-    def seed_stated(self, item: MemoryObject, holds: MemoryType) -> None:
+    def seed_declared(self, item: MemoryObject, holds: MemoryType) -> None:
         """What signatures state; for a callee's own numbers only their types: there may be several patterns."""
-        self.note_stated(item.index, holds)
+        self.note_declared(item.index, holds)
         self.prefixes[item.index] = holds.integer_prefix
         if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
             self.layouts[item.index] = holds
@@ -290,9 +290,9 @@ class _Collector:
             return
         for item in self.points_to.members(mask):
             if item.holds is None:
-                self.note_stated(item.index, holds)
+                self.note_declared(item.index, holds)
 
-    def note_stated(self, index: int, holds: MemoryType) -> None:
+    def note_declared(self, index: int, holds: MemoryType) -> None:
         """Notes where memory is said to hold numbers; its pattern may begin behind integers."""
         for offset, text in holds.floats():
             kind = _BY_TEXT[text]

@@ -86,7 +86,7 @@ class PointsTo:
     bases: frozenset[Value]
     parts: tuple[Mapping[Position, int], ...] = ()
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
-    stated: Mapping[int, MemoryType] = field(default_factory=dict)
+    declared: Mapping[int, MemoryType] = field(default_factory=dict)
     exposed: int = 0
     _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
     _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects

@@ -20,7 +20,7 @@ SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
 
 
 def find_overlaps(
-    objects: Sequence[MemoryObject], numbers: Mapping[Parameter, int], apart: Set[tuple[int, int]]
+    objects: Sequence[MemoryObject], numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
 ) -> tuple[int, ...]:
     """What each object may share bytes with, as sets of objects.
 
@@ -36,7 +36,7 @@ def find_overlaps(
     def overlaps_of(item: MemoryObject) -> int:
         if item.kind in SEPARATE:
             return 1 << item.index | unknown
-        shared = _set_of(other for other in others if _may_share(item, other, numbers, apart))
+        shared = _set_of(other for other in others if _may_share(item, other, numbers, noalias))
         return shared | separate if item.kind is ObjectKind.UNKNOWN else shared
 
     return tuple(overlaps_of(item) for item in objects)
@@ -46,21 +46,25 @@ def _set_of(items: Iterable[MemoryObject]) -> int:
     return union(1 << item.index for item in items)
 
 
-def _may_share(a: MemoryObject, b: MemoryObject, numbers: Mapping[Parameter, int], apart: Set[tuple[int, int]]) -> bool:
+def _may_share(
+    a: MemoryObject, b: MemoryObject, numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
+) -> bool:
     """Whether two objects that are not separate may share bytes."""
     if a is b:
         return True
     kinds = (a.kind, b.kind)
     if a.is_exclusive or b.is_exclusive:
         return False
-    if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and _are_apart(a.value, b.value, numbers, apart):
+    if kinds == (ObjectKind.ARGUMENT, ObjectKind.ARGUMENT) and _are_apart(a.value, b.value, numbers, noalias):
         return False
     return kinds != (ObjectKind.GLOBAL, ObjectKind.GLOBAL)
 
 
-def _are_apart(a: Value | None, b: Value | None, numbers: Mapping[Parameter, int], apart: Set[tuple[int, int]]) -> bool:
+def _are_apart(
+    a: Value | None, b: Value | None, numbers: Mapping[Parameter, int], noalias: Set[tuple[int, int]]
+) -> bool:
     """Whether the caller knows that two parameters' memory does not overlap."""
     if not isinstance(a, Parameter) or not isinstance(b, Parameter):
         return False
     first, second = sorted((numbers[a], numbers[b]))
-    return (first, second) in apart
+    return (first, second) in noalias

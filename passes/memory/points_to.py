@@ -67,7 +67,7 @@ from irad.passes.memory.objects import (
 from irad.passes.memory.overlap import SEPARATE, find_overlaps
 from irad.passes.memory.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.passes.memory.signatures import Kind, Signatures, kind_of, kinds_behind
-from irad.passes.memory.starts import data_of_headers, loaded_starts, solve_with_starts, stated_starts
+from irad.passes.memory.starts import data_of_headers, declared_starts, loaded_starts, solve_with_starts
 from irad.passes.request import MemoryType, ParameterKind
 from irad.ruleset.interface import Effects, Origin, Place
 from irad.ruleset.registry import Registry
@@ -80,7 +80,7 @@ def find_objects(
     function: Function,
     memory: Mapping[Parameter, MemoryType | None],
     registry: Registry,
-    apart: frozenset[tuple[int, int]] = frozenset(),
+    noalias: frozenset[tuple[int, int]] = frozenset(),
     signatures: Signatures = NO_SIGNATURES,
     kinds: Mapping[Parameter, ParameterKind] = _NO_KINDS,
     addresses: KnownAddresses | None = None,
@@ -100,7 +100,7 @@ def find_objects(
     numbers = {param: number for number, param in enumerate(function.params)}
 
     def solve(assumed: frozenset[Value]) -> tuple[PointsTo, Positions]:
-        solver = _Solver(function, memory, registry, apart, signatures, kinds, numbers, callees, assumed)
+        solver = _Solver(function, memory, registry, noalias, signatures, kinds, numbers, callees, assumed)
         solver.solve()
         return solver.result(), solver.places
 
@@ -112,7 +112,7 @@ class _Solver:
     function: Function
     memory: Mapping[Parameter, MemoryType | None]
     registry: Registry
-    apart: frozenset[tuple[int, int]]
+    noalias: frozenset[tuple[int, int]]
     signatures: Signatures
     kinds: Mapping[Parameter, ParameterKind]
     numbers: Mapping[Parameter, int]
@@ -128,7 +128,7 @@ class _Solver:
     filled: dict[CallSite, dict[Kind, int]] = field(default_factory=dict)
     own: dict[CallSite, dict[MemoryType | None, int]] = field(default_factory=dict)
     behind: dict[tuple[MemoryType | None, Value | ParameterKind | None], int] = field(default_factory=dict)
-    stated: dict[int, MemoryType] = field(default_factory=dict)
+    declared: dict[int, MemoryType] = field(default_factory=dict)
     unknown: int = 0
     twins: dict[MemoryType, int] = field(default_factory=dict)  # containers of one layout: callers may pass one for two
     unclear: dict[ParameterKind | None, int] = field(default_factory=dict)  # what may hold any pointers, by kind
@@ -156,7 +156,7 @@ class _Solver:
         for param in self.function.params:
             if isinstance(param.type, PointerType):
                 self.add_parameter(param)
-        known = set(stated_starts(self.function, self.memory))
+        known = set(declared_starts(self.function, self.memory))
         self.bases |= known
         for inst in self.function.instructions():
             for operand in inst.operands:
@@ -189,8 +189,8 @@ class _Solver:
 
     def add_contents(self, param: Parameter, mask: int, holds: MemoryType | None) -> None:
         """What lies behind pointers in a parameter's memory."""
-        if holds is not None and holds.stated:
-            self.add_stated(mask, holds, param)
+        if holds is not None and holds.declared:
+            self.add_declared(mask, holds, param)
             return
         if holds is None or holds.holds_unknown_pointers():
             self.add_unclear(param, mask)
@@ -220,17 +220,17 @@ class _Solver:
         kind = self.kinds.get(param)
         self.unclear[kind] = self.unclear.get(kind, 0) | mask
 
-    def add_stated(self, mask: int, holds: MemoryType, param: Parameter) -> None:
+    def add_declared(self, mask: int, holds: MemoryType, param: Parameter) -> None:
         """Objects for what the request says a parameter's memory leads to."""
-        self.stated[mask.bit_length() - 1] = holds
-        if holds.stated:
+        self.declared[mask.bit_length() - 1] = holds
+        if holds.declared:
             self.twins[holds] = self.twins.get(holds, 0) | mask
-        if holds.single and not holds.fields and len(holds.stated) == 1:
+        if holds.single and not holds.fields and len(holds.declared) == 1:
             self.headers |= mask
-        for offset, inner in holds.stated:
+        for offset, inner in holds.declared:
             found = self.new_object(ObjectKind.REACHABLE, param)
             self.changed |= self.contents.hold(mask, found, place_of(offset if holds.single else None))
-            self.add_stated(found, inner, param)
+            self.add_declared(found, inner, param)
 
     def may_matter(self, inst: Instruction) -> bool:
         """Whether an instruction can carry or move a pointer (or its bits)."""
@@ -291,7 +291,7 @@ class _Solver:
 
     def seed_filled(self, call: CallSite, effects: Effects) -> None:
         """New memory whose addresses a callee stores in that of its arguments, and what in it leads to the rest."""
-        memory = [self.stated_argument(call, i) for i in sorted(effects.fills)]
+        memory = [self.declared_argument(call, i) for i in sorted(effects.fills)]
         own = self.new_by_kind(call, memory, all(kind_of(holds) is not None for holds in memory))
         made = self.filled[call] = {kind_of(holds): mask for holds, mask in own.items()}
         if None in made:
@@ -304,10 +304,10 @@ class _Solver:
         for offset, inner in kind.behind if isinstance(kind, MemoryType) else ():
             self.grow_content(mask, made[kind_of(inner)], ANYWHERE if offset is None else start.moved(place_of(offset)))
 
-    def stated_argument(self, call: CallSite, number: int) -> MemoryType | None:
+    def declared_argument(self, call: CallSite, number: int) -> MemoryType | None:
         """What the signature of a callee says of the memory of one of its arguments."""
-        stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
-        return None if stated is None else stated[number]
+        declared = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+        return None if declared is None else declared[number]
 
     def may_store(self, call: CallSite) -> bool:
         """Whether a callee with a body may store an address anywhere."""
@@ -315,10 +315,12 @@ class _Solver:
 
     def signature(self, call: CallSite) -> tuple[MemoryType | None, ...]:
         """What the arguments of a call that are or may be pointers lead to."""
-        stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
-        if stated is None:
+        declared = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+        if declared is None:
             return tuple(None for a in call.arguments if may_hold_pointer(a.type))
-        return tuple(holds for holds, a in zip(stated, call.arguments, strict=True) if isinstance(a.type, PointerType))
+        return tuple(
+            holds for holds, a in zip(declared, call.arguments, strict=True) if isinstance(a.type, PointerType)
+        )
 
     def new_container(self, call: CallSite, parts: Iterable[int]) -> int:
         """An object that a callee makes, with the memory its parts point to."""
@@ -434,12 +436,12 @@ class _Solver:
         Where types are known, integers are no addresses.
         """
         found: dict[MemoryType | None, int] = dict(self.own[call])
-        stated = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
+        declared = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None
         for number, argument in enumerate(call.arguments):
-            if stated is None:
+            if declared is None:
                 self.hand(found, self.mask(argument), None)
             elif isinstance(argument.type, PointerType):
-                self.hand(found, self.mask(argument), stated[number])
+                self.hand(found, self.mask(argument), declared[number])
         if None in found:
             found[None] = self.reached(found[None])
         return found
@@ -496,7 +498,7 @@ class _Solver:
     def fill(self, call: CallSite, number: int) -> None:
         """A callee stores addresses of new memory in that of an argument."""
         made, into = self.filled[call], call.arguments[number]
-        kind = kind_of(self.stated_argument(call, number))
+        kind = kind_of(self.declared_argument(call, number))
         if isinstance(kind, MemoryType):
             self.lead_to(made, kind, self.mask(into), self.position(into))
         else:
@@ -517,12 +519,12 @@ class _Solver:
                 self.grow_content(self.mask(into), stored, place.moved(distance))
 
     def result(self) -> PointsTo:
-        overlaps = find_overlaps(self.objects, self.numbers, self.apart)
+        overlaps = find_overlaps(self.objects, self.numbers, self.noalias)
         parts = tuple(self.contents.parts)
         contents = tuple(union(iter(places.values())) for places in parts)
         handed = {call: self.handed(call) for call in self.own}
         objects, bases = tuple(self.objects), frozenset(self.bases)
-        found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.stated)
+        found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.declared)
         bases = loaded_starts(self.function, found, self.headers, self.registry, self.addresses.storing, self.assumed)
         return replace(found, bases=bases, exposed=found.reachable(self.known_elsewhere()))
 

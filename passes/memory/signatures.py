@@ -25,9 +25,9 @@ BOOKKEEPING: Final = ("bookkeeping",)
 _COPY: Final = re.compile(r"\.specialized\.\d+$")
 
 
-def match_signatures(module: Module, stated: Iterable[Signature]) -> Signatures:
+def match_signatures(module: Module, declared: Iterable[Signature]) -> Signatures:
     """The signatures of the functions that are left in a module."""
-    by_symbol = {signature.symbol: dict(signature.memory) for signature in stated}
+    by_symbol = {signature.symbol: dict(signature.memory) for signature in declared}
     found: dict[Function, tuple[MemoryType | None, ...]] = {}
     for function in module.defined_functions():
         memory = by_symbol.get(_COPY.sub("", function.name or ""))
@@ -38,24 +38,24 @@ def match_signatures(module: Module, stated: Iterable[Signature]) -> Signatures:
 
 def takes_no_numbers(function: Function, signatures: Signatures) -> bool:
     """Whether a function is given, and gives back, neither floats nor memory that might hold some, by its types."""
-    stated, result = signatures.get(function), function.function_type.result
-    if stated is None or not (result is VOID or isinstance(result, IntType)):
+    declared, result = signatures.get(function), function.function_type.result
+    if declared is None or not (result is VOID or isinstance(result, IntType)):
         return False
     return all(
         isinstance(param.type, IntType) or (isinstance(param.type, PointerType) and _holds_no_numbers(holds))
-        for param, holds in zip(function.params, stated, strict=True)
+        for param, holds in zip(function.params, declared, strict=True)
     )
 
 
 def _holds_no_numbers(holds: MemoryType | None) -> bool:
-    if holds is None or holds.stated or holds.holds_unknown_pointers() or holds.floats():
+    if holds is None or holds.declared or holds.holds_unknown_pointers() or holds.floats():
         return False
     return all(_holds_no_numbers(inner) for _, inner in holds.behind)
 
 
 def kind_of(holds: MemoryType | None) -> Kind:
     """The kind of memory: containers by all that is known, numbers by the types of floats among them; None: any."""
-    if holds is None or holds.stated or holds.holds_unknown_pointers():
+    if holds is None or holds.declared or holds.holds_unknown_pointers():
         return None
     if holds.behind or holds.integer_prefix:
         return holds

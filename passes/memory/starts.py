@@ -40,7 +40,7 @@ from irad.ruleset.registry import Registry
 _MOST_ROUNDS: Final = 8  # in which assumptions are given up
 
 
-def stated_starts(function: Function, memory: Mapping[Parameter, MemoryType | None]) -> Set[Value]:
+def declared_starts(function: Function, memory: Mapping[Parameter, MemoryType | None]) -> Set[Value]:
     """The loads whose results point to the start of an object, by what the request states."""
     known: dict[Value, MemoryType] = {p: holds for p, holds in memory.items() if holds is not None and holds.single}
     if not known:
@@ -50,7 +50,7 @@ def stated_starts(function: Function, memory: Mapping[Parameter, MemoryType | No
     while found != len(known):
         found = len(known)
         for load in loads:
-            behind = _stated_behind(load, known)
+            behind = _declared_behind(load, known)
             if behind is not None and behind.single:
                 known[load] = behind
     return known.keys() - memory.keys()
@@ -60,7 +60,7 @@ def _pointer_loads(function: Function) -> list[Load]:
     return [i for i in function.instructions() if isinstance(i, Load) and isinstance(i.type, PointerType)]
 
 
-def _stated_behind(load: Load, known: Mapping[Value, MemoryType]) -> MemoryType | None:
+def _declared_behind(load: Load, known: Mapping[Value, MemoryType]) -> MemoryType | None:
     """What is stated of the memory that a loaded address leads to."""
     pointer = load.operands[0]
     root = pointer
@@ -69,7 +69,7 @@ def _stated_behind(load: Load, known: Mapping[Value, MemoryType]) -> MemoryType 
     if root not in known:
         return None
     offset = offset_modulo(pointer, None, known)
-    return None if offset is None else dict(known[root].stated).get(offset)
+    return None if offset is None else dict(known[root].declared).get(offset)
 
 
 def data_of_headers(

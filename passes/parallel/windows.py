@@ -52,7 +52,7 @@ class Window:
 
         A pointer that may lead to memory of the lane's own, too, is looked at: there the shadow itself is meant.
         """
-        build, shadow, points_to = self.sweep.build, self.sweep.shadow(pointer), self.sweep.forward.unit.points_to
+        build, shadow, points_to = self.sweep.build, self.sweep.shadow(pointer), self.sweep.augmented.unit.points_to
         if not points_to.mask(pointer) & ~points_to.mask(self.array):
             return build.byte_offset(shadow, self.delta)
         low, extent = (_field(build, self.place, field) for field in ("low", "extent"))
@@ -80,7 +80,7 @@ def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
     mask = 0
     for window, pointer in zip(windows, pointers, strict=True):
         given += [*_words(window), sweep.shadow(pointer)]
-        mask |= sweep.forward.unit.points_to.mask(pointer)
+        mask |= sweep.augmented.unit.points_to.mask(pointer)
     build = sweep.build
     callee = move_function(build.module, found.number, is_copy=len(pointers) == 2)
     made = build.call(callee, [*given, build.zext(sweep.value(move.size), types.I64)])
@@ -97,8 +97,8 @@ def _words(window: Window | None) -> list[Value]:
 
 def window_of(sweep: Sweep, pointer: Value) -> Window | None:
     """The window of the array that a pointer points to; None if lanes do not share it."""
-    unit = sweep.forward.unit
-    for param, index in sweep.forward.windows.items():
+    unit = sweep.augmented.unit
+    for param, index in sweep.augmented.windows.items():
         if unit.points_to.mask(pointer) & unit.points_to.mask(param):
             if index not in sweep.windows:
                 sweep.windows[index] = _load(sweep, index)
@@ -107,7 +107,7 @@ def window_of(sweep: Sweep, pointer: Value) -> Window | None:
 
 
 def _number_in(sweep: Sweep, param: Parameter) -> types.Type:
-    unit = sweep.forward.unit
+    unit = sweep.augmented.unit
     layout = unit.memory_types.layout(unit.points_to.mask(param))
     kind = layout.lone_float() if layout is not None else None
     assert kind is not None, "only arrays of plain numbers have windows"

@@ -26,8 +26,8 @@ from irad.passes.augmented.tape import (
     store_value,
 )
 from irad.passes.plan.plan import LoopMode, Plan
-from irad.passes.plan.recipes import Recipes, is_free
-from irad.passes.reverse.control import ForwardLoops
+from irad.passes.plan.rematerialisation import Rematerialisation, is_free
+from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, runtime_function
 
@@ -37,8 +37,8 @@ class Materialiser:
     """Replaces the placeholders of one sweep."""
 
     sweep: Sweep
-    loops: ForwardLoops
-    recipes: Recipes
+    loops: AugmentedLoops
+    remat: Rematerialisation
     saved: dict[Value, None] = field(default_factory=dict)
     saved_in: dict[Loop | None, list[Value]] = field(default_factory=dict)
     frame_slots: dict[Value, int] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Materialiser:
         """Does all of it."""
         for value in plan.saved:
             self.save(value)
-        for loop in innermost_first(self.sweep.forward.unit.loops.loops):
+        for loop in innermost_first(self.sweep.augmented.unit.loops.loops):
             self.store_loop(loop, plan.modes[loop])
         self.store_frame()
         for loop, storage in self.storages.items():
@@ -99,15 +99,15 @@ class Materialiser:
 
     def store_in_slab(self, loop: Loop, last: Value, values: list[Value]) -> None:
         """Save the values of a loop whose trip count is known on entry: an array with a slot per iteration."""
-        forward, twin = self.sweep.forward, self.loops.twins[loop]
+        augmented, twin = self.sweep.augmented, self.loops.twins[loop]
         slab = Slab(twin, last, values)
-        make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), forward.arena)
+        make_slab(slab, self.runtime(ARENA_ALLOC_PRODUCT), augmented.arena)
         counter = self.loops.counter(loop)
         for value in values:
             build = self.after(value)
             size = size_in_memory(value.type)
             slot = slot_in_slab(build, slab.base, slab.count, slab.prefix(value), size, counter)
-            store_value(build, value, slot, forward.scopes.tape())
+            store_value(build, value, slot, augmented.scopes.tape())
         self.storages[loop] = slab
         self.save(slab.base)
         if any(slab.prefix(v) for v in values):
@@ -126,7 +126,7 @@ class Materialiser:
             if is_free(needed) or needed in self.saved or needed in seen:
                 continue
             seen.add(needed)
-            operands = self.recipes.operands(needed)
+            operands = self.remat.operands(needed)
             if operands is None:
                 return False
             pending.extend(operands)
@@ -134,14 +134,14 @@ class Materialiser:
 
     def store_in_records(self, loop: Loop, values: list[Value]) -> None:
         """Save the values of any other loop: a record per iteration, each linked to the one before."""
-        forward, twin = self.sweep.forward, self.loops.twins[loop]
+        augmented, twin = self.sweep.augmented, self.loops.twins[loop]
         layout = FrameLayout(8)
         offsets = {v: layout.region(size_in_memory(v.type), min(8, size_in_memory(v.type))) for v in values}
         records = Records(twin, offsets, layout)
-        make_records(records, self.runtime(ARENA_ALLOC), forward.arena)
+        make_records(records, self.runtime(ARENA_ALLOC), augmented.arena)
         for value in values:
             build = self.after(value, records.current)
-            store_value(build, value, build.byte_offset(records.current, offsets[value]), forward.scopes.tape())
+            store_value(build, value, build.byte_offset(records.current, offsets[value]), augmented.scopes.tape())
         self.storages[loop] = records
         for _, exit_block in self.sweep.loops[loop].entries:
             key = (loop, exit_block)
@@ -153,7 +153,7 @@ class Materialiser:
     def after(self, value: Value, also: Value | None = None) -> Builder:
         """Behind the definition of a value, and behind ``also`` when that is made in the same block."""
         if isinstance(value, Parameter):
-            return Builder.at_start(self.sweep.forward.function.entry)
+            return Builder.at_start(self.sweep.augmented.function.entry)
         assert isinstance(value, Instruction)
         if isinstance(also, Instruction) and also.block is value.block:
             block = also.block
@@ -164,17 +164,17 @@ class Materialiser:
 
     def store_frame(self) -> None:
         """Save the values that are computed once per call in the frame."""
-        forward = self.sweep.forward
+        augmented = self.sweep.augmented
         for value in sorted(self.saved_in.get(None, ()), key=lambda v: -size_in_memory(v.type)):
             size = size_in_memory(value.type)
-            offset = forward.frame.region(size, min(8, types.alignment_of(value.type)))
+            offset = augmented.frame.region(size, min(8, types.alignment_of(value.type)))
             self.frame_slots[value] = offset
             build = self.after(value)
-            store_value(build, value, build.byte_offset(forward.frame_pointer, offset), forward.scopes.tape())
+            store_value(build, value, build.byte_offset(augmented.frame_pointer, offset), augmented.scopes.tape())
 
     def runtime(self, name: str) -> Function:
         """A run-time function."""
-        return runtime_function(self.sweep.forward.program.module, name)
+        return runtime_function(self.sweep.augmented.program.module, name)
 
     # -------------------------------------------------------------------------------------------- reverse sweep
 
@@ -229,9 +229,9 @@ class _Head:
         sweep = self.owner.sweep
         if is_free(value):
             return value
-        if value is sweep.forward.frame_pointer:
+        if value is sweep.augmented.frame_pointer:
             return sweep.frame_pointer
-        if value is sweep.forward.arena:
+        if value is sweep.augmented.arena:
             return sweep.arena
         return self.made.get(value)
 
@@ -244,8 +244,8 @@ class _Head:
             if not isinstance(storage, Slab):
                 return ()
             return (storage.base, storage.count) if storage.prefix(value) else (storage.base,)
-        if value in owner.recipes.affine:
-            _, variable = owner.recipes.affine[value]
+        if value in owner.remat.affine:
+            _, variable = owner.remat.affine[value]
             return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
         return tuple(value.operands) if isinstance(value, Instruction) else ()
 
@@ -272,10 +272,10 @@ class _Head:
         return self.build.load(types.I64, self.owner.sweep.loops[loop].iteration)
 
     def recompute(self, value: Value) -> Value:
-        recipes = self.owner.recipes
-        if value in recipes.affine:
+        remat = self.owner.remat
+        if value in remat.affine:
             return self.affine(value)
-        if recipes.operands(value) is None or not isinstance(value, Instruction):
+        if remat.operands(value) is None or not isinstance(value, Instruction):
             raise PlanError(
                 f"the value {value!r} is neither saved nor recomputable",
                 'use irad.Options(plan="save_all"), and report it with the function',
@@ -293,15 +293,15 @@ class _Head:
     def load_again(self, load: Load, copy: Instruction) -> None:
         """Its memory has to be kept, and its alias scopes are those of this function."""
         owner = self.owner
-        primal = owner.recipes.primal_of[load]
-        mask = owner.sweep.forward.unit.points_to.mask(primal.operands[0])
-        owner.sweep.forward.kept |= mask
+        primal = owner.remat.primal_of[load]
+        mask = owner.sweep.augmented.unit.points_to.mask(primal.operands[0])
+        owner.sweep.augmented.kept |= mask
         own = {k: v for k, v in load.metadata.items() if k not in ("alias.scope", "noalias")}
         copy.metadata = {**own, **owner.sweep.scopes.primal(mask)}
 
     def affine(self, value: Value) -> Value:
         """Start + step · iteration."""
-        loop, variable = self.owner.recipes.affine[value]
+        loop, variable = self.owner.remat.affine[value]
         start, number = self.get(variable.start), self.iteration(loop)
         build = self.build
         if isinstance(value.type, PointerType):

@@ -22,10 +22,10 @@ from dataclasses import dataclass, replace
 
 from irad.ir.loops import Loop
 from irad.ir.values import Value
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.plan.minimum_cut import Flow, minimum_cut
 from irad.passes.plan.reasons import Choice, Reasons
-from irad.passes.plan.recipes import Recipes, is_free
+from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 
 
 class LoopMode(enum.Enum):
@@ -52,23 +52,23 @@ class Plan:
         return self.reasons.get(value, "not needed by the reverse sweep")
 
 
-def make_plan(forward: Forward, recipes: Recipes, needs: Iterable[Value]) -> Plan:
+def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Iterable[Value]) -> Plan:
     """Chooses what to save for the given needs."""
     wanted = tuple(v for v in dict.fromkeys(needs) if not is_free(v))
-    if forward.unit.everything:
-        return Plan(wanted, _modes(recipes), dict.fromkeys(wanted, "saved: the plan is save_all"))
+    if augmented.unit.everything:
+        return Plan(wanted, _modes(remat), dict.fromkeys(wanted, "saved: the plan is save_all"))
     choices: dict[Value, Choice] = {}
-    own = {forward.frame_pointer, forward.arena}
+    own = {augmented.frame_pointer, augmented.arena}
     pending = list(wanted)
     while pending:
         value = pending.pop()
         if value in choices or is_free(value) or value in own:
             continue
-        operands = recipes.operands(value)
-        choices[value] = Choice(recipes.cost(value), recipes.depth_of(value), operands)
+        operands = remat.operands(value)
+        choices[value] = Choice(remat.cost(value), remat.depth_of(value), operands)
         pending.extend(v for v in operands or () if not is_free(v))
     saved = _cut(choices, wanted)
-    return Plan(saved, _modes(recipes), Reasons(recipes, choices, wanted, frozenset(saved)))
+    return Plan(saved, _modes(remat), Reasons(remat, choices, wanted, frozenset(saved)))
 
 
 def _cut(choices: Mapping[Value, Choice], wanted: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -83,6 +83,6 @@ def _cut(choices: Mapping[Value, Choice], wanted: tuple[Value, ...]) -> tuple[Va
     return minimum_cut(flow, sources, wanted) if sources else ()
 
 
-def _modes(recipes: Recipes) -> dict[Loop, LoopMode]:
-    loops = recipes.loops
+def _modes(remat: Rematerialisation) -> dict[Loop, LoopMode]:
+    loops = remat.loops
     return {loop: LoopMode.RECORDED if loops.trip(loop) is None else LoopMode.COUNTED for loop in loops.twins}

@@ -20,7 +20,7 @@ from irad.ir.text.printer import spelling
 from irad.ir.values import Value
 from irad.passes.augmented.tape import size_in_memory
 from irad.passes.plan.minimum_cut import Flow, minimum_cut
-from irad.passes.plan.recipes import Recipes, is_free
+from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Choice:
 class Reasons(Mapping[Value, str]):
     """The reason for each value that is needed, or that needed ones could be recomputed from."""
 
-    recipes: Recipes
+    remat: Rematerialisation
     choices: Mapping[Value, Choice]
     wanted: tuple[Value, ...]
     saved: frozenset[Value]
@@ -61,11 +61,11 @@ class Reasons(Mapping[Value, str]):
 
     def _tell(self, value: Value, choice: Choice) -> str:
         if value in self.saved:
-            why = self.recipes.obstacle(value) if choice.operands is None else self._alternative(value, choice)
+            why = self.remat.obstacle(value) if choice.operands is None else self._alternative(value, choice)
             return f"saved: {_price(value, choice)}: {why}"
         if choice.operands is None:
             return "not needed once others are saved"
-        if value in self.recipes.affine:
+        if value in self.remat.affine:
             return f"recomputed as start + step · iteration; saving it: {_price(value, choice)}"
         if isinstance(value, Load):
             return f"loaded again, its memory stays as it is; saving it: {_price(value, choice)}"

@@ -33,7 +33,7 @@ from irad.ir.values import (
     Undef,
     Value,
 )
-from irad.passes.augmented.exhaustion import split_after
+from irad.passes.augmented.allocation_failure import split_after
 
 
 def devirtualise(module: Module) -> bool:

@@ -189,7 +189,7 @@ def reverse_store(sweep: Sweep, inst: Store) -> None:
     if window is not None:
         sweep.accumulate(value, window.take(pointer, value.type))
         return
-    if value in sweep.forward.unit.activity.active:
+    if value in sweep.augmented.unit.activity.active:
         sweep.accumulate(value, sweep.load_shadow(value.type, pointer))
     sweep.store_shadow(_cleared(value.type), pointer)
 
@@ -221,7 +221,7 @@ def _reverse_cast(sweep: Sweep, inst: Cast, cotangent: Value) -> None:
             sweep.accumulate(source, sweep.build.fpext(cotangent, source.type))
         case "bitcast" if holds_floats(source.type):
             sweep.accumulate(source, sweep.build.bitcast(cotangent, source.type))
-        case "bitcast" if sweep.forward.unit.everything:
+        case "bitcast" if sweep.augmented.unit.everything:
             pass  # bits of an integer: were they an active number's, the program would have been refused
         case "bitcast":
             raise unsupported(inst)

@@ -25,21 +25,21 @@ from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 def reverse_call(sweep: Sweep, call: CallSite) -> None:
     """Emits the adjoint of a call; nothing when nothing active touches it."""
-    callee = resolve(call, sweep.forward.unit.registry)
+    callee = resolve(call, sweep.augmented.unit.registry)
     match callee:
         case Elementwise():
             _reverse_elementwise(sweep, call, callee)
         case Inactive():
             pass
         case CallRule():
-            if call in sweep.forward.rule_values and not reverse_shared_move(sweep, call):
+            if call in sweep.augmented.rule_values and not reverse_shared_move(sweep, call):
                 context = _RuleContext(sweep, call)
-                callee.reverse(context, call, sweep.forward.rule_values[call])
+                callee.reverse(context, call, sweep.augmented.rule_values[call])
         case Function():
-            if call in sweep.forward.callee_frames:
+            if call in sweep.augmented.callee_frames:
                 _reverse_pair(sweep, call)
         case Pointer():
-            if call in sweep.forward.pointer_frames:
+            if call in sweep.augmented.pointer_frames:
                 _reverse_pointer(sweep, call)
         case Unknown(name=name):
             if sweep.take(call) is not None:
@@ -68,14 +68,14 @@ def _named(call: CallSite, name: str) -> Value:
 
 def _reverse_pair(sweep: Sweep, call: CallSite) -> None:
     """Runs the callee's reverse on its frame; it stores the cotangents of its active arguments."""
-    forward = sweep.forward
-    frame, pair = forward.callee_frames[call]
+    augmented = sweep.augmented
+    frame, pair = augmented.callee_frames[call]
     _call_reverse(sweep, call, frame, pair.reverse, pair.variant)
 
 
 def _reverse_pointer(sweep: Sweep, call: CallSite) -> None:
     """The same with the pair that the forward sweep found."""
-    made = sweep.forward.pointer_frames[call]
+    made = sweep.augmented.pointer_frames[call]
     place = sweep.build.byte_offset(sweep.need(made.pair), PAIR_REVERSE)
     _call_reverse(sweep, call, made.frame, sweep.build.load(types.PTR, place), made.variant)
 
@@ -119,21 +119,21 @@ class _RuleContext:
         return self.sweep.shadow(pointer) if window is None else window.partial(pointer)
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        unit = self.sweep.forward.unit
+        unit = self.sweep.augmented.unit
         if not path:
             return unit.memory_types.layout_from(pointer)
         return unit.memory_types.layout(unit.points_to.behind(pointer, path))
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        unit = self.sweep.forward.unit
+        unit = self.sweep.augmented.unit
         return unit.memory_types.holds_floats(unit.points_to.behind(pointer, path))
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        unit = self.sweep.forward.unit
+        unit = self.sweep.augmented.unit
         return bool(unit.memory_types.holds_pointers & unit.points_to.behind(pointer, path))
 
     def number_places(self, pointer: Value) -> MemoryType | None:
-        return self.layout(pointer) or number_places(self.sweep.forward.unit.memory_types, pointer)
+        return self.layout(pointer) or number_places(self.sweep.augmented.unit.memory_types, pointer)
 
     def cotangent(self, result: Value) -> Value:
         return self.sweep.take(result) or zero_of(result.type)
@@ -142,4 +142,4 @@ class _RuleContext:
         self.sweep.accumulate(value, amount)
 
     def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
-        return self.sweep.forward.program.module.declare(name, call_type, attributes)
+        return self.sweep.augmented.program.module.declare(name, call_type, attributes)

@@ -27,12 +27,12 @@ from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
 from irad.ir.trip_count import trip_count
 from irad.ir.values import ConstantInt, Value, const_int
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.reverse.sweep import LoopState, Place, Sweep
 
 
 @dataclass(eq=False, slots=True)
-class ForwardLoops:
+class AugmentedLoops:
     """What the reverse sweep wants to know about the loops of the forward sweep; counters are made when asked for.
 
     Attributes:
@@ -43,7 +43,7 @@ class ForwardLoops:
         innermost: block of the forward sweep → the innermost primal loop around it.
     """
 
-    forward: Forward
+    augmented: AugmentedPrimal
     twins: dict[Loop, Loop] = field(default_factory=dict)
     trips: dict[Loop, Value | None] = field(default_factory=dict)
     counters: dict[Loop, Phi] = field(default_factory=dict)
@@ -53,18 +53,18 @@ class ForwardLoops:
     dominators: DominatorTree = field(init=False)
 
     def __post_init__(self) -> None:
-        self.cfg = control_flow(self.forward.function)
+        self.cfg = control_flow(self.augmented.function)
         self.dominators = dominators(self.cfg)
         nest = loop_nest(self.cfg, self.dominators)
         by_header = {loop.header: loop for loop in nest.loops}
-        for loop in self.forward.unit.loops.loops:  # outer loops first
-            twin = by_header[self.forward.block(loop.header)]
+        for loop in self.augmented.unit.loops.loops:  # outer loops first
+            twin = by_header[self.augmented.block(loop.header)]
             self.twins[loop] = twin
             self.innermost.update(dict.fromkeys(twin.order, loop))
 
     def live_exits(self, loop: Loop) -> list[tuple[Block, Block]]:
         """The exit edges after which the reverse sweep may run."""
-        return [(a, b) for a, b in loop.exits if b in self.forward.unit.live]
+        return [(a, b) for a, b in loop.exits if b in self.augmented.unit.live]
 
     def trip(self, loop: Loop) -> Value | None:
         """How often the back edge is taken, when that is known before the loop starts; as a value of the preheader."""
@@ -74,10 +74,10 @@ class ForwardLoops:
 
     def _find_trip(self, loop: Loop) -> Value | None:
         exits = self.live_exits(loop)
-        if self.forward.unit.everything or len({a for a, _ in exits}) != 1:
+        if self.augmented.unit.everything or len({a for a, _ in exits}) != 1:
             return None
         twin = self.twins[loop]
-        found = trip_count(twin, self.cfg, self.dominators, self.forward.block(exits[0][0]))
+        found = trip_count(twin, self.cfg, self.dominators, self.augmented.block(exits[0][0]))
         if found is None or twin.preheader is None:
             return None
         return found.emit(Builder.before(twin.preheader.terminator))
@@ -89,7 +89,7 @@ class ForwardLoops:
             return found
         twin = self.twins[loop]
         if twin.preheader is None or twin.latch is None:
-            raise InternalError(f"a loop of {self.forward.function.name} is not in simplified form")
+            raise InternalError(f"a loop of {self.augmented.function.name} is not in simplified form")
         found = Builder.at_start(twin.header).phi(types.I64, name="iteration")
         advanced = Builder.before(twin.latch.terminator).add(
             found, const_int(types.I64, 1), ("nuw",), name="iteration.next"
@@ -111,20 +111,20 @@ class ForwardLoops:
 
     def carried_out(self, loop: Loop, exit_block: Block, value: Value, otherwise: Value) -> Value:
         """A value of the loop's last iteration, as a phi in a block outside."""
-        twin, block = self.twins[loop], self.forward.block(exit_block)
+        twin, block = self.twins[loop], self.augmented.block(exit_block)
         incoming = [(value if p in twin.blocks else otherwise, p) for p in self.cfg.predecessors[block]]
         return Builder.at_start(block).phi(value.type, incoming, name="last")
 
 
 def reversed_order(sweep: Sweep) -> list[Block]:
     """The live blocks, last first."""
-    unit = sweep.forward.unit
+    unit = sweep.augmented.unit
     return [block for block in reversed(unit.cfg.order) if block in unit.live]
 
 
 def enter_loops(sweep: Sweep) -> None:
     """Makes the iteration slots."""
-    for loop in sweep.forward.unit.loops.loops:
+    for loop in sweep.augmented.unit.loops.loops:
         slot = sweep.new_slot(types.I64, const_int(types.I64, 0))
         sweep.loops[loop] = LoopState(loop, slot)
 
@@ -134,14 +134,14 @@ class Control:
     """Ends adjoint blocks."""
 
     sweep: Sweep
-    loops: ForwardLoops
+    loops: AugmentedLoops
     busy: frozenset[Block]
     origins: dict[Block, Value] = field(default_factory=dict)
 
     def finish(self, block: Block) -> None:
         """Emits the end of a block's adjoint: phis, and the way back."""
         sweep = self.sweep
-        unit = sweep.forward.unit
+        unit = sweep.augmented.unit
         cotangents = {phi: sweep.take(phi) for phi in block.phis()}
         active = {phi: ct for phi, ct in cotangents.items() if ct is not None}
         predecessors = [p for p in unit.cfg.predecessors[block] if p in unit.live]
@@ -175,10 +175,10 @@ class Control:
         """A phi of the forward sweep: which of the live predecessors a block was entered from."""
         found = self.origins.get(block)
         if found is None:
-            forward = self.sweep.forward
-            twin = forward.block(block)
+            augmented = self.sweep.augmented
+            twin = augmented.block(block)
             type_ = types.I8 if len(predecessors) < 128 else types.I32
-            numbers = {forward.block(p): i for i, p in enumerate(predecessors)}
+            numbers = {augmented.block(p): i for i, p in enumerate(predecessors)}
             everyone = self.loops.cfg.predecessors[twin]
             incoming: list[tuple[Value, Block]] = [(const_int(type_, numbers.get(p, 0)), p) for p in everyone]
             found = Builder.at_start(twin).phi(type_, incoming, name="from")
@@ -228,7 +228,7 @@ class Control:
     def loops_around(self, block: Block) -> list[Loop]:
         """The loops around a block, outermost first."""
         found: list[Loop] = []
-        loop = self.sweep.forward.unit.loops.loop_of(block)
+        loop = self.sweep.augmented.unit.loops.loop_of(block)
         while loop is not None:
             found.append(loop)
             loop = loop.parent
@@ -238,7 +238,7 @@ class Control:
 
     def skip(self, block: Block) -> Block:
         """The nearest dominator such that nothing between it and the block is active, or the block itself."""
-        unit = self.sweep.forward.unit
+        unit = self.sweep.augmented.unit
         if unit.everything:
             return block
         here = unit.loops.loop_of(block)
@@ -261,7 +261,7 @@ class Control:
 
     def is_idle_between(self, start: Block, end: Block) -> bool:
         """Whether no block on a way from ``start`` to ``end``, both excluded, has adjoint code."""
-        unit = self.sweep.forward.unit
+        unit = self.sweep.augmented.unit
         seen: set[Block] = {start, end}
         pending = [p for p in unit.cfg.predecessors[end] if p in unit.live and p not in seen]
         while pending:

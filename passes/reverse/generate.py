@@ -9,28 +9,28 @@ from irad.ir.instructions import Call, CallBr, CallSite, Instruction, Invoke, Re
 from irad.ir.module import Block
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import resolve
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.callee_variants import takes_part
 from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import reverse_instruction
 from irad.passes.reverse.calls import reverse_call
-from irad.passes.reverse.control import Control, ForwardLoops, enter_loops, reversed_order
+from irad.passes.reverse.control import AugmentedLoops, Control, enter_loops, reversed_order
 from irad.passes.reverse.sweep import Place, Sweep, zero_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Inactive
 
 
-def generate_reverse(forward: Forward) -> tuple[Sweep, ForwardLoops]:
+def generate_reverse(augmented: AugmentedPrimal) -> tuple[Sweep, AugmentedLoops]:
     """Builds the reverse function of a pair, with placeholders for what it needs of the forward sweep."""
-    sweep = Sweep(forward)
+    sweep = Sweep(augmented)
     _name_parameters(sweep)
-    loops = ForwardLoops(forward)
+    loops = AugmentedLoops(augmented)
     enter_loops(sweep)
     order = reversed_order(sweep)
     for block in order:
         made = sweep.function.add_block(f"{block.name}.adjoint")
         sweep.places[block] = Place(made, block)
-    control = Control(sweep, loops, busy_blocks(forward.unit))
+    control = Control(sweep, loops, busy_blocks(augmented.unit))
     for block in order:
         _reverse_block(sweep, control, block)
     _finish(sweep, order)
@@ -50,14 +50,14 @@ def _drop_unreachable(sweep: Sweep) -> None:
 
 
 def _name_parameters(sweep: Sweep) -> None:
-    pair, params = sweep.forward.pair, sweep.function.params
+    pair, params = sweep.augmented.pair, sweep.function.params
     params[0].name, params[1].name = "frame", "arena"
     rest = params[2:]
     if pair.variant.result_active:
         rest[0].name = "result.cotangent"
         rest = rest[1:]
-    for index, out in zip(_active_parameters(sweep.forward.unit), rest, strict=True):
-        out.name = f"{sweep.forward.unit.function.params[index].name}.cotangent"
+    for index, out in zip(_active_parameters(sweep.augmented.unit), rest, strict=True):
+        out.name = f"{sweep.augmented.unit.function.params[index].name}.cotangent"
         out.attributes = ("noalias",)
 
 
@@ -89,7 +89,7 @@ def _reverse(sweep: Sweep, inst: Instruction) -> None:
 
 
 def _seed_result(sweep: Sweep, block: Block) -> None:
-    variant = sweep.forward.pair.variant
+    variant = sweep.augmented.pair.variant
     last = block.terminator
     if variant.result_active and not last.targets and last.operands:
         sweep.accumulate(last.operands[0], sweep.function.params[2])
@@ -97,7 +97,7 @@ def _seed_result(sweep: Sweep, block: Block) -> None:
 
 def _finish(sweep: Sweep, order: list[Block]) -> None:
     """Enters the sweep at the adjoint of the return, and returns the cotangents of active parameters at its end."""
-    unit = sweep.forward.unit
+    unit = sweep.augmented.unit
     start = Builder(sweep.allocas)
     returns = [block for block in order if isinstance(block.terminator, Ret)]
     assert len(returns) <= 1, "the normal form has one return"

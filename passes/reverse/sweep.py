@@ -21,7 +21,7 @@ from irad.ir.module import Block, Function
 from irad.ir.types import FloatType, Type, VectorType, element_types, holds_floats
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
 from irad.passes.augmented.alias_scopes import AliasScopes
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 
 
 @dataclass(eq=False, slots=True)
@@ -72,7 +72,7 @@ class Sweep:
         deciding: values of the forward sweep that the reverse sweep compares: they must be the very numbers.
     """
 
-    forward: Forward
+    augmented: AugmentedPrimal
     needs: list[Need] = field(default_factory=list)
     places: dict[Block, Place] = field(default_factory=dict)
     loops: dict[Loop, LoopState] = field(default_factory=dict)
@@ -87,16 +87,16 @@ class Sweep:
     scopes: AliasScopes = field(init=False)
 
     def __post_init__(self) -> None:
-        unit = self.forward.unit
-        ranked = self.forward.scopes.ranked
-        self.scopes = AliasScopes(self.forward.program.module, unit.points_to, not unit.everything, ranked)
+        unit = self.augmented.unit
+        ranked = self.augmented.scopes.ranked
+        self.scopes = AliasScopes(self.augmented.program.module, unit.points_to, not unit.everything, ranked)
         self.allocas = self.function.add_block("entry")
         self.build = Builder(self.allocas)
 
     @property
     def function(self) -> Function:
         """The function being built."""
-        return self.forward.pair.reverse
+        return self.augmented.pair.reverse
 
     @property
     def frame_pointer(self) -> Value:
@@ -112,11 +112,11 @@ class Sweep:
 
     def value(self, primal: Value) -> Value:
         """A primal value, here and now."""
-        return self.need(self.forward.value(primal))
+        return self.need(self.augmented.value(primal))
 
     def deciding_value(self, primal: Value) -> Value:
         """A primal value that adjoint code compares, so that another rounding of it would be another decision."""
-        value = self.forward.value(primal)
+        value = self.augmented.value(primal)
         self.deciding[value] = None
         return self.need(value)
 
@@ -126,7 +126,7 @@ class Sweep:
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow of a primal pointer."""
-        return self.need(self.forward.shadow(pointer))
+        return self.need(self.augmented.shadow(pointer))
 
     def need(self, value: Value) -> Value:
         """A value of the forward sweep at the current place."""
@@ -137,9 +137,9 @@ class Sweep:
         """A value of the forward sweep at a given place."""
         if isinstance(value, Constant | GlobalVariable | GlobalAlias | Function):
             return value
-        if value is self.forward.frame_pointer:
+        if value is self.augmented.frame_pointer:
             return self.frame_pointer
-        if value is self.forward.arena:
+        if value is self.augmented.arena:
             return self.arena
         found = place.made.get(value)
         if found is None:
@@ -153,11 +153,11 @@ class Sweep:
 
     def is_active(self, primal: Value) -> bool:
         """Whether a value has a cotangent, or a pointer a shadow."""
-        return self.forward.unit.activity.is_active(primal)
+        return self.augmented.unit.activity.is_active(primal)
 
     def accumulate(self, primal: Value, amount: Value) -> None:
         """Adds to the cotangent of a value; nothing happens when it has none."""
-        if primal not in self.forward.unit.activity.active:
+        if primal not in self.augmented.unit.activity.active:
             return
         if self.is_local(primal):
             old = self.local.get(primal)
@@ -168,7 +168,7 @@ class Sweep:
 
     def take(self, primal: Value) -> Value | None:
         """The cotangent of a value, whose slot is empty from then on; None when it is known to be zero."""
-        if primal not in self.forward.unit.activity.active:
+        if primal not in self.augmented.unit.activity.active:
             return None
         if self.is_local(primal):
             return self.local.pop(primal, None)
@@ -183,7 +183,7 @@ class Sweep:
     def is_carried(self, primal: Value) -> bool:
         """Whether an adjoint block emitted later may still add to the cotangent: along the back edge of a loop."""
         block = primal.block if isinstance(primal, Instruction) else None
-        return block is not None and self.forward.unit.loops.loop_of(block) is not None
+        return block is not None and self.augmented.unit.loops.loop_of(block) is not None
 
     def is_local(self, primal: Value) -> bool:
         """Whether all that adds to the cotangent lies in the value's own adjoint block."""
@@ -222,12 +222,12 @@ class Sweep:
     @property
     def sum_flags(self) -> tuple[str, ...]:
         """Fast-math words of adjoint sums."""
-        return () if self.forward.program.request.strict else ("reassoc",)
+        return () if self.augmented.program.request.strict else ("reassoc",)
 
     @property
     def zero_wins(self) -> bool:
         """Whether a zero partial derivative makes zero of an infinite cotangent."""
-        return self.forward.program.request.zero_wins
+        return self.augmented.program.request.zero_wins
 
     def load_shadow(self, type_: Type, pointer: Value) -> Value:
         """Loads from the shadow of what a primal pointer points to."""
@@ -242,7 +242,7 @@ class Sweep:
 
     def scopes_of(self, pointer: Value) -> Metadata:
         """Alias metadata of an access of a pointer's shadow."""
-        return self.scopes.shadow(self.forward.unit.points_to.mask(pointer))
+        return self.scopes.shadow(self.augmented.unit.points_to.mask(pointer))
 
     def access_align(self, type_: Type) -> int:
         """Alignment assumed of memory accesses: that of a scalar at most, records may be packed: 1."""

@@ -27,7 +27,7 @@ from irad.ir.values import Value, const_int, zero
 from irad.rules.blas.elements import Element, Number, choose, element_of
 from irad.rules.lapack.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, given, kernel, read_pivots
 from irad.rules.lapack.parts import copied, kept_result, shadow_or_null, workspace
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext
 
 I1: Final = types.I1
 _I8: Final = types.I8
@@ -322,7 +322,7 @@ class Routine:
 
     # -------------------------------------------------------------------------------------------- forward
 
-    def _forward(self, context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    def _forward(self, context: AugmentedContext, call: CallSite) -> Sequence[Value]:
         library = self._library(call)
         arguments = dict(zip(self.parameters, call.arguments, strict=True))
 
@@ -355,7 +355,7 @@ class Routine:
         size = self.work(sizes, active)
         return *read.values(), *factors, *kept, zero(PTR) if size is None else workspace(context, element, size)
 
-    def _read(self, context: ForwardContext, name: str, pointer: Value) -> Value:
+    def _read(self, context: AugmentedContext, name: str, pointer: Value) -> Value:
         if name in _LETTERS:
             return context.before.load(_I8, context.value(pointer))
         return context.before.sext(context.before.load(types.I32, context.value(pointer)), I64)
@@ -417,7 +417,7 @@ def _parts(build: Builder, number: Value) -> list[Value]:
     return [build.extract_value(number, i) for i in (0, 1)] if isinstance(number.type, StructType) else [number]
 
 
-def _rows(context: ForwardContext, size: Value, pointer: Value) -> Value:
+def _rows(context: AugmentedContext, size: Value, pointer: Value) -> Value:
     """The row exchanges of a factorisation, on the tape."""
     rows = context.allocate(context.before.mul(size, const_int(I64, 8)))
     read_pivots(context.after, size, context.value(pointer), rows)

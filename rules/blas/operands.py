@@ -14,7 +14,7 @@ from irad.ir.types import FloatType
 from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, TrackedValue, Value, const_float, const_int, zero
 from irad.rules.blas.elements import Element, Factor
 from irad.rules.kernels import conjugate_matrix, scale_complex_matrix, scale_matrix
-from irad.ruleset.interface import ForwardContext, ReverseContext
+from irad.ruleset.interface import AugmentedContext, ReverseContext
 
 ONE: Final = const_int(types.I64, 1)
 PLAIN: Final = const_int(types.I8, ord("n"))
@@ -22,7 +22,7 @@ TRANSPOSED: Final = const_int(types.I8, ord("t"))
 
 
 def kept(
-    context: ForwardContext, pointer: Value, element: Element, count: Callable[[Builder], Value], *, wanted: bool
+    context: AugmentedContext, pointer: Value, element: Element, count: Callable[[Builder], Value], *, wanted: bool
 ) -> Value:
     """An operand as the reverse sweep finds it: itself, or a copy if it may be overwritten; null if not wanted."""
     if not wanted:
@@ -39,7 +39,7 @@ def kept(
 # ------------------------------------------------------------------------------------------------ factors
 
 
-def factor(context: ForwardContext, pointer: Value, element: Element, name: str) -> Factor:
+def factor(context: AugmentedContext, pointer: Value, element: Element, name: str) -> Factor:
     """The value of alpha or beta, read before the call.
 
     Raises:

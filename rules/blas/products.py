@@ -45,7 +45,7 @@ from irad.rules.blas.operands import (
 )
 from irad.rules.kernels import add_scaled, add_scaled_complex
 from irad.rules.lapack.pseudo_inverse import ends_pseudo_inverse
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _GILES: Final = (
     "Giles 2008, Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
@@ -61,7 +61,7 @@ _GEMM: Final = types.function_type(
 # ------------------------------------------------------------------------------------------------ dot
 
 
-def _dot_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _dot_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, _, count, x, y, _ = call.arguments
     element, count = element_of(kind, "np.dot"), context.value(count)
     return (
@@ -109,7 +109,7 @@ def _complex_dot_factors(
 # ------------------------------------------------------------------------------------------------ norm
 
 
-def _norm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _norm_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, count, x, step, result = call.arguments
     element = element_of(kind, "np.linalg.norm")
     count, step = context.value(count), context.value(step)
@@ -151,7 +151,7 @@ def _norm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 # ------------------------------------------------------------------------------------------------ matrix times vector
 
 
-def _gemv_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _gemv_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, trans, m, n, alpha, a, lda, x, beta, _ = call.arguments
     element = element_of(kind, "np.dot")
     trans, m, n, lda = (context.value(v) for v in (trans, m, n, lda))
@@ -201,7 +201,7 @@ def _gemv_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 # ------------------------------------------------------------------------------------------------ matrix times matrix
 
 
-def _gemm_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _gemm_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, _, _ = call.arguments
     element = element_of(kind, "np.dot")
     if ends_pseudo_inverse(call):
@@ -255,7 +255,7 @@ def _gemm_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
 
 
 def _factors(context: ReverseContext, saved: Sequence[Value]) -> tuple[Factor, Factor]:
-    """Alpha and beta out of what the forward part returned last."""
+    """Alpha and beta out of what the augmented part returned last."""
     values = tuple(map(context.value, saved))
     return values[: len(values) // 2], values[len(values) // 2 :]
 
@@ -265,8 +265,8 @@ def _effects(reads: tuple[int, ...], writes: int) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_xxdot",), _effects((3, 4), 5), _dot_reverse, _dot_forward, _GILES),
-    CallRule(("numba_xxnrm2",), _effects((2,), 4), _norm_reverse, _norm_forward, policy="0 at the origin"),
-    CallRule(("numba_xxgemv",), _effects((4, 5, 7, 8, 9), 9), _gemv_reverse, _gemv_forward, _GILES),
-    CallRule(("numba_xxgemm",), _effects((6, 7, 9, 11, 12), 12), _gemm_reverse, _gemm_forward, _GILES),
+    CallRule(("numba_xxdot",), _effects((3, 4), 5), _dot_reverse, _dot_augmented, _GILES),
+    CallRule(("numba_xxnrm2",), _effects((2,), 4), _norm_reverse, _norm_augmented, policy="0 at the origin"),
+    CallRule(("numba_xxgemv",), _effects((4, 5, 7, 8, 9), 9), _gemv_reverse, _gemv_augmented, _GILES),
+    CallRule(("numba_xxgemm",), _effects((6, 7, 9, 11, 12), 12), _gemm_reverse, _gemm_augmented, _GILES),
 )

@@ -20,7 +20,7 @@ from irad.rules.blas.elements import Number, element_of
 from irad.rules.lapack.matrices import I64, NONE, PTR, Kernel, Matrix, copy_part, given, kernel, transpose_into
 from irad.rules.lapack.parts import copied, extent, kept_result, shadow_or_null, workspace
 from irad.rules.lapack.singular import add_singular_values, size_of_workspace
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _NUMPY: Final = "np.linalg.lstsq"
 _GELSD: Final = types.function_type(types.I32, (types.I8, I64, I64, I64, PTR, I64, PTR, I64, PTR, types.DOUBLE, PTR))
@@ -29,7 +29,7 @@ _GOLUB_PEREYRA: Final = (
 )
 
 
-def _forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _forward(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, m, n, nrhs, a, lda, b, ldb, _, _, rank = call.arguments
     element, build = element_of(kind, _NUMPY), context.before
     rows, columns, sides, lead_a, lead_b = (context.value(v) for v in (m, n, nrhs, lda, ldb))

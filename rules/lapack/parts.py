@@ -9,7 +9,7 @@ from irad.ir.instructions import Phi, Select
 from irad.ir.values import ConstantInt, Value, const_int, zero
 from irad.rules.blas.elements import Element
 from irad.rules.lapack.matrices import I64, NONE, ONE, PTR
-from irad.ruleset.interface import ForwardContext, ReverseContext
+from irad.ruleset.interface import AugmentedContext, ReverseContext
 
 
 def letter(value: Value, known: str, operation: str) -> str:
@@ -62,7 +62,7 @@ def same(a: Value, b: Value) -> bool:
     return a is b
 
 
-def copied(context: ForwardContext, build: Builder, pointer: Value, element: Element, count: Value) -> Value:
+def copied(context: AugmentedContext, build: Builder, pointer: Value, element: Element, count: Value) -> Value:
     """A copy of so many elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
     copy = workspace(context, element, count)
     size = build.mul(count, const_int(I64, element.size))
@@ -71,14 +71,14 @@ def copied(context: ForwardContext, build: Builder, pointer: Value, element: Ele
     return copy
 
 
-def kept_result(context: ForwardContext, pointer: Value, element: Element, count: Value) -> Value:
+def kept_result(context: AugmentedContext, pointer: Value, element: Element, count: Value) -> Value:
     """What the call leaves in memory, as the reverse sweep finds it: there, or in a copy if it may be overwritten."""
     if not context.overwritten(pointer):
         return context.value(pointer)
     return copied(context, context.after, pointer, element, count)
 
 
-def workspace(context: ForwardContext, element: Element, count: Value) -> Value:
+def workspace(context: AugmentedContext, element: Element, count: Value) -> Value:
     """Memory for so many elements, for the adjoint to work in."""
     return context.allocate(context.before.mul(count, const_int(I64, element.size)))
 

@@ -20,7 +20,7 @@ from irad.ir.values import ConstantInt, TrackedValue, Value, const_int
 from irad.rules.blas.elements import Element, Number, choose
 from irad.rules.lapack.matrices import I64, PTR, Kernel, Matrix, any_nonzero, kernel
 from irad.rules.lapack.parts import extent, kept_result, same, workspace
-from irad.ruleset.interface import ForwardContext, ReverseContext
+from irad.ruleset.interface import AugmentedContext, ReverseContext
 
 _DECOMPOSITION: Final = "numba_ez_gesdd"
 _PRODUCT: Final = "numba_xxgemm"
@@ -55,8 +55,8 @@ def _is_pair(decomposition: CallSite, product: CallSite) -> bool:
     return letters == [_THIN, _CONJUGATED, _CONJUGATED] and all(same(x, y) for x, y in shared)
 
 
-def keep_decomposition(context: ForwardContext, call: CallSite, element: Element) -> Sequence[Value]:
-    """The forward part of the decomposition in a pseudo-inverse."""
+def keep_decomposition(context: AugmentedContext, call: CallSite, element: Element) -> Sequence[Value]:
+    """The augmented part of the decomposition in a pseudo-inverse."""
     _, _, m, n, _, _, s, u, ldu, vt, ldvt = call.arguments
     build = context.before
     rows, columns = context.value(m), context.value(n)

@@ -25,7 +25,7 @@ from irad.ir.values import Value
 from irad.rules.blas.elements import Element, Number, element_of
 from irad.rules.lapack.matrices import I64, NONE, ONE, PTR, Kernel, Matrix, copy_part, given, kernel, take_vector
 from irad.rules.lapack.parts import copied, extent, kept_result, same, shadow_or_null, workspace
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _NUMPY: Final = "np.linalg.qr"
 
@@ -33,7 +33,7 @@ _NUMPY: Final = "np.linalg.qr"
 # ------------------------------------------------------------------------------------------------ Q from reflectors
 
 
-def _assemble_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _assemble_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, m, n, k, a, lda, tau = call.arguments
     element, build = element_of(kind, _NUMPY), context.before
     if not same(n, k):
@@ -106,7 +106,7 @@ def _assemble_kernel(
 # ------------------------------------------------------------------------------------------------ factorisation
 
 
-def _factorise_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _factorise_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, m, n, a, lda, tau = call.arguments
     element, build = element_of(kind, _NUMPY), context.before
     rows, columns, lead = (context.value(v) for v in (m, n, lda))
@@ -277,6 +277,6 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 _POLICY: Final = "deficient rank: infinite or NaN; a column that is zero below the diagonal keeps its sign"
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_ez_geqrf",), _effects((3,), (3, 5)), _factorise_reverse, _factorise_forward, "", _POLICY),
-    CallRule(("numba_ez_xxgqr",), _effects((4, 6), (4,)), _assemble_reverse, _assemble_forward, "", _POLICY),
+    CallRule(("numba_ez_geqrf",), _effects((3,), (3, 5)), _factorise_reverse, _factorise_augmented, "", _POLICY),
+    CallRule(("numba_ez_xxgqr",), _effects((4, 6), (4,)), _assemble_reverse, _assemble_augmented, "", _POLICY),
 )

@@ -30,7 +30,7 @@ from irad.rules.lapack.parts import (
 )
 from irad.rules.lapack.pseudo_inverse import keep_decomposition, product_behind, reverse_decomposition
 from irad.rules.lapack.spectra import all_zero, over_gap, settled_phase, turn_of
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _NUMPY: Final = "np.linalg.svd"
 _I8: Final = types.I8
@@ -45,7 +45,7 @@ _TOWNSEND: Final = "Townsend 2016, Differentiating the singular value decomposit
 # ------------------------------------------------------------------------------------------------ decomposition
 
 
-def _decompose_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _decompose_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, jobz, m, n, a, lda, s, u, ldu, vt, ldvt = call.arguments
     element, build = element_of(kind, _NUMPY), context.before
     rows, columns = context.value(m), context.value(n)
@@ -319,6 +319,6 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(
-        ("numba_ez_gesdd",), _effects((4,), (4, 6, 7, 9)), _decompose_reverse, _decompose_forward, _TOWNSEND, _POLICY
+        ("numba_ez_gesdd",), _effects((4,), (4, 6, 7, 9)), _decompose_reverse, _decompose_augmented, _TOWNSEND, _POLICY
     ),
 )

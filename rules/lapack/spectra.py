@@ -41,7 +41,7 @@ from irad.rules.lapack.matrices import (
     transpose,
 )
 from irad.rules.lapack.parts import copied, extent, kept_result, letter, shadow_or_null, workspace
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _I8: Final = types.I8
 _TRUE: Final = const_int(types.I1, 1)
@@ -107,7 +107,7 @@ def turn_of(k: Kernel, count: Value, read: Callable[[Value], tuple[Number, Numbe
 # ------------------------------------------------------------------------------------------------ Hermitian matrices
 
 
-def _symmetric_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _symmetric_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, jobz, uplo, n, a, lda, w = call.arguments
     element, build = element_of(kind, "np.linalg.eigh"), context.before
     letter(uplo, "L", "np.linalg.eigh")
@@ -196,7 +196,7 @@ def _fold_lower(k: Kernel, n: Value, symmetric: Matrix, target: Matrix) -> None:
 # ------------------------------------------------------------------------------------------------ general matrices
 
 
-def _real_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _real_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, jobvl, jobvr, n, a, lda, wr, wi, _, _, vr, ldvr = call.arguments
     element, build = element_of(kind, "np.linalg.eig"), context.before
     letter(jobvl, "N", "np.linalg.eig")
@@ -225,7 +225,7 @@ def _real_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     build.call(function, [size, *vectors, shadow_or_null(context, vr), *w_shadows, shadow, lead, work])
 
 
-def _complex_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _complex_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, jobvl, jobvr, n, a, lda, w, _, _, vr, ldvr = call.arguments
     element, build = element_of(kind, "np.linalg.eig"), context.before
     letter(jobvl, "N", "np.linalg.eig")
@@ -461,7 +461,9 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_ez_xxxevd",), _effects((4,), (4, 6)), _symmetric_reverse, _symmetric_forward, _GILES, _EQUAL),
-    CallRule(("numba_ez_rgeev",), _effects((4,), (4, 6, 7, 8, 10)), _real_reverse, _real_forward, _GILES, _DEFECTIVE),
-    CallRule(("numba_ez_cgeev",), _effects((4,), (4, 6, 7, 9)), _complex_reverse, _complex_forward, _GILES, _DEFECTIVE),
+    CallRule(("numba_ez_xxxevd",), _effects((4,), (4, 6)), _symmetric_reverse, _symmetric_augmented, _GILES, _EQUAL),
+    CallRule(("numba_ez_rgeev",), _effects((4,), (4, 6, 7, 8, 10)), _real_reverse, _real_augmented, _GILES, _DEFECTIVE),
+    CallRule(
+        ("numba_ez_cgeev",), _effects((4,), (4, 6, 7, 9)), _complex_reverse, _complex_augmented, _GILES, _DEFECTIVE
+    ),
 )

@@ -37,7 +37,7 @@ from irad.rules.lapack.matrices import (
     transpose,
 )
 from irad.rules.lapack.parts import copied, extent, kept_result, letter, same, workspace
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _SINGULAR: Final = "a singular matrix: what the primal raises; det and slogdet return constants there, derivative 0"
 _INDEFINITE: Final = "not positive definite: the primal raises"
@@ -53,7 +53,7 @@ _LU: Final = "de Hoog, Anderssen, Lukas 2011, Differentiation of matrix function
 # ------------------------------------------------------------------------------------------------ LU
 
 
-def _factorise_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _factorise_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, m, n, a, lda, ipiv = call.arguments
     element = element_of(kind, "an LU factorisation (np.linalg.inv, det, slogdet)")
     if _is_at_once(call):
@@ -112,14 +112,14 @@ def factor_kernel(k: Kernel, n: Value, factors: Value, lead: Value, pivots: Valu
         exchange_rows(k, n, n, pivots, bar, backward=True)
 
 
-def _pivots(context: ForwardContext, ipiv: Value, size: Value) -> Value:
+def _pivots(context: AugmentedContext, ipiv: Value, size: Value) -> Value:
     """The row exchanges of a factorisation, on the tape as i64."""
     pivots = context.allocate(context.before.mul(size, const_int(I64, 8)))
     read_pivots(context.after, size, context.value(ipiv), pivots)
     return pivots
 
 
-def _square(context: ForwardContext, element: Element, size: Value, count: int) -> Value:
+def _square(context: AugmentedContext, element: Element, size: Value, count: int) -> Value:
     """Working memory for square matrices."""
     before = context.before
     return workspace(context, element, before.mul(before.mul(size, size), const_int(I64, count)))
@@ -128,7 +128,7 @@ def _square(context: ForwardContext, element: Element, size: Value, count: int) 
 # ------------------------------------------------------------------------------------------------ systems
 
 
-def _solve_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _solve_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, n, nrhs, a, lda, ipiv, b, ldb = call.arguments
     element, before = element_of(kind, "np.linalg.solve"), context.before
     size, columns, lead_a, lead_b = (context.value(v) for v in (n, nrhs, lda, ldb))
@@ -184,7 +184,7 @@ def outer_kernel(
 # ------------------------------------------------------------------------------------------------ inverses
 
 
-def _invert_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _invert_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, n, a, lda, ipiv = call.arguments
     element, before = element_of(kind, "np.linalg.inv"), context.before
     size, lead = context.value(n), context.value(lda)
@@ -270,7 +270,7 @@ def _leads_to(block: Block, follower: Block) -> bool:
 # ------------------------------------------------------------------------------------------------ Cholesky
 
 
-def _cholesky_forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+def _cholesky_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     kind, uplo, n, a, lda = call.arguments
     element = element_of(kind, "np.linalg.cholesky")
     letter(uplo, "U", "np.linalg.cholesky")
@@ -322,8 +322,8 @@ def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_xgesv",), _effects((3, 6), (3, 5, 6)), _solve_reverse, _solve_forward, _GILES, _SINGULAR),
-    CallRule((_FACTORISE,), _effects((3,), (3, 5)), _factorise_reverse, _factorise_forward, _LU, _SINGULAR),
-    CallRule((_INVERT,), _effects((2, 4), (2,)), _invert_reverse, _invert_forward, _GILES, _SINGULAR),
-    CallRule(("numba_xxpotrf",), _effects((3,), (3,)), _cholesky_reverse, _cholesky_forward, _MURRAY, _INDEFINITE),
+    CallRule(("numba_xgesv",), _effects((3, 6), (3, 5, 6)), _solve_reverse, _solve_augmented, _GILES, _SINGULAR),
+    CallRule((_FACTORISE,), _effects((3,), (3, 5)), _factorise_reverse, _factorise_augmented, _LU, _SINGULAR),
+    CallRule((_INVERT,), _effects((2, 4), (2,)), _invert_reverse, _invert_augmented, _GILES, _SINGULAR),
+    CallRule(("numba_xxpotrf",), _effects((3,), (3,)), _cholesky_reverse, _cholesky_augmented, _MURRAY, _INDEFINITE),
 )

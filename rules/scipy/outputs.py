@@ -13,7 +13,7 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_float
 from irad.ruleset.expr import Expr, Symbol, apply, emit, symbols_of
-from irad.ruleset.interface import CallRule, Effects, ForwardContext, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _ZERO: Final = const_float(types.DOUBLE, 0.0)
 _HALF_PI: Final = math.pi / 2.0
@@ -24,7 +24,7 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
     partials = tuple(formula(Symbol("x"), *(Symbol(str(i)) for i in range(count))))
     assert len(partials) == count
 
-    def forward(context: ForwardContext, call: CallSite) -> Sequence[Value]:
+    def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
         """The outputs, as far as the partials read them."""
         return [context.after.load(types.DOUBLE, context.value(p)) for p in call.arguments[1 : 1 + count]]
 
@@ -42,7 +42,7 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
                 context.accumulate(x, build.select(build.fcmp("oeq", cotangent, _ZERO), _ZERO, product))
 
     writes = frozenset(range(1, 1 + count))
-    return CallRule((f"scipy.special.{name}",), Effects(writes=writes, other=False), reverse, forward, source)
+    return CallRule((f"scipy.special.{name}",), Effects(writes=writes, other=False), reverse, augmented, source)
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -16,7 +16,7 @@ from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
 from irad.ir.types import NamedStructType, field_offsets, size_of, struct_body
 from irad.ir.values import ConstantInt
-from irad.passes.augmented.exhaustion import EXHAUSTED, NO_PAIR
+from irad.passes.augmented.allocation_failure import EXHAUSTED, NO_PAIR
 from irad.runtime_layouts import OUT_OF_MEMORY, PAIR_MISSING, STRUCTS, TAPE_FULL
 
 FOLDER = Path(support.__file__).parent

@@ -104,10 +104,10 @@ def test_memory_of_a_list_of_arrays():
     content = content_of(types.ListType(VECTOR))
     assert isinstance(content, ListContent)
     struct = memory_behind(content)
-    assert [offset for offset, _ in struct.stated] == [0, 8], "items and size, as rules name them"
-    items = struct.stated[0][1]
+    assert [offset for offset, _ in struct.declared] == [0, 8], "items and size, as rules name them"
+    items = struct.declared[0][1]
     assert (items.stride, items.single) == (56, False)
-    assert [(offset, behind.lone_float()) for offset, behind in items.stated] == [(32, "double")]
+    assert [(offset, behind.lone_float()) for offset, behind in items.declared] == [(32, "double")]
 
 
 # --- Numba's structs --------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.instructions import Call, Ret
 from irad.ir.module import Function
-from irad.passes.augmented.exhaustion import EXHAUSTED
+from irad.passes.augmented.allocation_failure import EXHAUSTED
 from irad.passes.derivative import generate
 from irad.passes.request import CalleeRequest, Request
 from tests.passes.units import block, derivative, generated, parsed, registry, request_of

@@ -36,7 +36,7 @@ def test_a_variant_is_declared_once_and_queued():
     assert other.reverse.name == "f.irad1.reverse"
 
 
-def test_shadows_are_those_of_the_kind_or_as_stated():
+def test_shadows_are_those_of_the_kind_or_as_declared():
     state, variant = program()
     assert state.pair(variant).shadows == (1,)
     state, variant = program()

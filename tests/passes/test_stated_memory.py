@@ -7,19 +7,19 @@ from irad.passes.request import MemoryType
 from irad.ruleset.memory_type import MemoryType as Stated
 from tests.passes.units import DOUBLES, INTEGERS, points_to_of, registry, value
 
-INNER = Stated(16, ((0, "ptr"), (8, "i64")), stated=((0, DOUBLES),), single=True)
+INNER = Stated(16, ((0, "ptr"), (8, "i64")), declared=((0, DOUBLES),), single=True)
 PAYLOAD = Stated(
     32,
     ((0, "ptr"), (8, "ptr"), (16, "double"), (24, "ptr")),
-    stated=(
+    declared=(
         (0, DOUBLES),
         (8, INTEGERS),
-        (24, Stated(16, ((0, "ptr"), (8, "i64")), stated=((0, DOUBLES),), single=True)),
+        (24, Stated(16, ((0, "ptr"), (8, "i64")), declared=((0, DOUBLES),), single=True)),
     ),
     single=True,
 )
-HEADER = Stated(48, (), stated=((24, PAYLOAD),), single=True)
-ITEMS = Stated(16, ((0, "ptr"), (8, "double")), stated=((0, DOUBLES),))
+HEADER = Stated(48, (), declared=((24, PAYLOAD),), single=True)
+ITEMS = Stated(16, ((0, "ptr"), (8, "double")), declared=((0, DOUBLES),))
 
 
 def masks(text: str, memory: MemoryType, *names: str):
@@ -43,7 +43,7 @@ define double @f(ptr %o) {
 }"""
 
 
-def test_each_stated_place_is_an_object_of_its_own():
+def test_each_declared_place_is_an_object_of_its_own():
     points_to, found, (a, n, inner, b) = masks(FIELDS, PAYLOAD, "a", "n", "inner", "b")
     assert len({a, n, inner, b}) == 4
     assert all(mask.bit_count() == 1 for mask in (a, n, inner, b))
@@ -97,7 +97,7 @@ def test_other_pointers_lead_nowhere():
 
 
 def test_integers_before_items():
-    payload = Stated(16, ITEMS.fields, stated=ITEMS.stated, integer_prefix=24)
+    payload = Stated(16, ITEMS.fields, declared=ITEMS.declared, integer_prefix=24)
     text = """
     define double @f(ptr %header, i64 %i) {
       %slot = getelementptr i8, ptr %header, i64 24
@@ -108,7 +108,7 @@ def test_integers_before_items():
       %x = load double, ptr %p
       ret double %x
     }"""
-    header = Stated(48, (), stated=((24, payload),), single=True)
+    header = Stated(48, (), declared=((24, payload),), single=True)
     _, found, (o, p) = masks(text, header, "o", "p")
     assert found.layout(o) is None
     assert found.layout(p) == DOUBLES

@@ -18,7 +18,7 @@ from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.agreement.check import check_agreement
 from irad.passes.analysis.effects import Effects, find_effects
-from irad.passes.augmented.exhaustion import EXHAUSTED
+from irad.passes.augmented.allocation_failure import EXHAUSTED
 from irad.passes.derivative import analyse, generate, prepare_module
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.memory.objects import PointsTo

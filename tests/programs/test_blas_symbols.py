@@ -66,13 +66,13 @@ def network(a, b):
 @njit
 def steps_in_a_loop(x, y, rate):
     """Sizes and letters change in memory that is used again, and alpha depends on what was computed."""
-    n, forward, backward, alpha = whole(0), whole(1), whole(-1), np.array([rate])
+    n, augmented, backward, alpha = whole(0), whole(1), whole(-1), np.array([rate])
     total = 0.0
     for i in range(1, 6):
         n[0] = i
-        daxpy(n.ctypes, alpha.ctypes, x.ctypes, backward.ctypes, y.ctypes, forward.ctypes)
-        alpha[0] = 0.1 * ddot(n.ctypes, x.ctypes, forward.ctypes, y.ctypes, forward.ctypes)
-        total += dnrm2(n.ctypes, y.ctypes, forward.ctypes) * alpha[0]
+        daxpy(n.ctypes, alpha.ctypes, x.ctypes, backward.ctypes, y.ctypes, augmented.ctypes)
+        alpha[0] = 0.1 * ddot(n.ctypes, x.ctypes, augmented.ctypes, y.ctypes, augmented.ctypes)
+        total += dnrm2(n.ctypes, y.ctypes, augmented.ctypes) * alpha[0]
     return total
 
 

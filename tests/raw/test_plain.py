@@ -21,8 +21,8 @@ from irad.ir.verifier import verify
 from irad.raw.memory import Memory
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.by_value import pass_pointers
+from irad.raw.normal_form.external_clobbers import mark_external_clobbers
 from irad.raw.normal_form.masked import expand_masked
-from irad.raw.normal_form.strangers import mark_strangers
 from irad.raw.normal_form.unwind import lower_unwinding
 from irad.raw.normal_form.vectors import split_vectors
 from irad.rules import ALL
@@ -360,7 +360,7 @@ define void @f(ptr %q, double %x) {
 }
 """
     module = parse_module(text)
-    mark_strangers(module, Registry.of(*ALL))
+    mark_external_clobbers(module, Registry.of(*ALL))
     calls = [inst for inst in module.functions["f"].instructions() if isinstance(inst, Call)]
     marked = [getattr(call.callee, "name", None) for call in calls if '"irad.elsewhere"' in call.attributes]
     assert marked == ["unknown", "named", "through", "calls", "q", None]

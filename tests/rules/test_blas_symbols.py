@@ -150,7 +150,7 @@ def reverse(
         parts = [const_float(scalar, part) for part in (bar.real, bar.imag)]
         sweep.cotangent_value = ConstantAggregate(returned, elements=tuple(parts)) if kind in ("c", "z") else parts[0]
     rule = rule_of(symbol)
-    saved = rule.forward(sweep, call)
+    saved = rule.augmented(sweep, call)
     for name in overwrite:
         size = const_int(types.I64, arrays[name].nbytes)
         arguments = [pointers[name], const_int(types.I8, 0xFF), size, const_int(types.I1, 0)]

@@ -133,15 +133,15 @@ def fired(monkeypatch: pytest.MonkeyPatch) -> set[int]:
         if not isinstance(rule, CallRule):
             return rule
 
-        def forward(*arguments: Any) -> Any:
+        def augmented(*arguments: Any) -> Any:
             found.add(index)
-            return rule.forward(*arguments)
+            return rule.augmented(*arguments)
 
         def reverse(*arguments: Any) -> None:
             found.add(index)
             rule.reverse(*arguments)
 
-        return replace(rule, forward=forward, reverse=reverse)
+        return replace(rule, augmented=augmented, reverse=reverse)
 
     registry = Registry.of(*(recording(index, rule) for index, rule in enumerate(ALL)))
     monkeypatch.setattr(derivation, "_registry", lambda: registry)

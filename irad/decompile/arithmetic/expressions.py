@@ -121,12 +121,12 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
         if sheet.used is not None:
             sheet.used(value)
         return known()
-    if sheet.forward is not None and value in sheet.forward.texts:
-        if isinstance(value, Instruction) and value in sheet.forward.derivable:
-            return operation(sheet.forward, value)
-        if isinstance(value, Instruction) and value not in sheet.forward.stable:
+    if sheet.augmented is not None and value in sheet.augmented.texts:
+        if isinstance(value, Instruction) and value in sheet.augmented.derivable:
+            return operation(sheet.augmented, value)
+        if isinstance(value, Instruction) and value not in sheet.augmented.stable:
             raise sheet.unsupported("a value that the reverse sweep cannot name", value)
-        return sheet.forward.texts[value]()
+        return sheet.augmented.texts[value]()
     match value:
         case LoopVariable(name=name):
             return trees.name(str(name))
@@ -156,10 +156,10 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
             return saved_text(sheet, value)
         case Freeze(operands=[source]):
             return text_of(sheet, source)
-        case Instruction(block=block) if sheet.forward is not None and block in sheet.forward.cfg.position:
-            if not is_derivable(sheet.forward, value):
+        case Instruction(block=block) if sheet.augmented is not None and block in sheet.augmented.cfg.position:
+            if not is_derivable(sheet.augmented, value):
                 raise sheet.unsupported("a value that the reverse sweep cannot name", value)
-            return operation(sheet.forward, value)
+            return operation(sheet.augmented, value)
         case Instruction():
             return operation(sheet, value)
         case _:
@@ -170,9 +170,9 @@ def saved_text(sheet: Sheet, placeholder: Value) -> ast.expr:
     """What the forward sweep saved."""
     saved = sheet.reads.saved[placeholder]
     saved = sheet.same.get(saved, saved)
-    assert sheet.forward is not None
-    known = sheet.forward.tape.get(saved)
-    return known() if known is not None else text_of(sheet.forward, saved)
+    assert sheet.augmented is not None
+    known = sheet.augmented.tape.get(saved)
+    return known() if known is not None else text_of(sheet.augmented, saved)
 
 
 def operation(sheet: Sheet, inst: Instruction) -> ast.expr:
@@ -342,7 +342,7 @@ def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
 
 
 def _call(sheet: Sheet, call: Call) -> ast.expr:
-    callee = resolve(call, sheet.captured.forward.unit.registry)
+    callee = resolve(call, sheet.captured.augmented.unit.registry)
     arguments = [text_of(sheet, a) for a in call.arguments if a.type is not types.I1]
     if isinstance(callee, Elementwise):
         if callee.name in ("fma", "fmuladd"):
@@ -387,8 +387,8 @@ def element_text(sheet: Sheet, element: Element) -> ast.expr:
 
 def array_text(sheet: Sheet, array: Array) -> ast.expr:
     """The name of an array; in the reverse sweep, of the one that this iteration had."""
-    if sheet.is_reverse and sheet.forward is not None and array.origin in sheet.forward.tape:
-        return sheet.forward.tape[array.origin]()
+    if sheet.is_reverse and sheet.augmented is not None and array.origin in sheet.augmented.tape:
+        return sheet.augmented.tape[array.origin]()
     is_variable = bool(array.sources)
     return leaf_text(sheet, array.origin) if is_variable else trees.name(array.name)
 

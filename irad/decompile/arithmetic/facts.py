@@ -21,7 +21,7 @@ from irad.ir.values import ConstantInt, Value
 
 def is_run(sheet: Sheet, form: LoopForm) -> bool:
     """Whether the range of a loop is not empty when the loop of the forward sweep is reached."""
-    sheet = sheet.forward or sheet
+    sheet = sheet.augmented or sheet
     start, stop, step = plain_bounds(sheet, form)
     distance = stop - start if step > 0 else start - stop
     lacking = distance - Polynomial.constant(1)
@@ -98,7 +98,7 @@ def least(sheet: Sheet, sum_: Polynomial) -> Polynomial:
         factor = sum_.terms.get((form.variable,))
         if factor is None or form.index is None or not is_run(sheet, form):
             continue
-        start, stop, step = plain_bounds(sheet.forward or sheet, form)
+        start, stop, step = plain_bounds(sheet.augmented or sheet, form)
         last = stop - Polynomial.constant(1 if step > 0 else -1)
         low, high = (start, last) if step > 0 else (last, start)
         end = low if factor > 0 else high

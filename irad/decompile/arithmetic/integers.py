@@ -41,7 +41,7 @@ class LoopCount(Value):
 
 def find_affine(sheet: Sheet) -> None:
     """Notes what integers are that a loop moves by a constant step, and the sizes that types tell."""
-    params = sheet.captured.forward.function.params[2:]
+    params = sheet.captured.augmented.function.params[2:]
     arrays = {start: place.array for start, place in sheet.memory.starts.items()}
     sheet.affine.update(known_sizes(sheet.memory.arguments, params, arrays))
     if sheet.is_reverse:
@@ -79,7 +79,7 @@ def iteration_number(sheet: Sheet, loop: Loop) -> Polynomial:
 def first_index(sheet: Sheet, form: LoopForm) -> Polynomial:
     """Where the index of a loop begins, in the words of the forward sweep."""
     assert form.index is not None
-    return polynomial_of(sheet.forward or sheet, form.index.start)
+    return polynomial_of(sheet.augmented or sheet, form.index.start)
 
 
 def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
@@ -115,8 +115,8 @@ def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
             if saved is None or not _is_one_number(sheet, saved):
                 return Polynomial.of(value)
             saved = sheet.same.get(saved, saved)
-            if sheet.forward is not None and isinstance(saved, Instruction):
-                return polynomial_of(sheet.forward, saved)
+            if sheet.augmented is not None and isinstance(saved, Instruction):
+                return polynomial_of(sheet.augmented, saved)
             return sheet.affine.get(saved, Polynomial.of(saved))
         case _:
             return Polynomial.of(value)
@@ -293,16 +293,16 @@ def counted_from_end(sheet: Sheet, value: Value) -> tuple[Polynomial, Polynomial
     return None
 
 
-def is_derivable(forward: Sheet, value: Value) -> bool:
+def is_derivable(augmented: Sheet, value: Value) -> bool:
     """Whether a value of the forward sweep is computed from what the reverse sweep can name."""
-    value = forward.same.get(value, value)
-    if value in forward.affine or not isinstance(value, Instruction):
+    value = augmented.same.get(value, value)
+    if value in augmented.affine or not isinstance(value, Instruction):
         return True
-    if value in forward.texts:
-        return value in forward.stable or value in forward.derivable
+    if value in augmented.texts:
+        return value in augmented.stable or value in augmented.derivable
     match value:
         case Binary() | ICmp() | Select() | Cast() | Freeze() | Unary() | FCmp():
-            return all(is_derivable(forward, operand) for operand in value.operands)
+            return all(is_derivable(augmented, operand) for operand in value.operands)
         case _:
             return False
 

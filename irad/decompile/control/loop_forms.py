@@ -62,7 +62,7 @@ def find_loop_forms(captured: GeneratedPair) -> dict[Loop, LoopForm]:
     """The form of each loop."""
     loops = captured.loops
     forms: dict[Loop, LoopForm] = {}
-    blocks = set(captured.forward.function.blocks)
+    blocks = set(captured.augmented.function.blocks)
     for loop, twin in loops.twins.items():  # outer loops first
         if twin.header not in blocks:
             continue  # it put an exception together

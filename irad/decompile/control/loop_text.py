@@ -78,10 +78,10 @@ def _reverse_range(sheet: Sheet, loop: Loop) -> Range | None:
     primal, number = known
     form = sheet.forms[primal]
     last, exit_ = _last_block(sheet, loop, number)
-    if form.is_for and sheet.captured.loops.trips.get(primal) is not None and sheet.forward is not None:
-        start, stop, _ = bounds(sheet.forward, form)
-        if all(is_fixed(sheet.forward, v) for v in start.values | stop.values):
-            return Range(str(form.variable.name), trees.call("reversed", _iterator(sheet.forward, form)), last, exit_)
+    if form.is_for and sheet.captured.loops.trips.get(primal) is not None and sheet.augmented is not None:
+        start, stop, _ = bounds(sheet.augmented, form)
+        if all(is_fixed(sheet.augmented, v) for v in start.values | stop.values):
+            return Range(str(form.variable.name), trees.call("reversed", _iterator(sheet.augmented, form)), last, exit_)
     first = _first_number(sheet, loop, number)
     count = polynomial_of(sheet, first) + Polynomial.constant(1)
     iterator: ast.expr = trees.call("range", sum_text(sheet, count))

@@ -41,7 +41,7 @@ def give_single_entries(sweep: Sweep) -> None:
 
 def _reversed_loops(sweep: Sweep) -> list[Loop]:
     """The loops of the primal that have an adjoint; those that put an exception together have none."""
-    return [loop for loop in sweep.forward.unit.loops.loops if loop.latch in sweep.places]
+    return [loop for loop in sweep.augmented.unit.loops.loops if loop.latch in sweep.places]
 
 
 def _ways(sweep: Sweep) -> Ways:

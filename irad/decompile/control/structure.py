@@ -94,12 +94,12 @@ class Structurer:
         while loop is not None and not loop.contains(block):
             left, loop = loop, loop.parent
         sources = self.cfg.predecessors[block]
-        forward = [p for p in sources if not self.dominators.dominates(block, p)]
-        if isinstance(block.terminator, Unreachable) and forward == [parent]:
+        augmented = [p for p in sources if not self.dominators.dominates(block, p)]
+        if isinstance(block.terminator, Unreachable) and augmented == [parent]:
             self.inline.add(block)
         elif left is not None:
             self.behind.setdefault(left, []).append(block)
-        elif forward == [parent] and parent.terminator.targets.count(block) == 1:
+        elif augmented == [parent] and parent.terminator.targets.count(block) == 1:
             self.inline.add(block)
         else:
             self.followers.setdefault(parent, []).append(block)

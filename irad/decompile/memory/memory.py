@@ -60,23 +60,25 @@ class Memory:
     addresses: dict[Array, Address] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        forward = self.captured.forward
-        params = forward.function.params[2:]
-        self._add_slot(params[0], "result", forward.shadows.get(forward.unit.function.params[0]), self.result.variables)
+        augmented = self.captured.augmented
+        params = augmented.function.params[2:]
+        self._add_slot(
+            params[0], "result", augmented.shadows.get(augmented.unit.function.params[0]), self.result.variables
+        )
         for argument in self.arguments:
             for leaf in argument.leaves:
                 if leaf.is_array:
                     text = argument.name + "".join(f"_{i}" for i in leaf.path)
                     array = array_of_leaf(leaf, params, text)
                     self.starts[params[leaf.data_index]] = Place(array, Polynomial.constant(0))
-                    shadow = forward.shadows.get(forward.unit.function.params[leaf.data_index])
+                    shadow = augmented.shadows.get(augmented.unit.function.params[leaf.data_index])
                     if shadow is not None:
                         self._add_shadow(array, shadow)
-        for primal, copy in list(forward.values.items()):
+        for primal, copy in list(augmented.values.items()):
             if isinstance(primal, Call) and is_allocation(primal):
                 self._add_allocation(primal, copy)
             elif isinstance(primal, Alloca):
-                self._add_slot(copy, f"local_{len(self.starts)}", forward.shadows.get(primal))
+                self._add_slot(copy, f"local_{len(self.starts)}", augmented.shadows.get(primal))
 
     def _add_slot(self, start: Value, name: str, shadow: Value | None, slots: dict[int, str] | None = None) -> None:
         slots = slots or {}
@@ -96,14 +98,14 @@ class Memory:
         return shadow
 
     def _add_allocation(self, primal: Call, copy: Value) -> None:
-        unit = self.captured.forward.unit
+        unit = self.captured.augmented.unit
         layout = unit.memory_types.common_layout(unit.points_to.behind(primal, (HEADER_DATA,)))
         itemsize, dtype = _numbers_in(layout, primal)
         has_header = callee_name(primal).startswith("NRT_MemInfo")
         size = Polynomial.constant(itemsize)
         array = Array("t", copy, itemsize, (size,), is_local=True, dtype=dtype)
         self.starts[copy] = Place(array, Polynomial.constant(0), has_header)
-        start = self.captured.forward.shadows.get(primal)
+        start = self.captured.augmented.shadows.get(primal)
         shadow = None
         if start is not None and isinstance(start, Instruction):
             shadow = self._add_shadow(array, start, is_header=has_header)

@@ -49,9 +49,9 @@ def place_of(sheet: Sheet, pointer: Value) -> Place:
 
 def _saved_place(sheet: Sheet, pointer: Value, saved: Value) -> Place:
     """Where a pointer led that was saved: by loop variables and parameters, or by the index that was saved."""
-    assert sheet.forward is not None
-    place = place_of(sheet.forward, saved)
-    if saved not in sheet.forward.tape or saved is place.array.origin:
+    assert sheet.augmented is not None
+    place = place_of(sheet.augmented, saved)
+    if saved not in sheet.augmented.tape or saved is place.array.origin:
         return place
     return Place(place.array, Polynomial.of(pointer).scaled(place.array.itemsize))
 

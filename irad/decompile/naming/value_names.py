@@ -44,7 +44,7 @@ class ValueNames:
     primal_of: dict[Value, Value] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.primal_of = {shadow: primal for primal, shadow in self.captured.forward.shadows.items()}
+        self.primal_of = {shadow: primal for primal, shadow in self.captured.augmented.shadows.items()}
 
     def reader(self, value: Value) -> Callable[[], ast.expr]:
         """What writes a variable, when it has a name."""
@@ -69,13 +69,13 @@ class ValueNames:
 
     def name_recomputed(self, sheet: Sheet, classes: dict[Value, list[Value]]) -> None:
         """What is computed again has the name that it has in the forward sweep, if that has one value only."""
-        assert sheet.forward is not None
+        assert sheet.augmented is not None
         for members in classes.values():
             again = sheet.reads.recomputed.get(members[0])
-            if len(members) == 1 and again in sheet.forward.stable and again in self.names:
+            if len(members) == 1 and again in sheet.augmented.stable and again in self.names:
                 self.names[members[0]] = self.names[again]
 
-    def forward_name(self, value: Value) -> str | None:
+    def augmented_name(self, value: Value) -> str | None:
         """The source's name of a value, or behind ~ a word for what it is."""
         if isinstance(value.type, PointerType):
             return self._pointer_name(value)
@@ -97,7 +97,7 @@ class ValueNames:
         """The name of a variable that is one array or another, from its phi or from the line that chooses."""
         primal = self.primal_of.get(value)
         if primal is not None:
-            own = self.names.get(self.captured.forward.values.get(primal, primal))
+            own = self.names.get(self.captured.augmented.values.get(primal, primal))
             return f"{own or self._pointer_name(primal).removeprefix('~')}_bar"
         if isinstance(value, Phi):
             return source_name(value.name, self.known) or "~source"
@@ -116,7 +116,7 @@ class ValueNames:
             case Instruction(name="from" | "last" | "begin" as word):
                 return _NOTES[word]
             case CallSite():
-                callee = resolve(value, self.captured.forward.unit.registry)
+                callee = resolve(value, self.captured.augmented.unit.registry)
                 return callee.name if isinstance(callee, Elementwise) else "called"
             case Load(operands=[pointer]):
                 array = self.memory.array_behind(pointer)
@@ -152,7 +152,7 @@ class ValueNames:
         """The name of what is computed again, or of the value of which this is the cotangent."""
         again = sheet.reads.recomputed.get(value)
         if again is not None:
-            return self.names.get(again) or self.forward_name(again)
+            return self.names.get(again) or self.augmented_name(again)
         primal = sheet.reads.cotangents.get(value)
         if primal is None and isinstance(value, Instruction):
             primal = self._consumer(value)
@@ -172,10 +172,10 @@ class ValueNames:
     def _bar(self, primal: Value) -> str:
         if isinstance(primal, Parameter):
             return f"{source_name(primal.name, self.known) or 'value'}_bar"
-        copy = self.captured.forward.values.get(primal, primal)
+        copy = self.captured.augmented.values.get(primal, primal)
         known = self.names.get(copy)
         if known:
             return f"{known}_bar"
         tape = self.tape_names.get(copy)
-        name = tape.removeprefix("saved_") if tape else (self.forward_name(copy) or "value")
+        name = tape.removeprefix("saved_") if tape else (self.augmented_name(copy) or "value")
         return f"~{name.removeprefix('~')}_bar" if name.startswith("~") else f"{name}_bar"

@@ -104,7 +104,7 @@ class Choice:
         return all(isinstance(v, Phi | Load | Parameter | LoopVariable) for v in values)
 
     def _is_pure(self, call: CallSite) -> bool:
-        effects = effects_of(resolve(call, self.sheet.captured.forward.unit.registry))
+        effects = effects_of(resolve(call, self.sheet.captured.augmented.unit.registry))
         return effects is not None and not (effects.other or effects.writes or effects.frees or effects.captures)
 
     def is_stable(self, value: Value) -> bool:

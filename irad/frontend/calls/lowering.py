@@ -30,7 +30,7 @@ from irad.frontend.memory.abi import Argument, Leaf, LeafKind
 from irad.frontend.memory.argument_memory import ArgumentMemory, memory_at
 from irad.frontend.memory.shadows import NO_MEMORY
 from irad.frontend.numba.untyped import types
-from irad.passes.augmented.exhaustion import EXHAUSTED, NO_PAIR
+from irad.passes.augmented.allocation_failure import EXHAUSTED, NO_PAIR
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)

@@ -259,7 +259,7 @@ def emit_forward(
         if sweeps.watched is not None:
             builder.store(sweeps.watched.call, field_of(builder, block, layout.call, _I64))
             looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
-            with builder.if_then(sweeps.watched.finish_forward(looked_at), likely=False):
+            with builder.if_then(sweeps.watched.finish_augmented(looked_at), likely=False):
                 sweeps.close_arena("irad.arena_delete", arena)
                 _release(context, builder, [*held, (builder.load(result), result_type)])
                 raise_kept(context, builder)
@@ -351,8 +351,8 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         items.append(structured(context, builder, caller_type, gradient_type, iter(argument.leaves), make))
     result = context.make_tuple(builder, result_type, items)
     if watched is not None:
-        forward = builder.load(field_of(builder, block, layout.call, _I64))
-        with builder.if_then(watched.finish(list(zip(items, result_type.types, strict=True)), forward), likely=False):
+        augmented = builder.load(field_of(builder, block, layout.call, _I64))
+        with builder.if_then(watched.finish(list(zip(items, result_type.types, strict=True)), augmented), likely=False):
             _release(context, builder, [*zip(values, signature.args, strict=True), (result, result_type)])
             raise_kept(context, builder)
     return result

@@ -213,16 +213,16 @@ def edited(target: Any, pattern: Pattern = ANY) -> Iterator[CustomRule]:
 
 def _check(rule: CustomRule) -> None:
     """Refuses an entry that contradicts itself, or leaves open which of two is meant."""
-    stated = [
+    declared = [
         *(["has a rule"] if rule.parts.keys() - {"build_rule", "forward"} else []),
         *(["has a build_rule"] if "build_rule" in rule.parts else []),
         *(["is declared inactive"] if rule.inactive is not None else []),
         *(["has opted out"] if rule.opted_out else []),
     ]
-    if len(stated) > 1:
+    if len(declared) > 1:
         which = "" if rule.pattern == ANY else f" for {rule.pattern}"
         raise RuleError(
-            f"{rule.name}{which} {stated[0]} and {stated[1]}",
+            f"{rule.name}{which} {declared[0]} and {declared[1]}",
             f"take back what was declared first, irad.rules.remove({rule.name}), then declare the other",
             "a call is differentiated in one way, and irad cannot know which of them is meant",
             place_of(rule.target) if callable(rule.target) else None,

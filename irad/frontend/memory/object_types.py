@@ -335,7 +335,7 @@ def memory_behind(reference: Reference) -> MemoryType:
             fields = MemoryType(
                 reference.size,
                 _fields(reference.type.get_data_type()),
-                stated=_of_parts(reference.parts, 0),
+                declared=_of_parts(reference.parts, 0),
                 single=True,
             )
             return _header(fields) if is_headed(reference) else fields
@@ -343,24 +343,24 @@ def memory_behind(reference: Reference) -> MemoryType:
             items = MemoryType(
                 reference.stride,
                 _fields(reference.type.dtype),
-                stated=_pointees(reference.item, 0),
+                declared=_pointees(reference.item, 0),
                 integer_prefix=reference.prefix,
             )
             return _header(items) if is_headed(reference) else _struct(items, _INTEGERS)
         case Dictionary():
             keys = MemoryType(reference.key_size, _fields(reference.type.key_type))
             value_type = reference.type.value_type
-            values = MemoryType(reference.value_size, _fields(value_type), stated=_pointees(reference.value, 0))
+            values = MemoryType(reference.value_size, _fields(value_type), declared=_pointees(reference.value, 0))
             return _struct(keys, values)
 
 
 def _header(data: MemoryType) -> MemoryType:
-    return MemoryType(HEADER_SIZE, (), stated=((HEADER_DATA, data),), single=True)
+    return MemoryType(HEADER_SIZE, (), declared=((HEADER_DATA, data),), single=True)
 
 
 def _struct(*parts: MemoryType) -> MemoryType:
-    stated = tuple(zip((_PART_1, _PART_2), parts, strict=True))
-    return MemoryType(2 * _WORD, (), stated=stated, single=True)
+    declared = tuple(zip((_PART_1, _PART_2), parts, strict=True))
+    return MemoryType(2 * _WORD, (), declared=declared, single=True)
 
 
 def _fields(numba_type: Any) -> tuple[tuple[int, str], ...]:

@@ -20,7 +20,7 @@ from irad.ir.instructions import Call, ExtractElement, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.types import VOID, ArrayType, FloatType, VectorType, function_type
 from irad.ir.values import ConstantNull, Value, const_int
-from irad.passes.augmented.exhaustion import split_before
+from irad.passes.augmented.allocation_failure import split_before
 
 _CHECKED: Final = {"__memcpy_chk": "memcpy", "__memmove_chk": "memmove", "__memset_chk": "memset"}
 _OF_PARTS: Final = {"cabs": "hypot", "cabsf": "hypotf", "carg": "atan2", "cargf": "atan2f"}

@@ -27,7 +27,7 @@ from irad.ir.instructions import Call, ExtractElement, InsertElement, Instructio
 from irad.ir.module import Function, Module
 from irad.ir.types import Type, VectorType
 from irad.ir.values import ConstantInt, Poison, Value, const_int
-from irad.passes.augmented.exhaustion import split_before
+from irad.passes.augmented.allocation_failure import split_before
 
 _NAME: Final = re.compile(r"llvm\.masked\.(load|gather|store|scatter)\.v\d+.*")
 _ALIGN: Final = "align "

@@ -15,7 +15,7 @@ from irad.ir.values import Value
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark, TapePart
 from irad.passes.instrument.meter import BY_POINTER
-from irad.passes.instrument.places import TapePlaces, TapeSlot
+from irad.passes.instrument.watched import TapePlaces, TapeSlot
 from irad.passes.variant import Variant
 from irad.report.model import Storage, TapeEntry
 from irad.report.tape.totals import weight

@@ -7,7 +7,7 @@ from irad.ir.module import Function
 from irad.passes.instrument.marks import parts_of
 from irad.passes.program import Program
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT
-from tests.passes.augmented.test_exhaustion import CALLEE
+from tests.passes.augmented.test_allocation_failure import CALLEE
 from tests.passes.augmented.test_tape import COUNTED, WHILE
 from tests.passes.units import derivative
 

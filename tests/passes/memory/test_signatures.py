@@ -69,8 +69,8 @@ SLOT = MemoryType(8, ((0, "ptr"),), behind=((0, INTEGERS),))
 )
 def test_functions_that_take_no_numbers(declared, result, holds, takes_none):
     module, function = parsed(f"define {result} @f({declared}) {{\nunreachable\n}}")
-    stated = [Signature("f", (("a", holds),))] if holds is not None else []
-    assert takes_no_numbers(function, match_signatures(module, stated)) is takes_none
+    declared = [Signature("f", (("a", holds),))] if holds is not None else []
+    assert takes_no_numbers(function, match_signatures(module, declared)) is takes_none
 
 
 def test_a_callee_stores_pointers_where_they_belong():
@@ -79,8 +79,8 @@ def test_a_callee_stores_pointers_where_they_belong():
     found = find_objects(function, given, registry(), signatures=match_signatures(module, [STATED]))
     assert objects(found, value(function, "got")) == {"argument a", "allocation status"}
     assert objects(found, value(function, "other")) == {"allocation status"}
-    unstated = find_objects(function, given, registry())
-    assert {"argument a", "argument n", "local slot"} <= objects(unstated, value(function, "got"))
+    undeclared = find_objects(function, given, registry())
+    assert {"argument a", "argument n", "local slot"} <= objects(undeclared, value(function, "got"))
 
 
 @pytest.mark.parametrize(("leads_to", "is_shared"), [(ARRAYS, True), (DOUBLES, False)])
@@ -131,9 +131,9 @@ def filled() -> tuple[Module, Function]:
 
 def test_new_memory_of_a_callee_with_effects_is_of_the_kinds_that_its_signature_states():
     module, function = filled()
-    stated = match_signatures(module, [Signature("callee", (("out", THREE), ("x", DOUBLES)))])
+    declared = match_signatures(module, [Signature("callee", (("out", THREE), ("x", DOUBLES)))])
     given = {function.params[0]: DOUBLES}
-    found = find_objects(function, given, registry(), signatures=stated)
+    found = find_objects(function, given, registry(), signatures=declared)
     masks = [found.mask(value(function, name)) for name in ("owner", "numbers", "order")]
     assert all(mask.bit_count() == 1 for mask in masks)
     assert len(set(masks)) == 3

@@ -3,7 +3,7 @@ from __future__ import annotations
 from irad.ir import types
 from irad.ir.instructions import Alloca, Freeze
 from irad.ir.values import Undef
-from irad.passes.augmented.forward import build_forward
+from irad.passes.augmented.primal import build_augmented
 from irad.passes.program import Program
 from irad.passes.reverse.generate import busy_blocks, generate_reverse
 from irad.passes.reverse.sweep import Sweep, zero_of
@@ -15,7 +15,7 @@ def swept(text: str, kinds: str) -> Sweep:
     """A reverse sweep with its placeholders."""
     unit = unit_of(text, kinds)
     program = Program(unit.module, registry(), request_of(unit.function, kinds))
-    sweep, _ = generate_reverse(build_forward(program, unit, program.pair(unit.variant)))
+    sweep, _ = generate_reverse(build_augmented(program, unit, program.pair(unit.variant)))
     return sweep
 
 

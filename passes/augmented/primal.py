@@ -1,7 +1,7 @@
 """The forward sweep: a copy of the primal with a shadow pointer for every pointer that has a shadow.
 
 Input   a `Unit`.
-Output  `Forward`: the augmented primal without its saves yet, and the maps from primal values to its values and
+Output  `AugmentedPrimal`: the function without its saves yet, and the maps from primal values to its values and
         shadows. Counters, saves and checks for exhausted tape memory are added later (`irad.passes.reverse`,
         `irad.passes.augmented.tape`).
 
@@ -75,7 +75,7 @@ class PointerFrame:
 
 
 @dataclass(eq=False, slots=True)
-class Forward:
+class AugmentedPrimal:
     """The forward sweep under construction.
 
     Attributes:
@@ -157,28 +157,28 @@ class Forward:
                 raise InternalError(f"no shadow for {pointer!r} in {self.function.name}")
 
 
-def build_forward(program: Program, unit: Unit, pair: Pair) -> Forward:
+def build_augmented(program: Program, unit: Unit, pair: Pair) -> AugmentedPrimal:
     """Builds the forward sweep of a pair."""
-    forward = Forward(program, unit, pair)
-    _name_parameters(forward)
-    clone_function_body(unit.function, pair.augmented, forward.values)
+    augmented = AugmentedPrimal(program, unit, pair)
+    _name_parameters(augmented)
+    clone_function_body(unit.function, pair.augmented, augmented.values)
     for phi in _shadowed_phis(unit):
-        twin = forward.values[phi]
+        twin = augmented.values[phi]
         assert isinstance(twin, Phi)
-        forward.shadows[phi] = Builder.before(twin).phi(types.PTR, name=_shadow_name(phi))
+        augmented.shadows[phi] = Builder.before(twin).phi(types.PTR, name=_shadow_name(phi))
     for block in unit.cfg.order:
         for inst in block.instructions:
             try:
-                _Visitor(forward, inst).visit()
+                _Visitor(augmented, inst).visit()
             except IradError as error:
                 error.instruction = error.instruction or inst
                 raise
     for phi in _shadowed_phis(unit):
-        shadow = forward.shadows[phi]
+        shadow = augmented.shadows[phi]
         assert isinstance(shadow, Phi)
         for value, block in phi.incoming():
-            shadow.add_incoming(forward.shadow(value), forward.block(block))
-    return forward
+            shadow.add_incoming(augmented.shadow(value), augmented.block(block))
+    return augmented
 
 
 def _shadow_name(value: Value) -> str | None:
@@ -194,33 +194,33 @@ def _shadowed_phis(unit: Unit) -> list[Phi]:
     ]
 
 
-def _name_parameters(forward: Forward) -> None:
-    primal, params = forward.unit.function, forward.function.params
+def _name_parameters(augmented: AugmentedPrimal) -> None:
+    primal, params = augmented.unit.function, augmented.function.params
     params[0].name, params[1].name = "frame", "arena"
     for param, copy in zip(primal.params, params[2:], strict=False):
         copy.name, copy.attributes = param.name, param.attributes
-        forward.values[param] = copy
-    for index, copy in zip(forward.pair.shadows, params[2 + len(primal.params) :], strict=True):
+        augmented.values[param] = copy
+    for index, copy in zip(augmented.pair.shadows, params[2 + len(primal.params) :], strict=True):
         copy.name = _shadow_name(primal.params[index])
-        forward.shadows[primal.params[index]] = copy
+        augmented.shadows[primal.params[index]] = copy
 
 
 @dataclass(eq=False, slots=True)
 class _Visitor:
-    """Adds what one primal instruction needs in the forward sweep. It is also the `ForwardContext` of rules."""
+    """Adds what one primal instruction needs in the forward sweep. It is also the `AugmentedContext` of rules."""
 
-    forward: Forward
+    augmented: AugmentedPrimal
     inst: Instruction
     _after: Builder | None = None
 
     @property
     def copy(self) -> Instruction:
-        found = self.forward.values[self.inst]
+        found = self.augmented.values[self.inst]
         assert isinstance(found, Instruction)
         return found
 
     def visit(self) -> None:
-        inst, unit = self.inst, self.forward.unit
+        inst, unit = self.inst, self.augmented.unit
         if isinstance(inst, Load):
             self.note_scopes(inst.operands[0])
         match inst:
@@ -234,36 +234,36 @@ class _Visitor:
             case Phi():
                 pass
             case _ if isinstance(inst.type, PointerType) and unit.activity.has_shadow(inst):
-                self.forward.shadows[inst] = self.shadow_of_result(inst)
+                self.augmented.shadows[inst] = self.shadow_of_result(inst)
             case _:
                 pass
 
     def note_scopes(self, pointer: Value) -> None:
         """Alias metadata of the primal's own access."""
         copy = self.copy
-        copy.metadata = {**copy.metadata, **self.forward.scopes.primal(self.forward.unit.points_to.mask(pointer))}
+        copy.metadata = {**copy.metadata, **self.augmented.scopes.primal(self.augmented.unit.points_to.mask(pointer))}
 
     def shadow_scopes(self, pointer: Value) -> Metadata:
         """Alias metadata of an access of the shadow."""
-        return self.forward.scopes.shadow(self.forward.unit.points_to.mask(pointer))
+        return self.augmented.scopes.shadow(self.augmented.unit.points_to.mask(pointer))
 
     def shadow_of_result(self, inst: Instruction) -> Value:
-        build, shadow = self.after, self.forward.shadow
+        build, shadow = self.after, self.augmented.shadow
         name = _shadow_name(inst)
         match inst:
             case Alloca():
                 return self.shadow_of_alloca(inst)
             case GetElementPtr(operands=[base, *indices]):
-                moved = [self.forward.value(i) for i in indices]
+                moved = [self.augmented.value(i) for i in indices]
                 return build.gep(inst.source_type, shadow(base), moved, inst.flags, name=name)
             case Load(operands=[pointer]):
-                if not self.forward.unit.activity.has_shadow(pointer):
+                if not self.augmented.unit.activity.has_shadow(pointer):
                     return _NULL
                 loaded = build.load(types.PTR, shadow(pointer), name=name)
                 loaded.metadata = {**loaded.metadata, **self.shadow_scopes(pointer)}
                 return loaded
             case Select(operands=[condition, a, b]):
-                return build.select(self.forward.value(condition), shadow(a), shadow(b), name=name)
+                return build.select(self.augmented.value(condition), shadow(a), shadow(b), name=name)
             case Freeze(operands=[value]):
                 return build.freeze(shadow(value), name=name)
             case Cast(operands=[value]) if isinstance(value.type, PointerType):
@@ -282,58 +282,58 @@ class _Visitor:
 
     def never_returns(self, call: CallSite) -> bool:
         """Whether the sweep is left before a call through a pointer."""
-        made = self.forward.pointer_frames.get(call)
+        made = self.augmented.pointer_frames.get(call)
         return made is not None and made.variant.by_value
 
     def is_inactive(self, call: CallSite) -> bool:
         """Whether a callee carries no derivative."""
-        return isinstance(resolve(call, self.forward.unit.registry), Inactive)
+        return isinstance(resolve(call, self.augmented.unit.registry), Inactive)
 
     def shadow_of_alloca(self, inst: Alloca) -> Value:
         """Allocas of fixed size live in the frame: their shadow must outlive the forward sweep."""
-        forward = self.forward
+        augmented = self.augmented
         size = types.size_of(inst.allocated_type)
         count = inst.operands[0] if inst.operands else const_int(types.I64, 1)
-        is_fixed = isinstance(count, ConstantInt) and inst.block is forward.unit.function.entry
-        build = Builder.at_start(forward.function.entry) if is_fixed else self.after
+        is_fixed = isinstance(count, ConstantInt) and inst.block is augmented.unit.function.entry
+        build = Builder.at_start(augmented.function.entry) if is_fixed else self.after
         if is_fixed and isinstance(count, ConstantInt):
             size *= count.value
-            offset = forward.frame.region(size, max(8, types.alignment_of(inst.allocated_type)))
-            shadow = build.byte_offset(forward.frame_pointer, offset, name=_shadow_name(inst))
+            offset = augmented.frame.region(size, max(8, types.alignment_of(inst.allocated_type)))
+            shadow = build.byte_offset(augmented.frame_pointer, offset, name=_shadow_name(inst))
             total: Value = const_int(types.I64, size)
         else:
-            wide = build.zext(forward.value(count), types.I64)
+            wide = build.zext(augmented.value(count), types.I64)
             total = build.mul(wide, const_int(types.I64, size))
-            shadow = build.call(self.runtime(ARENA_ALLOC), [forward.arena, total], name=_shadow_name(inst))
+            shadow = build.call(self.runtime(ARENA_ALLOC), [augmented.arena, total], name=_shadow_name(inst))
         clear(build, shadow, total)
         return shadow
 
     def visit_store(self, inst: Store) -> None:
         value, pointer = inst.operands
-        if isinstance(value.type, PointerType) and self.forward.unit.activity.has_shadow(pointer):
-            stored = self.after.store(self.forward.shadow(value), self.forward.shadow(pointer))
+        if isinstance(value.type, PointerType) and self.augmented.unit.activity.has_shadow(pointer):
+            stored = self.after.store(self.augmented.shadow(value), self.augmented.shadow(pointer))
             stored.metadata = {**stored.metadata, **self.shadow_scopes(pointer)}
 
     def visit_return(self, inst: Ret) -> None:
         """A pointer result takes its shadow along."""
         value = inst.operands[0]
         build = Builder.before(self.copy)
-        packed: Value = zero(self.forward.function.function_type.result)
-        packed = build.insert_value(packed, self.forward.value(value), 0)
-        packed = build.insert_value(packed, self.forward.shadow(value), 1)
+        packed: Value = zero(self.augmented.function.function_type.result)
+        packed = build.insert_value(packed, self.augmented.value(value), 0)
+        packed = build.insert_value(packed, self.augmented.shadow(value), 1)
         self.copy.set_operands([packed])
 
     # -------------------------------------------------------------------------------------------- calls
 
     def visit_call(self, call: CallSite) -> None:
-        unit = self.forward.unit
+        unit = self.augmented.unit
         callee = resolve(call, unit.registry)
         if isinstance(callee, Function):
-            variant = callee_variant(unit, call, callee, self.forward.program.loops.get(callee))
+            variant = callee_variant(unit, call, callee, self.augmented.program.loops.get(callee))
             if variant is not None:
                 for number in sorted(variant.stays):
-                    self.forward.kept |= unit.points_to.mask(call.arguments[number])
-                self.augment_call(call, self.forward.program.pair(variant))
+                    self.augmented.kept |= unit.points_to.mask(call.arguments[number])
+                self.augment_call(call, self.augmented.program.pair(variant))
             return
         if isinstance(callee, Pointer):
             needed = pointer_variant(unit, call, callee)
@@ -341,50 +341,50 @@ class _Visitor:
                 self.augment_pointer_call(call, needed)
             return
         if isinstance(callee, CallRule) and takes_part(unit, call):
-            self.forward.rule_values[call] = tuple(callee.forward(self, call))
+            self.augmented.rule_values[call] = tuple(callee.augmented(self, call))
         elif isinstance(call.type, PointerType) and unit.activity.has_shadow(call):
             effects = effects_of(callee)
-            if effects is None or call not in self.forward.shadows:
-                self.forward.shadows[call] = _NULL
+            if effects is None or call not in self.augmented.shadows:
+                self.augmented.shadows[call] = _NULL
 
     def augment_call(self, call: CallSite, pair: Pair) -> None:
         """Calls the augmented callee instead; its frame comes from the arena."""
         build = self.before
         size = build.load(types.I64, pair.frame_size)
-        frame = build.call(self.runtime(ARENA_ALLOC), [self.forward.arena, size], name="callee.frame")
+        frame = build.call(self.runtime(ARENA_ALLOC), [self.augmented.arena, size], name="callee.frame")
         packed = build.call(pair.augmented, self.augmented_arguments(call, frame, pair.shadows), name=call.name)
         self.take_result(build, call, packed, has_shadow=pair.variant.result_has_shadow)
-        self.forward.callee_frames[call] = (frame, pair)
+        self.augmented.callee_frames[call] = (frame, pair)
 
     def augment_pointer_call(self, call: CallSite, variant: PointerVariant) -> None:
         """The same with the pair that is found for the pointer."""
-        forward, build = self.forward, self.before
-        where = [forward.arena, forward.program.table(variant), forward.value(call.callee)]
+        augmented, build = self.augmented, self.before
+        where = [augmented.arena, augmented.program.table(variant), augmented.value(call.callee)]
         pair = build.call(self.runtime(POINTER_PAIR), where, name="callee.pair")
         size = build.load(types.I64, build.byte_offset(pair, PAIR_FRAME_SIZE))
-        frame = build.call(self.runtime(ARENA_ALLOC), [forward.arena, size], name="callee.frame")
-        augmented = build.load(types.PTR, build.byte_offset(pair, PAIR_AUGMENTED))
+        frame = build.call(self.runtime(ARENA_ALLOC), [augmented.arena, size], name="callee.frame")
+        callee = build.load(types.PTR, build.byte_offset(pair, PAIR_AUGMENTED))
         arguments = self.augmented_arguments(call, frame, variant.shadows)
-        packed = build.call(augmented, arguments, augmented_type(variant, variant.shadows), name=call.name)
+        packed = build.call(callee, arguments, augmented_type(variant, variant.shadows), name=call.name)
         self.take_result(build, call, packed, has_shadow=variant.result_has_shadow)
-        forward.pointer_frames[call] = PointerFrame(frame, pair, packed, variant)
+        augmented.pointer_frames[call] = PointerFrame(frame, pair, packed, variant)
 
     def augmented_arguments(self, call: CallSite, frame: Value, shadows: tuple[int, ...]) -> list[Value]:
-        forward = self.forward
-        given = [forward.value(a) for a in call.arguments]
-        return [frame, forward.arena, *given, *(forward.shadow(call.arguments[i]) for i in shadows)]
+        augmented = self.augmented
+        given = [augmented.value(a) for a in call.arguments]
+        return [frame, augmented.arena, *given, *(augmented.shadow(call.arguments[i]) for i in shadows)]
 
     def take_result(self, build: Builder, call: CallSite, packed: Value, *, has_shadow: bool) -> None:
         """Puts the result of the augmented callee in the place of the call."""
-        forward, copy, result = self.forward, self.copy, packed
+        augmented, copy, result = self.augmented, self.copy, packed
         if has_shadow:
             result = build.extract_value(packed, 0)
-            forward.shadows[call] = build.extract_value(packed, 1, name=_shadow_name(call))
+            augmented.shadows[call] = build.extract_value(packed, 1, name=_shadow_name(call))
         replace_uses(copy, result)
         copy.erase()
-        forward.values[call] = result
+        augmented.values[call] = result
 
-    # -------------------------------------------------------------------------------------------- ForwardContext
+    # -------------------------------------------------------------------------------------------- AugmentedContext
 
     @property
     def before(self) -> Builder:
@@ -400,52 +400,52 @@ class _Visitor:
         return self._after
 
     def is_active(self, value: Value) -> bool:
-        return self.forward.unit.activity.is_active(value)
+        return self.augmented.unit.activity.is_active(value)
 
     def value(self, primal: Value) -> Value:
-        return self.forward.value(primal)
+        return self.augmented.value(primal)
 
     def shadow(self, pointer: Value) -> Value:
-        return self.forward.shadow(pointer)
+        return self.augmented.shadow(pointer)
 
     def set_shadow(self, shadow: Value) -> None:
-        self.forward.shadows[self.inst] = shadow
+        self.augmented.shadows[self.inst] = shadow
 
     def allocate(self, size: Value) -> Value:
-        return self.before.call(self.runtime(ARENA_ALLOC), [self.forward.arena, size], name="kept")
+        return self.before.call(self.runtime(ARENA_ALLOC), [self.augmented.arena, size], name="kept")
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        unit = self.forward.unit
+        unit = self.augmented.unit
         if not path:
             return unit.memory_types.layout_from(pointer)
         return unit.memory_types.layout(unit.points_to.behind(pointer, path))
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
-        unit = self.forward.unit
+        unit = self.augmented.unit
         return unit.memory_types.holds_floats(unit.points_to.behind(pointer, path))
 
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        unit = self.forward.unit
+        unit = self.augmented.unit
         return bool(unit.memory_types.holds_pointers & unit.points_to.behind(pointer, path))
 
     def number_places(self, pointer: Value) -> MemoryType | None:
-        return self.layout(pointer) or number_places(self.forward.unit.memory_types, pointer)
+        return self.layout(pointer) or number_places(self.augmented.unit.memory_types, pointer)
 
     def is_made_here(self, pointer: Value) -> bool:
-        return is_made_here(self.forward.unit.memory_types, pointer)
+        return is_made_here(self.augmented.unit.memory_types, pointer)
 
     def overwritten(self, pointer: Value) -> bool:
-        unit = self.forward.unit
+        unit = self.augmented.unit
         if unit.everything or unit.effects.is_overwritten(pointer, self.inst):
             return True
-        self.forward.kept |= unit.points_to.mask(pointer)
+        self.augmented.kept |= unit.points_to.mask(pointer)
         return False
 
     def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
-        return self.forward.program.module.declare(name, call_type, attributes)
+        return self.augmented.program.module.declare(name, call_type, attributes)
 
     def runtime(self, name: str) -> Function:
-        return runtime_function(self.forward.program.module, name)
+        return runtime_function(self.augmented.program.module, name)
 
 
 def clear(build: Builder, pointer: Value, size: Value) -> None:

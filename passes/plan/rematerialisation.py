@@ -1,7 +1,7 @@
-"""Recipes: what of a forward sweep can be computed again in the reverse sweep, from what, and what saving it costs.
+"""Rematerialisation: what of a forward sweep can be computed again in the reverse sweep, from what, at what cost.
 
 Input   both sweeps, what the reverse sweep knows of loops.
-Output  `Recipes`, asked by the plan and by the materialiser.
+Output  `Rematerialisation`, asked by the plan and by the materialiser.
 Limit   how often a loop runs is not known: a value in a loop is taken to be saved 16 times as often as one around it.
 """
 
@@ -35,9 +35,9 @@ from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Parameter, Val
 from irad.passes.agreement.operations import has_fast_math_words
 from irad.passes.agreement.pinned import Pinned
 from irad.passes.analysis.callees import resolve
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import size_in_memory
-from irad.passes.reverse.control import ForwardLoops
+from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.ruleset.interface import Elementwise
 
@@ -49,11 +49,11 @@ _TIMES_IN_LOOP = 16.0  # how often a loop body is taken to run more than what is
 
 
 @dataclass(eq=False, slots=True)
-class Recipes:
+class Rematerialisation:
     """Knows which values of a forward sweep can be computed again in the reverse sweep, and from what."""
 
-    forward: Forward
-    loops: ForwardLoops
+    augmented: AugmentedPrimal
+    loops: AugmentedLoops
     primal_of: Mapping[Value, Instruction]
     affine: Mapping[Value, tuple[Loop, AffineVariable]]
     deciding: Mapping[Value, None]
@@ -63,16 +63,16 @@ class Recipes:
         self._pinned = Pinned(self._again, self.deciding)
 
     @staticmethod
-    def of(sweep: Sweep, loops: ForwardLoops) -> Recipes:
+    def of(sweep: Sweep, loops: AugmentedLoops) -> Rematerialisation:
         """Collects the affine variables of all loops."""
-        forward = sweep.forward
-        primal_of = {copy: p for p, copy in forward.values.items() if isinstance(p, Instruction)}
+        augmented = sweep.augmented
+        primal_of = {copy: p for p, copy in augmented.values.items() if isinstance(p, Instruction)}
         affine: dict[Value, tuple[Loop, AffineVariable]] = {}
-        if not forward.unit.everything:
+        if not augmented.unit.everything:
             for primal, twin in loops.twins.items():
                 for phi, variable in affine_variables(twin).items():
                     affine[phi] = (primal, variable)
-        return Recipes(forward, loops, primal_of, affine, sweep.deciding)
+        return Rematerialisation(augmented, loops, primal_of, affine, sweep.deciding)
 
     def operands(self, value: Value) -> list[Value] | None:
         """What a value is recomputed from; None when it cannot be, must not be, or is not worth it."""
@@ -80,7 +80,7 @@ class Recipes:
 
     def _again(self, value: Value) -> list[Value] | None:
         """The same without regard to how numbers are rounded."""
-        if self.forward.unit.everything or not isinstance(value, Instruction):
+        if self.augmented.unit.everything or not isinstance(value, Instruction):
             return None
         if value in self.affine:
             _, variable = self.affine[value]
@@ -126,13 +126,13 @@ class Recipes:
                 return "only the forward sweep computes it"
 
     def _why_pinned(self, value: Value) -> str:
-        by_user = any(map(has_fast_math_words, self.forward.function.instructions()))
+        by_user = any(map(has_fast_math_words, self.augmented.function.instructions()))
         cause = "fastmath may round" if by_user else "LLVM may round"
         return f"it decides something, and {cause} what it is made of differently in the reverse sweep"
 
     def _described(self, call: CallSite) -> str:
         callee = call.callee
-        rule = resolve(call, self.forward.unit.registry)
+        rule = resolve(call, self.augmented.unit.registry)
         if isinstance(rule, Elementwise):
             return f"{rule.name}, which costs more than a load,"
         return str(callee.name) if isinstance(callee, Function) else "the target of a pointer"
@@ -143,10 +143,10 @@ class Recipes:
             return "a pointer in shadow memory is not loaded again"
         if load.volatile or load.ordering is not None:
             return "it is a volatile or atomic load"
-        return f"it is not loaded again: {self.forward.unit.effects.explain(primal.operands[0], primal)}"
+        return f"it is not loaded again: {self.augmented.unit.effects.explain(primal.operands[0], primal)}"
 
     def _is_cheap_call(self, call: CallSite) -> bool:
-        callee = resolve(call, self.forward.unit.registry)
+        callee = resolve(call, self.augmented.unit.registry)
         if isinstance(callee, Elementwise):
             return callee.name in _CHEAP_FUNCTIONS
         return _is_integer_intrinsic(call)
@@ -155,7 +155,7 @@ class Recipes:
         primal = self.primal_of.get(load)
         if not isinstance(primal, Load) or load.volatile or load.ordering is not None:
             return False
-        return not self.forward.unit.effects.is_overwritten(primal.operands[0], primal)
+        return not self.augmented.unit.effects.is_overwritten(primal.operands[0], primal)
 
 
 def _is_integer_intrinsic(call: CallSite) -> bool:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from irad.ir.instructions import Call
-from irad.passes.analysis.keep import keepable
+from irad.passes.analysis.deferrable_frees import keepable
 from tests.passes.units import DOUBLES, generated, parsed, points_to_of, registry
 
 DECLARE = """

@@ -30,7 +30,7 @@ _LINES_OF_KERNELS: Final = 16  # of the function that Numba writes around the bo
 
 
 @dataclass(eq=False, slots=True)
-class UserPlaces:
+class SourceMap:
     """Finds places in one module, whose metadata must not change.
 
     Attributes:

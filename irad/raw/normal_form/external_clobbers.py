@@ -39,12 +39,12 @@ _MEMORY: Final = "memory("
 _CLOBBER: Final = "~{memory}"
 
 
-def mark_strangers(module: Module, registry: Registry) -> None:
+def mark_external_clobbers(module: Module, registry: Registry) -> None:
     """Marks the calls of every function."""
     functions = module.defined_functions()
     writing = {f for f in functions if any(_writes_elsewhere(inst, registry) for inst in f.instructions())}
     calls = [inst for f in functions for inst in f.instructions() if isinstance(inst, CallSite)]
-    marked = [call for call in calls if _is_stranger(call, module, registry)]
+    marked = [call for call in calls if _is_external(call, module, registry)]
     writing |= {home for call in marked if (home := _home(call)) is not None}
     size = -1
     while len(writing) != size:
@@ -61,7 +61,7 @@ def _home(inst: Instruction) -> Function | None:
     return inst.block.function if inst.block is not None else None
 
 
-def _is_stranger(call: CallSite, module: Module, registry: Registry) -> bool:
+def _is_external(call: CallSite, module: Module, registry: Registry) -> bool:
     """Whether a call is of code that is not here and that no rule describes."""
     match call.callee:
         case InlineAsm() as assembly:
@@ -76,10 +76,10 @@ def _is_stranger(call: CallSite, module: Module, registry: Registry) -> bool:
 
 def _may_write(attributes: frozenset[str]) -> bool:
     """Whether a function with these attributes may write to memory that is not passed to it."""
-    stated = next((word for word in attributes if word.startswith(_MEMORY)), None)
-    if stated is None:
+    declared = next((word for word in attributes if word.startswith(_MEMORY)), None)
+    if declared is None:
         return not attributes & {"readnone", "readonly", "argmemonly"}
-    parts = (part.strip() for part in stated[len(_MEMORY) : -1].split(","))
+    parts = (part.strip() for part in declared[len(_MEMORY) : -1].split(","))
     return any("write" in part for part in parts if ":" not in part)
 
 

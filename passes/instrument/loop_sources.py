@@ -22,17 +22,17 @@ from typing import TypeAlias
 from irad.errors import SourceLocation
 from irad.ir.loops import Loop
 from irad.ir.module import Block, Function
-from irad.passes.instrument.user_places import UserPlaces
+from irad.passes.instrument.source_map import SourceMap
 from irad.source_text import LoopStatement, loop_statements
 
 _Level: TypeAlias = tuple[int, str, str]  # how deep in inlined calls, file, function
 
 
 @dataclass(eq=False, slots=True)
-class LoopPlaces:
+class LoopSources:
     """The places of loops; each is found once."""
 
-    user: UserPlaces
+    user: SourceMap
     _found: dict[Loop, SourceLocation | None] = field(default_factory=dict)
     _statements: dict[Loop, tuple[str, LoopStatement]] = field(default_factory=dict)
 

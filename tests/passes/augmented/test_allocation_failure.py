@@ -12,7 +12,7 @@ from irad.ir.cfg import control_flow
 from irad.ir.instructions import Call, Ret
 from irad.ir.text.printer import print_module
 from irad.passes.analysis.liveness import live_blocks
-from irad.passes.augmented.exhaustion import EXHAUSTED, split_after
+from irad.passes.augmented.allocation_failure import EXHAUSTED, split_after
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.units import block, canonical, generated, gradient, parsed, value
 

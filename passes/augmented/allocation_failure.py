@@ -25,8 +25,8 @@ from irad.ir.instructions import Alloca, Call, Instruction
 from irad.ir.module import Block, Function
 from irad.ir.types import Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
-from irad.passes.augmented.forward import Forward
-from irad.passes.augmented.held import DROPS, held_behind
+from irad.passes.augmented.owned_references import DROPS, owned_behind
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.runtime import (
     ARENA_ALLOC,
     ARENA_ALLOC_PRODUCT,
@@ -53,28 +53,30 @@ _ENDED_BY: Final[Mapping[str, str]] = {
 _LAST = "deallocate_sched"
 
 
-def check_allocations(forward: Forward) -> None:
+def check_allocations(augmented: AugmentedPrimal) -> None:
     """Inserts the checks."""
-    augmented = forward.program.augmented
-    through_pointers = {made.call for made in forward.pointer_frames.values()}
+    generated = augmented.program.augmented
+    through_pointers = {made.call for made in augmented.pointer_frames.values()}
     leave: Block | None = None
 
     def may_fail(call: Call) -> bool:
-        return _name(call) in _GIVE_NULL or call.callee in augmented or call in through_pointers
+        return _name(call) in _GIVE_NULL or call.callee in generated or call in through_pointers
 
     held: dict[Call, tuple[Value, ...]] = {}
-    if forward.program.request.meters:  # a limit is exceeded again and again, memory runs out once
-        held = held_behind(forward, {i for i in forward.function.instructions() if isinstance(i, Call) and may_fail(i)})
-    for block in list(forward.function.blocks):
+    if augmented.program.request.meters:  # a limit is exceeded again and again, memory runs out once
+        held = owned_behind(
+            augmented, {i for i in augmented.function.instructions() if isinstance(i, Call) and may_fail(i)}
+        )
+    for block in list(augmented.function.blocks):
         calls = [i for i in block.instructions if isinstance(i, Call)]
         failing = [i for i in calls if may_fail(i)]
         owed = {call: _owed(calls, call) for call in failing}
         for call in reversed(failing):  # so that each instruction moves once
-            leave = leave or _leave(forward)
+            leave = leave or _leave(augmented)
             rest = split_after(call)
             assert call.block is not None
             build = Builder(call.block)
-            failed = _failed(build, forward, call, gives_null=_name(call) in _GIVE_NULL)
+            failed = _failed(build, augmented, call, gives_null=_name(call) in _GIVE_NULL)
             build.cond_br(failed, _leave_after(owed[call], held.get(call, ()), leave), rest)
 
 
@@ -116,28 +118,28 @@ def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block) -> Blo
     return block
 
 
-def _failed(build: Builder, forward: Forward, call: Call, *, gives_null: bool) -> Value:
+def _failed(build: Builder, augmented: AugmentedPrimal, call: Call, *, gives_null: bool) -> Value:
     if gives_null:
         return build.icmp("eq", call, ConstantNull(types.PTR))
-    return build.call(runtime_function(forward.program.module, ARENA_FAILED), [forward.arena])
+    return build.call(runtime_function(augmented.program.module, ARENA_FAILED), [augmented.arena])
 
 
-def _leave(forward: Forward) -> Block:
-    block = forward.function.add_block("exhausted")
+def _leave(augmented: AugmentedPrimal) -> Block:
+    block = augmented.function.add_block("exhausted")
     build = Builder(block)
-    result = forward.function.function_type.result
+    result = augmented.function.function_type.result
     if result is types.VOID:
         build.ret()
-    elif forward.pair.variant.is_entry:
-        build.ret(_status(build, forward, result))
+    elif augmented.pair.variant.is_entry:
+        build.ret(_status(build, augmented, result))
     else:
         build.ret(zero(result))
     return block
 
 
-def check_stack(forward: Forward) -> None:
+def check_stack(augmented: AugmentedPrimal) -> None:
     """Inserts the checks for stack into a callee's pair; the entry's frame is the caller's concern."""
-    pair = forward.pair
+    pair = augmented.pair
     if pair.variant.is_entry:
         return
     for function in (pair.augmented, pair.reverse):
@@ -147,15 +149,15 @@ def check_stack(forward: Forward) -> None:
         result = function.function_type.result
         Builder(leave).ret(None if result is types.VOID else zero(result))
         build = Builder(entry)
-        full = build.call(runtime_function(forward.program.module, STACK_FULL), [function.params[1]])
+        full = build.call(runtime_function(augmented.program.module, STACK_FULL), [function.params[1]])
         build.cond_br(full, leave, rest)
 
 
-def _status(build: Builder, forward: Forward, type_: Type) -> Value:
+def _status(build: Builder, augmented: AugmentedPrimal, type_: Type) -> Value:
     """What the entry returns when it is left."""
-    if not any(_calls_through_pointer(pair) for pair in forward.program.module.defined_functions()):
+    if not any(_calls_through_pointer(pair) for pair in augmented.program.module.defined_functions()):
         return const_int(type_, EXHAUSTED)
-    return build.call(runtime_function(forward.program.module, ARENA_REASON), [forward.arena])
+    return build.call(runtime_function(augmented.program.module, ARENA_REASON), [augmented.arena])
 
 
 def _calls_through_pointer(function: Function) -> bool:

@@ -24,7 +24,7 @@ from irad.ir.instructions import Call, CondBr, GetElementPtr, Instruction, Phi, 
 from irad.ir.module import Block, Function
 from irad.ir.values import Constant, ConstantInt, Value
 from irad.passes.analysis.liveness import live_blocks
-from irad.passes.augmented.forward import Forward
+from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.runtime import ARENA_DEFER
 
 TAKES: Final = "NRT_incref"
@@ -35,21 +35,21 @@ _ANYTHING: Final = -1
 State: TypeAlias = dict[Value, int]
 
 
-def held_behind(forward: Forward, calls: Collection[Call]) -> dict[Call, tuple[Value, ...]]:
+def owned_behind(augmented: AugmentedPrimal, calls: Collection[Call]) -> dict[Call, tuple[Value, ...]]:
     """What is held after each of some calls, a value as often as it is."""
-    return _Held(forward).behind(calls)
+    return _Owned(augmented).behind(calls)
 
 
-class _Held:
-    def __init__(self, forward: Forward) -> None:
-        self.forward = forward
-        self.cfg: ControlFlow = control_flow(forward.function)
-        unit = forward.unit
+class _Owned:
+    def __init__(self, augmented: AugmentedPrimal) -> None:
+        self.augmented = augmented
+        self.cfg: ControlFlow = control_flow(augmented.function)
+        unit = augmented.unit
         signatures = unit.program.signatures
         self.has_status = unit.variant.is_entry or unit.function in signatures  # as all functions of Numba's
         live = live_blocks(unit.cfg, True) if self.has_status else unit.live
-        self.live = {forward.block(block) for block in live}
-        self.primal = {copy: primal for primal, copy in forward.values.items()}
+        self.live = {augmented.block(block) for block in live}
+        self.primal = {copy: primal for primal, copy in augmented.values.items()}
         self.starts: dict[Block, State] = {}
         order = [block for block in reversed(self.cfg.order) if block in self.live]
         changed = True
@@ -118,7 +118,7 @@ class _Held:
         pointer = store.operands[1]
         while isinstance(pointer, GetElementPtr):
             pointer = pointer.operands[0]
-        return self.primal.get(pointer) is self.forward.unit.function.params[0]
+        return self.primal.get(pointer) is self.augmented.unit.function.params[0]
 
     def take(self, value: Value, state: State) -> None:
         """A reference that is taken is one less that was held before; by another name it may be any."""
@@ -133,7 +133,7 @@ class _Held:
 
     def mask(self, value: Value) -> int:
         primal = self.primal.get(value)
-        return _ANYTHING if primal is None else self.forward.unit.points_to.mask(primal)
+        return _ANYTHING if primal is None else self.augmented.unit.points_to.mask(primal)
 
 
 def _is_new(value: Value) -> bool:

@@ -13,9 +13,9 @@ from irad.errors import SourceLocation
 from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop
 from irad.ir.values import Value
-from irad.passes.instrument.loop_places import LoopPlaces
+from irad.passes.instrument.loop_sources import LoopSources
 from irad.passes.instrument.marks import FrameParts, Mark, MarkKind, TapeMark, TapePart, parts_of
-from irad.passes.instrument.user_places import UserPlaces
+from irad.passes.instrument.source_map import SourceMap
 from irad.passes.variant import Variant
 
 
@@ -67,9 +67,9 @@ class TapePlace:
     slots: tuple[TapeSlot, ...]
 
 
-def places_of(marks: Iterable[Mark], user: UserPlaces) -> tuple[Place, ...]:
+def places_of(marks: Iterable[Mark], user: SourceMap) -> tuple[Place, ...]:
     """The places that are watched, by number."""
-    loops = LoopPlaces(user)
+    loops = LoopSources(user)
     return tuple(
         Place(
             mark.kind,
@@ -95,11 +95,11 @@ class TapePlaces:
 
     marks: Sequence[TapeMark]
     frames: Mapping[Variant, FrameParts]
-    user: UserPlaces
-    loops: LoopPlaces = field(init=False)
+    user: SourceMap
+    loops: LoopSources = field(init=False)
 
     def __post_init__(self) -> None:
-        self.loops = LoopPlaces(self.user)
+        self.loops = LoopSources(self.user)
         self._storage = {mark.inst: mark.loop for mark in self.marks if mark.inst is not None and _is_storage(mark)}
 
     def all(self) -> tuple[TapePlace, ...]:
