@@ -474,7 +474,7 @@ def as_integers(a, d):
 @njit
 def overwritten_through_integers(a):
     b = a * 2.0
-    bits = as_integers(b, 1)
+    bits = as_integers(b, a.size)  # a depth that LLVM does not know: it would inline the calls
     bits[0] = 0
     return (b * b).sum()
 
