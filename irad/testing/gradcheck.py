@@ -75,7 +75,9 @@ def gradcheck(
     and the imaginary parts are varied apart. Arguments in single precision are promoted for the truth. The value and
     the memory that the derivative leaves have to be those of a plain call.
 
-    At a kink, where the derivatives of both sides differ, irad's has to lie between them; the report lists kinks.
+    At a kink, where the derivatives of both sides differ, irad's has to lie between them; the report lists kinks. Where
+    it is not between them, but is what the conventions of several operations add up to, the verdict is that the
+    function is not differentiable there.
 
     Args:
         f: a Numba function, or a plain one, which is compiled.

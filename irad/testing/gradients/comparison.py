@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from typing import Any, Final
 
 import numpy as np
@@ -76,6 +76,18 @@ class Probe:
         return (
             abs(self.got - self.expected) / self.allowed if self.allowed else (inf if self.got != self.expected else 0)
         )
+
+    @property
+    def is_of_conventions(self) -> bool:
+        """Whether it is what operations' conventions may add up to at a clear kink, without being between both sides.
+
+        Each convention takes one side of its operation, the other, or neither: ``max(x, 0) - 2 * max(-x, 0)`` has the
+        slopes 2 and 1, and gets 0 where both maxima count as constant.
+        """
+        slope = self.slope
+        ends = (0.0, slope.left, slope.right, slope.left + slope.right)
+        near = min(ends) - self.allowed <= self.got <= max(ends) + self.allowed
+        return slope.is_clear_kink and (near or isnan(self.got))
 
 
 class Comparison:
@@ -189,6 +201,12 @@ class Comparison:
                     f"finite differences by {probe.label} do not converge at any step: a jump, a vertical tangent, "
                     "noise, or the end of the domain"
                 )
+        if not probe.ratio <= 1.0 and probe.is_of_conventions:
+            left, right, got = (x / probe.size for x in (probe.slope.left, probe.slope.right, probe.got))
+            return Verdict.UNDECIDED, (
+                f"the function is not differentiable there: its slope is {left:.6g} on one side and {right:.6g} on the "
+                f"other, and irad returns {got:.6g}, which the conventions of its operations at kinks add up to"
+            )
         if not isfinite(probe.got):
             return Verdict.WRONG, f"it is {probe.got}, where the function has a derivative"
         if probe.ratio > 1.0:

@@ -1,7 +1,6 @@
 """The derivative of a function of one number at 0, from its values: a sweep of step sizes, with what it cannot tell.
 
-Where `irad.testing.gradients.finite_difference` gives a number and an error, this also tells kinks from smooth places,
-stays within a range, and measures how exact the function's values are instead of taking it for granted.
+It tells kinks from smooth places, stays within a range, and takes into account how exact the function's values are.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from irad.testing.gradients.finite_difference import ROWS, SHRINK, Estimate, extrapolate
-
 FIRST_STEPS: Final = (0.1, 3e-3, 1e-4, 3e-6, 1e-7)
+_SHRINK: Final = 1.6  # from each step of a sweep to the next
+_ROWS: Final = 8
 _ENOUGH: Final = 1e-11  # an estimate as good as this is not improved by narrower steps
 _NOISY: Final = 50.0  # times noise by width: an error that narrower steps only make larger
 _SAME: Final = 5.0  # times their errors that estimates of one slope may differ by
@@ -31,6 +30,14 @@ _EPSILON: Final = float(np.finfo(np.float64).eps)
 _NOISE_POINTS: Final = 9
 _NOISE_STEPS: Final = (1e-10, 1e-5)  # of values in double precision; of values rounded to single
 _NOISE_ORDERS: Final = range(4, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A derivative and how far off it may be; ``error`` is infinite where no step gave a finite value."""
+
+    value: float
+    error: float
 
 
 class Shape(enum.Enum):
@@ -65,6 +72,23 @@ class Slope:
     steepest: float = 0.0
     from_values: bool = True
 
+    @property
+    def is_clear_kink(self) -> bool:
+        """Whether the sides differ by so much that neither curvature nor noise can make it."""
+        gap, steepest = abs(self.left - self.right), max(abs(self.left), abs(self.right))
+        return self.shape is Shape.KINK and gap > _UNLIKE * steepest and self.error < _CONVERGED * gap
+
+    def has_between(self, given: float, slack: float) -> bool:
+        """Whether a number lies between the slopes of both sides; of one side, where the other has none."""
+        sides = [side for side in (self.left, self.right) if isfinite(side)]
+        return bool(sides) and min(sides) - slack <= given <= max(sides) + slack
+
+    def times(self, factor: float) -> Slope:
+        """That of a function ``factor`` times as large."""
+        numbers = (self.value, self.error, self.left, self.right, self.steepest)
+        value, error, left, right, steepest = (number * factor for number in numbers)
+        return replace(self, value=value, error=error, left=left, right=right, steepest=steepest)
+
 
 def slope(
     f: Callable[[float], float],
@@ -95,9 +119,9 @@ def slope(
     for step in sorted(first_steps, reverse=True):
         width = _fitting(step, room)
         off = max(noise, _EPSILON / 2 * values.largest_at(width))
-        central = extrapolate(partial(_central, values), width, off, power=2)
-        left = extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * off, power=1)
-        right = extrapolate(partial(_one_sided, values, centre), width, 2 * off, power=1)
+        central = _extrapolate(partial(_central, values), width, off, power=2)
+        left = _extrapolate(partial(_one_sided, values, centre, sign=-1), width, 2 * off, power=1)
+        right = _extrapolate(partial(_one_sided, values, centre), width, 2 * off, power=1)
         sweeps.append((central, left, right))
         gentlest = min(gentlest, values.steepest_at(width))
         enough = max(_ENOUGH * abs(central.value), _NOISY * noise / width)
@@ -111,9 +135,35 @@ def _of_extreme(
     f: Callable[[float], float], unit: float, noise: float, room: tuple[float, float], first_steps: Sequence[float]
 ) -> Slope:
     """The slope of a function whose values are near the ends of the range, computed with smaller or larger ones."""
-    found = slope(lambda t: f(t) / unit, noise=noise / unit, room=room, first_steps=first_steps)
-    numbers = {name: getattr(found, name) * unit for name in ("value", "error", "left", "right", "steepest")}
-    return replace(found, **numbers)
+    return slope(lambda t: f(t) / unit, noise=noise / unit, room=room, first_steps=first_steps).times(unit)
+
+
+def _extrapolate(quotient: Callable[[float], float], step: float, noise: float, *, power: int) -> Estimate:
+    """A difference quotient at width 0, from widths that shrink from ``step`` on.
+
+    Args:
+        quotient: of a width; NaN where it has no value.
+        step: the widest.
+        noise: what is wrong with each value of the function: the narrower, the worse the quotient.
+        power: the quotient's error is a series in this power of the width: 2 for central, 1 for one-sided differences.
+
+    Source:
+        Ridders 1982, "Accurate computation of F'(x) and F'(x)F''(x)".
+    """
+    best = Estimate(nan, inf)
+    previous: list[float] = []
+    for row in range(_ROWS):
+        width = step / _SHRINK**row
+        current = [quotient(width)]
+        factor = _SHRINK**power
+        for k, before in enumerate(previous):
+            current.append((current[k] * factor - before) / (factor - 1))
+            error = max(abs(current[-1] - current[k]), abs(current[-1] - before)) + noise / width
+            if isfinite(error) and error < best.error:
+                best = Estimate(current[-1], error)
+            factor *= _SHRINK**power
+        previous = current
+    return best
 
 
 def _settled(found: Sequence[Estimate]) -> Estimate:
@@ -137,7 +187,7 @@ def _fitting(step: float, room: tuple[float, float]) -> float:
     """The step, or what there is room for: on both sides, or at an end of the range on the one."""
     below, above = -room[0], room[1]
     both = min(below, above)
-    return min(step, both if both > step / SHRINK ** (2 * ROWS) else max(below, above))
+    return min(step, both if both > step / _SHRINK ** (2 * _ROWS) else max(below, above))
 
 
 class _Values:

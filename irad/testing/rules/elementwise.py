@@ -13,11 +13,11 @@ from irad.ruleset import reference
 from irad.ruleset.expr import evaluate
 from irad.ruleset.interface import Elementwise
 from irad.ruleset.symbols import TABLE
-from irad.testing.gradients.finite_difference import derivative
+from irad.testing.gradients.finite_difference import slope_at
+from irad.testing.gradients.slope import Shape
 
 _SAMPLES: Final = 40
 _RTOL: Final = 1e-6  # finite differences of a function in double precision reach 1e-8 or better
-_STEP: Final = 1e-7
 _WITHOUT_INTEGERS: Final[frozenset[int]] = frozenset()
 
 
@@ -83,28 +83,19 @@ def _check_partial(
     def along(x: float) -> float:
         return _value(primal, (*point[:argument], x, *point[argument + 1 :]))
 
-    expected = derivative(along, point[argument])
-    allowed = _RTOL * max(1.0, abs(expected.value))
-    smooth = expected.error < allowed
-    if smooth and abs(given - expected.value) <= allowed + 10.0 * expected.error:
+    found = slope_at(along, point[argument])
+    allowed = _RTOL * max(1.0, abs(found.value))
+    if found.shape is Shape.SMOOTH and abs(given - found.value) <= allowed + 10.0 * found.error:
         return
-    if not regular and (_between(along, point[argument], given) or (rule.policy and not math.isnan(given))):
+    if not regular and (found.has_between(given, allowed) or (rule.policy and not math.isnan(given))):
         return
     raise RuleError(
         f"the rule of '{rule.name}' gives {given!r} as the partial derivative with respect to argument {argument} at "
         f"{tuple(point)}; "
-        f"finite differences give {expected.value!r} ± {expected.error:.1g}",
+        f"finite differences give {found.value!r} ± {found.error:.1g}",
         "(a) correct the formula or (b) if it has a kink there, state a policy and list the point under `also`",
         "a rule agrees with finite differences wherever the function is smooth",
     )
-
-
-def _between(f: Callable[[float], float], at: float, given: float) -> bool:
-    """Whether a value is an element of the generalised derivative, as one-sided quotients show it."""
-    step = _STEP * max(1.0, abs(at))
-    left, right = (f(at) - f(at - step)) / step, (f(at + step) - f(at)) / step
-    slack = 10.0 * _STEP * max(1.0, abs(given))
-    return min(left, right) - slack <= given <= max(left, right) + slack
 
 
 def _value(function: Callable[..., float], point: Sequence[float]) -> float:

@@ -206,7 +206,8 @@ class Trial:
 
 
 def _close(got: Vector, wanted: Vector, rtol: float, atol: float | None) -> bool:
-    scale = max(float(np.max(np.abs(wanted), initial=0.0)), 1e-3)
+    finite = wanted[np.isfinite(wanted)]
+    scale = max(float(np.max(np.abs(finite), initial=0.0)), 1e-3)
     slack = rtol * scale if atol is None else atol
     return got.shape == wanted.shape and bool(np.allclose(got, wanted, rtol, slack, equal_nan=True))
 
