@@ -14,7 +14,7 @@ from typing import Final
 
 import llvmlite.binding as llvm
 
-from irad.frontend.numba import private
+from irad.backend.toolchain import Toolchain
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, MetadataNode, Module
 from irad.ir.text.parser import parse_module
@@ -26,17 +26,20 @@ _OF_LINES: Final = re.compile(r"\s+\.(?:file|section\s+\.debug)|\.L(?:tmp|func_)
 _LABEL: Final = re.compile(r"\t\.size|[^\s.#][^\s]*:")
 
 
-def assembly_with_lines(text: str, line_of: Callable[[str], int | None]) -> list[tuple[str, int | None]]:
+def assembly_with_lines(
+    text: str, line_of: Callable[[str], int | None], toolchain: Toolchain
+) -> list[tuple[str, int | None]]:
     """The lines of assembly of a module, each with its line of the source.
 
     Args:
         text: an optimised module, as LLVM prints it.
         line_of: the line to note for a location (`!7`), None for none.
+        toolchain: for whose machine.
     """
     module = llvm.parse_assembly(_with_lines(text, line_of))
     found: list[tuple[str, int | None]] = []
     line: int | None = None
-    for one in private.target_machine().emit_assembly(module).splitlines():
+    for one in toolchain.machine().emit_assembly(module).splitlines():
         location = _LOCATION.match(one)
         if location is not None:
             line = int(location[1]) or None

@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 from irad.backend import equality
 from irad.backend.compat import with_attribute
 from irad.backend.patterns import call_graph
-from irad.frontend.numba import private
+from irad.backend.toolchain import Toolchain, add_loop_passes
 from irad.ir.instructions import Br, CondBr
 from irad.ir.module import MetadataNode, Module
 from irad.ir.text.parser import parse_module
@@ -32,6 +32,7 @@ _OFTEN = 1 << 20
 def scalarise(
     module_or_text: Any,
     keep: Collection[str],
+    toolchain: Toolchain,
     *,
     noinline: Collection[str] = (),
     raising: Collection[str] = (),
@@ -42,6 +43,7 @@ def scalarise(
     Args:
         module_or_text: an llvmlite module, which is changed and must not be used afterwards, or LLVM text.
         keep: symbols that stay visible; all else becomes internal and may be inlined and removed.
+        toolchain: for whose machine LLVM weighs what it does.
         noinline: functions that must stay calls.
         raising: functions that do nothing but raise: they stay calls, and are not worth optimising.
         peels: whether LLVM may take iterations out of loops, so that those that are left are counted from another one.
@@ -52,7 +54,7 @@ def scalarise(
     module = llvm.parse_assembly(module_or_text) if isinstance(module_or_text, str) else module_or_text
     cold = frozenset(raising).difference(keep)
     module = _internalise(module, frozenset(keep), cold.union(noinline))
-    builder = _scalar_pass_builder()
+    builder = toolchain.scalar_pass_builder()
     _rotate_loops(module, builder)
     _run_pipeline(module, builder)
     if left := _left_to_inline(module, frozenset(keep) | frozenset(noinline)):
@@ -60,7 +62,7 @@ def scalarise(
         _run_pipeline(module, builder)
     if not peels:
         module = _forbid_peeling(module)
-    _unroll_short_loops(module)
+    _unroll_short_loops(module, toolchain)
     module = _decide_comparisons(module, builder)
     _normal_form(module, builder)
     module = _mark_cold(module, cold)
@@ -85,14 +87,14 @@ def _run_pipeline(module: Any, builder: Any) -> None:
     pipeline.run(module, builder)
 
 
-def _unroll_short_loops(module: Any) -> None:
+def _unroll_short_loops(module: Any, toolchain: Toolchain) -> None:
     """Loops of a few iterations, whose number is known, become straight code if that stays small.
 
     A loop of unknown form needs a record per iteration, straight code only what it cannot compute again: of `x**2` of
     an array Numba makes a loop over the bits of the exponent. LLVM decides by its own measure of size; of its pipelines
     this is the one that unrolls such loops and no others.
     """
-    builder = _scalar_pass_builder(unroll=True)
+    builder = toolchain.scalar_pass_builder(unrolls=True)
     pipeline = builder.getFunctionPassManager()
     for function in module.functions:
         if not function.is_declaration:
@@ -184,16 +186,6 @@ def _mark_cold(module: Any, symbols: Collection[str]) -> Any:
     return with_attribute(with_attribute(module, left, "cold"), left, "optsize")
 
 
-def _scalar_pass_builder(*, unroll: bool = False) -> Any:
-    options = llvm.create_pipeline_tuning_options(2)
-    options.inlining_threshold = 2_000
-    options.loop_vectorization = False
-    options.slp_vectorization = False
-    options.loop_unrolling = unroll
-    options.loop_interleaving = False
-    return llvm.create_pass_builder(private.target_machine(), options)
-
-
 def _rotate_loops(module: Any, builder: Any) -> None:
     """Rotated loops first: else LLVM moves code out of Numba's loops of one turn and forgets its source lines."""
     pipeline = llvm.create_new_module_pass_manager()
@@ -209,20 +201,6 @@ def _normal_form(module: Any, builder: Any) -> None:
     pipeline = llvm.create_new_module_pass_manager()
     pipeline.add_lower_switch_pass()
     pipeline.add_unify_function_exit_nodes_pass()
-    _add_loop_passes(pipeline)
+    add_loop_passes(pipeline)
     pipeline.add_strip_dead_prototype_pass()
     pipeline.run(module, builder)
-
-
-def _add_loop_passes(pipeline: Any) -> None:
-    pipeline.add_loop_simplify_pass()
-    pipeline.add_lcssa_pass()
-
-
-def canonical_loops(text: str) -> str:
-    """The text with loops in canonical form; nothing else changes."""
-    module = llvm.parse_assembly(text)
-    pipeline = llvm.create_new_module_pass_manager()
-    _add_loop_passes(pipeline)
-    pipeline.run(module, _scalar_pass_builder())
-    return str(module)

@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
-
 from irad.backend.line_marks import OUTSIDE
+from irad.backend.toolchain import own_code
 
 # Each sleep is of another length, so that no loop of the program can keep step with the looks.
 _TEXT = f"""
@@ -121,9 +120,7 @@ class Sampler:
 @cache
 def _code() -> tuple[Any, Any]:
     """The engine that holds the thread's code, and the code."""
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_TEXT), machine)
-    engine.finalize_object()
+    engine = own_code(_TEXT)
     pointer = ctypes.c_void_p
     kind = ctypes.CFUNCTYPE(None, pointer, pointer, ctypes.c_int32, pointer, pointer)
     return engine, kind(engine.get_function_address("sample"))

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 from irad import rules
-from irad.backend.optimise import canonical_loops
 from irad.compiling import step
 from irad.debug import events
 from irad.driver import Derivative, MemoryType, Observer, ParameterKind, Request, derive, locate, prepare_program
@@ -29,6 +28,7 @@ from irad.frontend.linkable import Linkable
 from irad.frontend.memory import abi, layouts
 from irad.frontend.memory.abi import Argument, Leaf, LeafKind
 from irad.frontend.numba.cpu import Program, load_program
+from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.untyped import types
 from irad.frontend.pointers import install
@@ -225,7 +225,7 @@ def observe_derivation(
     def derive_it(task: Task) -> None:
         wanted = _want(dispatcher, argument_types, task, arguments_may_change)
         registry = registry_of(wanted.program.ruled, _registry())
-        derive(wanted.program.text, wanted.request, registry, observe=observe, canonical_loops=canonical_loops)
+        derive(wanted.program.text, wanted.request, registry, observe=observe, canonical_loops=CPU.canonical_loops)
 
     with compiler_lock():
         _lending(dispatcher, argument_types, task, derive_it)
@@ -243,7 +243,7 @@ def generated(
     with compiler_lock():
         wanted = _want(dispatcher, argument_types, task, arguments_may_change=False)
         registry = registry_of(wanted.program.ruled, _registry())
-        module = prepare_program(wanted.program.text, canonical_loops)
+        module = prepare_program(wanted.program.text, CPU.canonical_loops)
         try:
             made = generate(module, wanted.request, registry, last=last)
         except IradError as error:
@@ -374,7 +374,7 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
     registry = registry_of(program.ruled, _registry())
     with step(f"differentiating {program.source.function}") as details:
         derivative = derive(
-            program.text, request, registry, check=verify, observe=observe, canonical_loops=canonical_loops
+            program.text, request, registry, check=verify, observe=observe, canonical_loops=CPU.canonical_loops
         )
         details.append(f"{_lines(derivative.text)} of LLVM IR made of {_lines(program.text)}")
     install(derivative.pointers, request, _registry())

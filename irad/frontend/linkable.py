@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 from irad.backend.link import check_symbols
 from irad.frontend import resident
 from irad.frontend.numba import code_libraries
-from irad.frontend.numba.library import build_library, parse
+from irad.frontend.numba.library import CPU, parse
 
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
 
@@ -64,7 +64,7 @@ class Linkable:
         self._module.name = self.name
         for symbol in self.symbols.values():
             self._module.get_function(symbol).linkage = "linkonce_odr"
-        check_symbols(self._module, code_libraries.is_loaded_symbol)
+        check_symbols(self._module, CPU.is_loaded)
         self._reload_init: set[str] = set()
 
     def _renamed(self, module: Any) -> Any:
@@ -101,7 +101,7 @@ def compile_pair(
     module = linked._get_module_for_linking().clone()
     for symbol in symbols:
         module.get_function(symbol).linkage = "external"
-    library = build_library(linked.name, str(module), environments)
+    library = CPU.build(linked.name, str(module), environments)
     library.alive = alive
     return library, tuple(library.get_pointer_to_function(symbol) for symbol in symbols)
 

@@ -22,7 +22,6 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
-from irad.backend.optimise import canonical_loops
 from irad.debug import events
 from irad.driver import CalleeRequest, PointerVariant, Request, derive
 from irad.errors import InternalError, NoRuleError, UnsupportedError
@@ -32,6 +31,7 @@ from irad.frontend.custom import catalogue
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.linkable import compile_pair
 from irad.frontend.numba.cpu import load_callee
+from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.raw_target import function_at
 from irad.ruleset.python_names import python_name
@@ -113,7 +113,7 @@ class _Table:
             checks_bounds=self.request.checks_bounds,
         )
         registry = registry_of(program.ruled, self.registry)
-        derivative = derive(program.text, request, registry, canonical_loops=canonical_loops)
+        derivative = derive(program.text, request, registry, canonical_loops=CPU.canonical_loops)
         install(derivative.pointers, request, self.registry)
         events.install(derivative, rules_of(program.ruled))
         names = (derivative.augmented, derivative.reverse)

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from irad.backend.runtime import process, support
-from irad.frontend.numba.library import build_library
+from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 
 _LOADED: Final[dict[str, Any]] = {}
@@ -33,7 +33,7 @@ def load(names: Iterable[str]) -> None:
         if not new:
             return
         texts = [each.exported if name in new else each.for_callers for name, each in reached.items()]
-        library = build_library(f"irad.runtime.{new[0]}", whole.module_of(texts), ())
+        library = CPU.build(f"irad.runtime.{new[0]}", whole.module_of(texts), ())
         _LOADED.update(dict.fromkeys(new, library))
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from irad.backend.optimise import canonical_loops
 from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive, locate
 from irad.errors import BackendError, IradError, UnsupportedProgram
+from irad.frontend.numba.library import CPU
 from irad.ir import types
 from irad.ir.instructions import Call
 from irad.ir.module import Module
@@ -130,14 +130,14 @@ class _Work:
 
     def derive(self, asked: AutodiffCall) -> Derivative:
         """The derivative that a call asks for."""
-        text = program.load(self.text, str(asked.primal.name), self.registry, self.declared.symbols())
+        text = program.load(self.text, str(asked.primal.name), self.registry, CPU, self.declared.symbols())
         return derive(
             text,
             self.request(asked),
             self.registry,
             check=self.options.verify,
             observe=_refuse,
-            canonical_loops=canonical_loops,
+            canonical_loops=CPU.canonical_loops,
         )
 
     def completed(self, asked: AutodiffCall, derivative: Derivative) -> Module:

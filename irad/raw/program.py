@@ -16,6 +16,7 @@ from typing import Final
 
 from irad.backend import equality
 from irad.backend.optimise import scalarise
+from irad.backend.toolchain import Toolchain
 from irad.errors import IradError, UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -54,13 +55,14 @@ _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})
 _OBSTACLES: Final = ("optnone", "noinline")
 
 
-def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ()) -> str:
+def load(text: str, primal: str, registry: Registry, toolchain: Toolchain, stay: Collection[str] = ()) -> str:
     """The program of a function in normal form.
 
     Args:
         text: the module.
         primal: symbol of the function.
         registry: the rules.
+        toolchain: for whose machine LLVM weighs what it does.
         stay: functions that stay calls, without a body: they have a rule.
 
     Raises:
@@ -78,16 +80,16 @@ def load(text: str, primal: str, registry: Registry, stay: Collection[str] = ())
     plain_library_calls(module)
     copy_members(module)
     _add_entry(module, module.functions[primal])
-    return _normal_form(equality.hide(print_module(module)), registry)
+    return _normal_form(equality.hide(print_module(module)), registry, toolchain)
 
 
-def _normal_form(text: str, registry: Registry) -> str:
+def _normal_form(text: str, registry: Registry, toolchain: Toolchain) -> str:
     """LLVM's scalar pipeline, before and after what it leaves is made plain."""
-    module = parse_module(scalarise(text, keep=(ENTRY,)))
+    module = parse_module(scalarise(text, (ENTRY,), toolchain))
     steps = (lower_unwinding, expand_masked, split_vectors, devirtualise, restore_types)
     changed = [step(module) for step in steps]
     if any(changed):
-        module = parse_module(scalarise(equality.hide(print_module(module)), keep=(ENTRY,)))
+        module = parse_module(scalarise(equality.hide(print_module(module)), (ENTRY,), toolchain))
         restore_types(module)
     mark_copies(module)
     mark_external_clobbers(module, registry)

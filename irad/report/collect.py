@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from irad.backend.optimise import canonical_loops
 from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
 from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.numba.cpu import Program, location_of
 from irad.frontend.numba.inspection import TypedFunction, program_of, raw_text, typed_functions
+from irad.frontend.numba.library import CPU
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
@@ -228,7 +228,7 @@ class Collector:
     @cached_property
     def prepared(self) -> tuple[TextLine, ...]:
         """The program as the analyses find it, of a function that is not differentiated."""
-        module = prepare_program(self.program.text, canonical_loops)
+        module = prepare_program(self.program.text, CPU.canonical_loops)
         functions = [f for f in module.functions.values() if not f.is_declaration]
         return lines_of_functions(
             functions, DebugInfo(module), self.source, _namer(self.program, map(str, module.functions))

@@ -11,6 +11,7 @@ from numba.core.errors import NumbaError
 
 from irad.backend.assembly import assembly_with_lines
 from irad.errors import BackendError
+from irad.frontend.numba.library import CPU
 from irad.ir.debug_info import DebugInfo
 from irad.ir.module import MetadataNode, Module
 from irad.passes.instrument.sweep_marks import REVERSE
@@ -90,7 +91,7 @@ def _heading(name: str, texts: list[tuple[str, str]], comment: str) -> list[Text
 def _assembly(text: str, source: UserSource) -> Iterator[TextLine]:
     namer = Namer.of_text(text)
     in_support = True
-    for raw, line in assembly_with_lines(text, line_finder(text, source)):
+    for raw, line in assembly_with_lines(text, line_finder(text, source), CPU):
         head = _FUNCTION.match(raw)
         if head is not None and not raw.startswith(".L"):
             in_support = SUPPORT.match(head[1]) is not None or head[1].startswith(".const")

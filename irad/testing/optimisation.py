@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from irad.frontend.numba.untyped import config
+from numba.core import config
 
 _LIMIT: Final = 1  # at 0 LLVM leaves so much code that machine code takes as long as is saved
 

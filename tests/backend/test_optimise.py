@@ -13,6 +13,7 @@ from numba import njit, typeof
 
 from irad.backend.optimise import scalarise
 from irad.frontend.numba.cpu import load_program
+from irad.frontend.numba.library import CPU
 
 A = np.ones(4)
 M = np.ones((3, 3))
@@ -311,7 +312,7 @@ def test_normal_form(function: Any, arguments: tuple[Any, ...], loops: int) -> N
 
 def test_normal_form_is_a_fixpoint() -> None:
     program = load_program(njit(nested_loops), (typeof(M),))
-    again = scalarise(program.text, keep=(program.entry,))
+    again = scalarise(program.text, (program.entry,), CPU)
     assert check_normal_form(again) == check_normal_form(program.text)
 
 
@@ -352,24 +353,24 @@ define void @counts(ptr %p) {
 
 
 def test_switches_become_branches_and_returns_are_joined() -> None:
-    text = scalarise(SWITCH, keep=("kept",))
+    text = scalarise(SWITCH, ("kept",), CPU)
     assert "switch" not in text
     assert text.count("ret i32") == 1
 
 
 def test_only_kept_symbols_stay() -> None:
-    text = scalarise(SWITCH, keep=("kept",))
+    text = scalarise(SWITCH, ("kept",), CPU)
     assert re.findall(r"^define .*@(\w+)\(", text, re.MULTILINE) == ["kept"]
 
 
 def test_noinline_stays_a_call() -> None:
-    text = scalarise(SWITCH, keep=("kept",), noinline=("hidden",))
+    text = scalarise(SWITCH, ("kept",), CPU, noinline=("hidden",))
     assert re.search(r"define internal .*@hidden\(", text)
     assert re.search(r"call .*@hidden\(", text)
 
 
 def test_reference_counts_that_cancel_are_removed() -> None:
-    text = scalarise(SWITCH, keep=("counts",))
+    text = scalarise(SWITCH, ("counts",), CPU)
     assert "call void @NRT" not in text
 
 
@@ -432,7 +433,7 @@ define i64 @kept(i64 %n) #0 {
 
 attributes #0 = { noinline nounwind }
 """
-    assert "@kept(" in scalarise(text, keep=("entry",))
+    assert "@kept(" in scalarise(text, ("entry",), CPU)
 
 
 def power(x):

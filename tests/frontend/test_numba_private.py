@@ -27,6 +27,7 @@ from irad.frontend.numba import code_libraries, raw_target
 from irad.frontend.numba import cpu as numba_cpu
 from irad.frontend.numba import private as numba_private
 from irad.frontend.numba import samplers as numba_random
+from irad.frontend.numba import target as numba_target
 from irad.frontend.numba.untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [
@@ -179,9 +180,9 @@ def test_classes_are_restored() -> None:
         assert class_state() != before
         assert cpu_target.target_context is numba_private.shadow().context
         with numba_private.shadow().suspended():
-            assert cpu_target.target_context is raw_target.real_context()
+            assert cpu_target.target_context is numba_target.real_context()
     assert class_state() == before
-    assert cpu_target.target_context is raw_target.real_context()
+    assert cpu_target.target_context is numba_target.real_context()
 
 
 def test_classes_are_restored_after_an_error() -> None:
@@ -213,14 +214,14 @@ def test_other_threads_see_numba_as_ever() -> None:
         thread.start()
         thread.join()
     assert list(seen[0]) == [(float64,)]
-    assert seen[1] is raw_target.real_context()
+    assert seen[1] is numba_target.real_context()
     assert seen[2] == 3.0
 
 
 def test_dispatchers_made_in_the_shadow_belong_to_numba() -> None:
     with numba_private.shadow().active():
         function = make_function()
-    assert function.targetctx is raw_target.real_context()
+    assert function.targetctx is numba_target.real_context()
     assert function(1.0) == 2.0
 
 
@@ -250,6 +251,7 @@ def test_private_names_are_exercised_here() -> None:
     assert all(hasattr(owner, name) for name, owner in instances.items())
     modules = {
         "private.py",
+        "target.py",
         "methods.py",
         "raw_target.py",
         "code_libraries.py",

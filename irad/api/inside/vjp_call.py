@@ -11,7 +11,8 @@ from irad.api.inside.pullback_value import PullbackType, pullback_maker
 from irad.api.nopython import function_behind
 from irad.api.vjp import forward_of, vjp
 from irad.frontend.calls.dispatcher import refuse_inside_primal
-from irad.frontend.numba.untyped import cpu_target, types
+from irad.frontend.numba.target import typing_context
+from irad.frontend.numba.untyped import types
 
 
 @overload(vjp, strict=False)  # type: ignore[untyped-decorator, unused-ignore]
@@ -23,7 +24,7 @@ def typed(f: Any, *args: Any) -> Callable[..., Any]:
     given = (
         args[0].types if len(args) == 1 and isinstance(args[0], types.StarArgTuple | types.StarArgUniTuple) else args
     )
-    signature = cpu_target.typing_context.resolve_function_type(types.Dispatcher(forward), tuple(given), {})
+    signature = typing_context().resolve_function_type(types.Dispatcher(forward), tuple(given), {})
     _, value, _, shadows = signature.return_type.types
     pullback = forward.pullbacks[forward.numbers[tuple(signature.args)]]
     alive = types.BaseTuple.from_types((types.BaseTuple.from_types(tuple(signature.args)), value))

@@ -10,6 +10,7 @@ from typing import Final
 import llvmlite.binding as ll
 
 from irad.backend.runtime.support import read
+from irad.backend.toolchain import own_code
 from irad.errors import BackendError
 
 TLS_KEY_SYMBOL: Final = "irad.tls_key"
@@ -42,11 +43,7 @@ def _compile_destructor() -> int:
 
     Compiled rather than a Python callback: threads end without the interpreter, and after it.
     """
-    ll.initialize_native_target()
-    ll.initialize_native_asmprinter()
-    machine = ll.Target.from_default_triple().create_target_machine(jit=True)
-    engine = ll.create_mcjit_compiler(ll.parse_assembly(read("release").text()), machine)
-    engine.finalize_object()
+    engine = own_code(read("release").text())
     address: int = engine.get_function_address("irad.arena_release")
     engine.detach()
     return address

@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias
 
 from irad.errors import RuleError, SourceLocation
 from irad.frontend.custom.patterns import ANY, Pattern
-from irad.frontend.numba.untyped import cpu_target
+from irad.frontend.numba.target import typing_context
 
 _versions = itertools.count(1)
 
@@ -125,7 +125,7 @@ def place_of(function: Any) -> SourceLocation | None:
 
 def is_known(f: Any) -> bool:
     """Whether compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
-    context = cpu_target.typing_context
+    context = typing_context()
     context.refresh()
     try:
         context.resolve_value_type(f)

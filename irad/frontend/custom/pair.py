@@ -44,8 +44,10 @@ from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots, built
 from irad.frontend.memory import abi
 from irad.frontend.numba import code_libraries
+from irad.frontend.numba.library import CPU
 from irad.frontend.numba.messages import REFUSALS, explanation
-from irad.frontend.numba.untyped import cpu_target, types
+from irad.frontend.numba.target import target_context, typing_context
+from irad.frontend.numba.untyped import types
 from irad.passes.variant import Variant
 
 
@@ -137,7 +139,7 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
     rule, slots = built(rule, signature)
     if getattr(rule.parts.get("augmented_primal"), "calls_primal", False):
-        check_names([wanted.primal], code_libraries.is_loaded_symbol)  # Numba would end the process
+        check_names([wanted.primal], CPU.is_loaded)  # Numba would end the process
     arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
     return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
 
@@ -177,7 +179,7 @@ def _compile_both(glue: _Glue) -> tuple[Any, Any, int]:
     reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
     for each in (augmented, reverse):
         code_libraries.set_environments(each.library, tuple(glue.environments))
-    context = cpu_target.target_context
+    context = target_context()
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
     return augmented, reverse, size
@@ -421,7 +423,7 @@ def _taken(context: Any, builder: Any, taken: tuple[Any, ...], passed: list[Any]
 
 
 def _can_convert(found: Any, wanted: Any) -> bool:
-    return found == wanted or cpu_target.typing_context.can_convert(found, wanted) is not None
+    return found == wanted or typing_context().can_convert(found, wanted) is not None
 
 
 def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., Any]:

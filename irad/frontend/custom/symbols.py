@@ -18,7 +18,8 @@ from irad.errors import RuleError
 from irad.frontend import external
 from irad.frontend.custom.catalogue import is_known, name_of
 from irad.frontend.custom.patterns import ANY, Pattern, pattern_of
-from irad.frontend.numba.untyped import cpu_target, types
+from irad.frontend.numba.target import typing_context
+from irad.frontend.numba.untyped import types
 
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 
@@ -70,7 +71,7 @@ def jitable(f: FunctionType) -> CPUDispatcher | None:
     """A dispatcher of a function that is registered with ``numba.extending.register_jitable``; None for any other."""
     if not is_known(f):
         return None
-    for template in getattr(cpu_target.typing_context.resolve_value_type(f), "templates", ()):
+    for template in getattr(typing_context().resolve_value_type(f), "templates", ()):
         typed = getattr(template, "_overload_func", None)
         if typed is not None and typed.__qualname__.startswith("register_jitable."):
             return _dispatchers.setdefault(f, CPUDispatcher(f, targetoptions={"nopython": True}))

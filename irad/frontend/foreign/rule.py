@@ -28,7 +28,8 @@ from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
 from irad.frontend.memory.layouts import tuple_type
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import cpu_target, types
+from irad.frontend.numba.target import typing_context
+from irad.frontend.numba.untyped import types
 
 Declared = Callable[[tuple[Any, ...]], Any]
 _HANDLE: Final = types.Array(types.int64, 1, "C")
@@ -294,7 +295,7 @@ def _expectation(numba_type: Any) -> Any:
 
 def _result_of(target: Any, given: tuple[Any, ...]) -> Any:
     """The type of the function's value."""
-    context = cpu_target.typing_context
+    context = typing_context()
     return context.resolve_function_type(context.resolve_value_type(target), given, {}).return_type
 
 

@@ -31,11 +31,11 @@ from irad.frontend.memory.layouts import (
     holds_floats,
     memory_of_element,
     size_of_element,
-    target_context,
     tuple_type,
 )
 from irad.frontend.memory.object_types import Reference, content_of, gradient_of_content, is_object, memory_behind
-from irad.frontend.numba.records import OwnedRecord
+from irad.frontend.numba.boxing import OwnedRecord
+from irad.frontend.numba.target import target_context
 from irad.frontend.numba.untyped import types
 
 RETURN_INDEX = 0

@@ -36,7 +36,7 @@ from irad.frontend.memory.shadows import (
     shape_of,
     strides_of,
 )
-from irad.frontend.numba.records import owned_record
+from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.untyped import types
 
 _INTP = cgutils.intp_t

@@ -8,7 +8,8 @@ from typing import Any, Final
 from llvmlite import ir
 
 from irad.driver import MemoryType
-from irad.frontend.numba.untyped import cpu_target, types
+from irad.frontend.numba.target import target_context
+from irad.frontend.numba.untyped import types
 
 INACTIVE_TYPES: Final[set[Any]] = set()  # types that a user declared to carry no derivative
 
@@ -97,11 +98,6 @@ def bytes_before_items(list_type: Any) -> int:
     context = target_context()
     payload = context.get_abi_sizeof(context.get_data_type(types.ListPayload(list_type)))
     return int(payload) - size_of_element(list_type.dtype)
-
-
-def target_context() -> Any:
-    """Numba's, which knows how types are represented."""
-    return cpu_target.target_context
 
 
 def value_type(numba_type: Any) -> Any:

@@ -32,9 +32,9 @@ from irad.frontend.memory.layouts import (
     holds_floats,
     memory_of_element,
     size_of_element,
-    target_context,
     tuple_type,
 )
+from irad.frontend.numba.target import target_context
 from irad.frontend.numba.untyped import types
 
 ARRAY_DATA: Final = 32  # where an array's struct has the address of its elements

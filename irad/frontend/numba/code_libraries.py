@@ -11,7 +11,7 @@ from numba.core import codegen
 from numba.core.runtime import rtsys
 
 from irad.frontend.numba.raw_target import RawLibrary
-from irad.frontend.numba.untyped import cpu_target
+from irad.frontend.numba.target import engine, target_context
 
 
 class LinkedLibrary(codegen.JITCodeLibrary):
@@ -33,7 +33,7 @@ def only_link(state: Any) -> None:
 
 def new_library(name: str) -> Any:
     """An empty code library of the context in force: a raw one inside a shadow compile."""
-    context = cpu_target.target_context
+    context = target_context()
     rtsys.initialize(context)  # done already, unless Numba has compiled nothing so far
     library = context.codegen().create_library(name)
     library.enable_object_caching()
@@ -70,7 +70,7 @@ def set_environments(library: Any, environments: tuple[Any, ...]) -> None:
 
 def is_loaded_symbol(name: str) -> bool:
     """Whether code of Numba that is already loaded, or its runtime, defines a symbol."""
-    if cpu_target.target_context.codegen()._engine.is_symbol_defined(name):
+    if engine().is_symbol_defined(name):
         return True
     return any(function.name == name for function in rtsys.library.get_defined_functions())
 

@@ -30,6 +30,7 @@ from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import check_links, lowered_of
 from irad.frontend.frozen.numba_watch import watch
 from irad.frontend.numba import kernels, private, samplers
+from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
@@ -250,13 +251,13 @@ def _normal_form(module: Any, keep: tuple[str, ...], peels: bool) -> str:
 def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     noinline = (kernels.RAISE, *keep[1:])
     raising = tuple(function.name for function in module.functions if _only_raises(function))
-    text = scalarise(module, keep=keep, noinline=noinline, raising=raising, peels=peels)
+    text = scalarise(module, keep, CPU, noinline=noinline, raising=raising, peels=peels)
     if not calls_through_pointers(text):
         return text
     parsed = parse_module(text)
     if not devirtualise(parsed):
         return text
-    return scalarise(print_module(parsed), keep=keep, noinline=noinline, peels=peels)
+    return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
 
 
 def _only_raises(function: Any) -> bool:

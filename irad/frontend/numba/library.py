@@ -8,13 +8,14 @@ Method  Numba's own library class: it links the runtime, optimises with vectoris
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 
 from irad.backend.link import check_symbols
+from irad.backend.toolchain import Toolchain
 from irad.errors import BackendError
-from irad.frontend.numba import code_libraries, private
+from irad.frontend.numba import code_libraries, private, target
 from irad.options import errors_show_llvm
 
 
@@ -67,3 +68,11 @@ def finish(library: Any, name: str, module: Any, environments: tuple[Any, ...]) 
     code_libraries.finish_library(library, module, shared)
     code_libraries.set_environments(library, environments)
     return library
+
+
+CPU: Final = Toolchain(
+    machine=target.machine,
+    is_loaded=code_libraries.is_loaded_symbol,
+    build=build_library,
+)
+"""The processor that Python runs on, as Numba compiles for it."""

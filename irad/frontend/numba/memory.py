@@ -19,6 +19,7 @@ from numba.core.datamodel.models import StructModel
 
 from irad.driver import MemoryType, Signature
 from irad.frontend.memory import abi, layouts
+from irad.frontend.numba.target import target_context
 from irad.frontend.numba.untyped import types
 from irad.rules.typed_dict import memory_of_dict
 from irad.rules.typed_list import memory_of_list
@@ -88,7 +89,7 @@ def _parts(numba_type: Any) -> Iterator[_Part]:
             for index, holds in pointers:
                 yield _Part(index, layouts.offset_of_element(llvm_type, index), holds)
         case _:
-            model = layouts.target_context().data_model_manager[numba_type]
+            model = target_context().data_model_manager[numba_type]
             if isinstance(model, StructModel):
                 yield from _parts_of_struct(numba_type, (member.fe_type for member in model.inner_models()))
 

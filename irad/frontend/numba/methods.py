@@ -20,8 +20,8 @@ from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import following
-from irad.frontend.numba.raw_target import real_context
-from irad.frontend.numba.untyped import GUFunc, cpu_target, dispatcher
+from irad.frontend.numba.target import real_context, typing_context
+from irad.frontend.numba.untyped import GUFunc, dispatcher
 
 
 def compile(shadow: Any, _: Any, self: Any, sig: Any) -> Any:
@@ -112,7 +112,7 @@ def get_call_template(shadow: Any, original: Any, self: Any, args: Any, kws: Any
         return original(self, args, kws)
     with shadow.suspended():
         template, pysig, args, kws = original(self, args, kws)
-    chosen = template(cpu_target.typing_context).apply(args, kws)
+    chosen = template(typing_context()).apply(args, kws)
     if chosen is not None:
         _lower_declared(shadow, self, tuple(chosen.args))
     return template, pysig, args, kws

@@ -38,10 +38,11 @@ from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_follow import following, replacements
-from irad.frontend.numba import kernels, methods
+from irad.frontend.numba import kernels, methods, target
 from irad.frontend.numba.bounds import Statements
-from irad.frontend.numba.raw_target import Entry, RawContext, real_context
-from irad.frontend.numba.untyped import GUFunc, GUFuncWrapper, cpu_target, dispatcher
+from irad.frontend.numba.raw_target import Entry, RawContext
+from irad.frontend.numba.target import real_context, typing_context
+from irad.frontend.numba.untyped import GUFunc, GUFuncWrapper, dispatcher
 
 _CHANGED_FLAGS = (
     "boundscheck",
@@ -125,7 +126,7 @@ class Shadow:
     def context(self) -> RawContext:
         """The private target context, that for code with bounds checks where there are any; made at first use."""
         if self.checks not in self._contexts:
-            made = self._contexts[self.checks] = RawContext(cpu_target.typing_context, "cpu")
+            made = self._contexts[self.checks] = RawContext(typing_context(), "cpu")
             made.suspended = self.suspended
         return self._contexts[self.checks]
 
@@ -296,16 +297,16 @@ class Shadow:
 @contextmanager
 def _fresh_compilation() -> Iterator[None]:
     """No enclosing call stack, flags or target: Numba may be compiling in this thread."""
-    typing_context = cpu_target.typing_context
-    callstack = typing_context.callstack
-    typing_context.callstack = typing.context.CallStack()
+    context = typing_context()
+    callstack = context.callstack
+    context.callstack = typing.context.CallStack()
     try:
         with ConfigStack().enter(compiler.DEFAULT_FLAGS.copy()), target_override("cpu"), warnings.catch_warnings():
             # the user did not ask for line tables, so what is missing in them is not the user's concern
             warnings.simplefilter("ignore", errors.NumbaDebugInfoWarning)
             yield
     finally:
-        typing_context.callstack = callstack
+        context.callstack = callstack
 
 
 _SHADOW = Shadow()
@@ -314,11 +315,6 @@ _SHADOW = Shadow()
 def shadow() -> Shadow:
     """The process's private compiler."""
     return _SHADOW
-
-
-def target_machine() -> Any:
-    """The machine Numba generates code for."""
-    return cpu_target.target_context.codegen()._tm
 
 
 def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
@@ -333,7 +329,7 @@ def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
             user_dispatcher.compile(arguments)
         else:
             template, _, folded, kws = user_dispatcher.get_call_template(arguments, {})
-            chosen = template(cpu_target.typing_context).apply(folded, kws)
+            chosen = template(typing_context()).apply(folded, kws)
             if chosen is None:
                 return None
             return overloads[tuple(chosen.args)]
@@ -412,5 +408,4 @@ def refresh_if_compiling() -> None:
     Otherwise Numba looks itself, before the next function. The first time takes it a third of a second.
     """
     if global_compiler_lock.is_locked():  # by this thread
-        cpu_target.typing_context.refresh()
-        cpu_target.target_context.refresh()
+        target.refresh()

@@ -30,7 +30,8 @@ from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import DEFAULT, under
 from irad.frontend.numba import fixups, transforms
 from irad.frontend.numba.samplers import mark_draws
-from irad.frontend.numba.untyped import GUFunc, cpu, cpu_target, dispatcher
+from irad.frontend.numba.target import real_context
+from irad.frontend.numba.untyped import GUFunc, cpu, dispatcher
 from irad.ruleset.symbols import external_text
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"
@@ -302,8 +303,3 @@ def function_at(address: int) -> CompiledFunction | None:
                     if compiled.library.get_pointer_to_function(name) == address:
                         return CompiledFunction(found, compiled.signature, name == names[0], compiled.library)
     return None
-
-
-def real_context() -> Any:
-    """Numba's own target context, also while the private one is in its place."""
-    return cpu_target._toplevel_target_context

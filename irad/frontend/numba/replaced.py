@@ -16,7 +16,8 @@ import llvmlite.binding as llvm
 from irad.backend.link import check_symbols, declared_symbols
 from irad.frontend.numba import code_libraries
 from irad.frontend.numba.library import parse
-from irad.frontend.numba.untyped import config, cpu_target, types
+from irad.frontend.numba.target import engine, new_machine, target_context
+from irad.frontend.numba.untyped import types
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
@@ -43,7 +44,7 @@ def replaced_code(dispatcher: Any, kinds: tuple[Any, ...], rewrite: Callable[[st
     """
     compiled = dispatcher.overloads[kinds]
     loaded = _Loaded(rewrite(compiled.library.get_llvm_str()))
-    entry = cpu_target.target_context.get_executable(loaded, compiled.fndesc, compiled.environment)
+    entry = target_context().get_executable(loaded, compiled.fndesc, compiled.environment)
     try:
         _fill(dispatcher, {kinds: entry})
         yield
@@ -62,12 +63,12 @@ class _Loaded:
     """Stands for a code library of Numba where an entry point is made of it."""
 
     def __init__(self, text: str) -> None:
-        numba_engine = cpu_target.target_context.codegen()._engine
+        numba_engine = engine()
         module = parse(text)
         check_symbols(module, code_libraries.is_loaded_symbol)
         environments = [v.name for v in module.global_variables if v.name.startswith(_ENVIRONMENT)]
         elsewhere = [name for name in declared_symbols(module) if not llvm.address_of_symbol(name)]
-        self._engine = llvm.create_mcjit_compiler(module, _new_target_machine())
+        self._engine = llvm.create_mcjit_compiler(module, new_machine())
         for name in elsewhere:
             self._engine.add_global_mapping(module.get_function(name), numba_engine.get_function_address(name))
         self._engine.finalize_object()
@@ -85,11 +86,3 @@ class _Loaded:
 
     def _word(self, name: str) -> ctypes.c_void_p:
         return ctypes.c_void_p.from_address(self._engine.get_global_value_address(name))
-
-
-def _new_target_machine() -> Any:
-    """A machine as Numba's, which an engine may own."""
-    codegen = cpu_target.target_context.codegen()
-    options: dict[str, Any] = {"opt": config.OPT}
-    codegen._customize_tm_options(options)
-    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(**options)

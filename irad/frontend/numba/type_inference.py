@@ -11,7 +11,7 @@ from numba.core import bytecode, compiler, errors, ir
 from numba.parfors.parfor import Parfor
 
 from irad.frontend.calls.signature import may_hold_floats
-from irad.frontend.numba.untyped import cpu_target
+from irad.frontend.numba import target
 
 _OF_THE_USER = re.compile(r"[A-Za-z_]\w*(?:\.\d+)?")
 
@@ -54,10 +54,9 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
         with some of its parameters bound. Nor for a function with a block in object mode: Numba compiles what is left
         of it at once, and keeps no types.
     """
-    flags = compiler.Flags()
-    cpu_target.options.parse_as_flags(flags, dispatcher.targetoptions)
+    flags = target.flags_of(dispatcher.targetoptions)
     pipeline = compiler.Compiler(
-        cpu_target.typing_context, cpu_target.target_context, None, signature.args, signature.return_type, flags, {}
+        target.typing_context(), target.target_context(), None, signature.args, signature.return_type, flags, {}
     )
     state = pipeline.state
     try:

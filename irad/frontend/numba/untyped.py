@@ -7,10 +7,8 @@ import os
 from typing import Any, Final
 
 import numba as _numba
-from numba.core import config as _config
 from numba.core import cpu as _cpu
 from numba.core import dispatcher as _dispatcher
-from numba.core import registry as _registry
 from numba.core import types as _types
 from numba.cpython.unsafe import tuple as _tuple
 from numba.np.ufunc import gufunc as _gufunc
@@ -18,11 +16,9 @@ from numba.np.ufunc import ufuncbuilder as _ufuncbuilder
 from numba.np.ufunc import wrappers as _wrappers
 
 numba_folder: Final = os.path.dirname(str(_numba.__file__)) + os.sep
-config: Any = _config
 cpu: Any = _cpu
 dispatcher: Any = _dispatcher
 types: Any = _types
-cpu_target: Any = _registry.cpu_target
 GUFunc: Any = _gufunc.GUFunc
 tuple_setitem: Any = _tuple.tuple_setitem
 UFuncDispatcher: Any = _ufuncbuilder.UFuncDispatcher

@@ -1,0 +1,69 @@
+"""What makes code for one kind of machine: one object, handed from the front end to whatever needs it.
+
+The passes need none: what they have to know of a machine stands in the module that they are given. Its triple says to
+which library mathematics goes (`irad.ruleset.symbols`), its pointers name their address spaces, and the tape is
+allocated, and shadows that threads share are added to, by run-time functions (`irad.passes.runtime`), which whoever
+makes the code callable has to define.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import llvmlite.binding as llvm
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Toolchain:
+    """A machine, and how text becomes code for it. Compared by identity.
+
+    Attributes:
+        machine: LLVM's machine; its features say how wide vectors are and what instructions cost. A function, since it
+            may have to start another compiler.
+        is_loaded: whether code that is loaded defines a symbol; those of the process aside.
+        build: name, text and environments to a library: finished code, to be called and linked.
+    """
+
+    machine: Callable[[], Any] = field(repr=False)
+    is_loaded: Callable[[str], bool] = field(repr=False)
+    build: Callable[[str, str, tuple[Any, ...]], Any] = field(repr=False)
+
+    def scalar_pass_builder(self, *, unrolls: bool = False) -> Any:
+        """LLVM's pipeline without vectors, for what irad is going to read.
+
+        Args:
+            unrolls: whether loops of few iterations become straight code.
+        """
+        options = llvm.create_pipeline_tuning_options(2)
+        options.inlining_threshold = 2_000
+        options.loop_vectorization = False
+        options.slp_vectorization = False
+        options.loop_unrolling = unrolls
+        options.loop_interleaving = False
+        return llvm.create_pass_builder(self.machine(), options)
+
+    def canonical_loops(self, text: str) -> str:
+        """The text with loops in canonical form; nothing else changes."""
+        module = llvm.parse_assembly(text)
+        pipeline = llvm.create_new_module_pass_manager()
+        add_loop_passes(pipeline)
+        pipeline.run(module, self.scalar_pass_builder())
+        return str(module)
+
+
+def add_loop_passes(pipeline: Any) -> None:
+    """Adds what gives loops a preheader, one latch, dedicated exits and loop-closed values."""
+    pipeline.add_loop_simplify_pass()
+    pipeline.add_lcssa_pass()
+
+
+def own_code(text: str) -> Any:
+    """LLVM's engine with code that the process calls itself, whatever machine derivatives are for."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    return engine

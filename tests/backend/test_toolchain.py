@@ -1,0 +1,71 @@
+"""The machine that code is made for is named in few places, and handed on from there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from irad.frontend.numba.library import CPU
+
+ROOT = Path(__file__).parents[2]
+NUMBA_CPU = {"cpu_target", "CPUTarget", "CPUContext", "JITCPUCodegen", "target_override"}
+
+
+def names_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+                yield name
+            case ast.ImportFrom(module=str() as name):
+                yield name
+
+
+def modules(*folders: str) -> Iterator[Path]:
+    return (path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))
+
+
+def test_three_modules_name_the_cpu_target_of_numba():
+    found = {path.relative_to(ROOT / "irad").as_posix() for path in modules("irad") if NUMBA_CPU & set(names_in(path))}
+    assert found == {f"frontend/numba/{name}.py" for name in ("target", "private", "raw_target")}
+
+
+def test_the_back_end_is_given_its_machine():
+    imports = {path.name: set(names_in(path)) for path in modules("irad/backend")}
+    assert not [name for name, found in imports.items() if any(each.startswith("irad.frontend") for each in found)]
+
+
+def test_passes_and_rules_know_no_machine():
+    named = {"triple", "layout", "toolchain"}
+    owners = {"module"}  # `module.layout`; `memory_types.layout` is something else
+    for path in modules("passes", "rules"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in named:
+                assert ast.unparse(node.value).rpartition(".")[2] not in owners, f"{path}:{node.lineno}"
+
+
+TEXT = """
+define i64 @f(i64 %n) {
+entry:
+  br label %head
+head:
+  %i = phi i64 [ 0, %entry ], [ %next, %head ]
+  %next = add i64 %i, 1
+  %more = icmp slt i64 %next, %n
+  br i1 %more, label %head, label %done
+done:
+  ret i64 %next
+}
+"""
+
+
+def test_canonical_loops_change_nothing_else():
+    again = CPU.canonical_loops(TEXT)
+    assert "%next.lcssa = phi i64 [ %next, %head ]" in again
+    assert CPU.canonical_loops(again) == again
+
+
+def test_the_machine_of_the_cpu_is_that_of_the_process():
+    assert CPU.machine().triple.split("-")[0] == llvm.get_process_triple().split("-")[0]
