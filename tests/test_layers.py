@@ -167,7 +167,7 @@ def test_a_wrong_import_is_seen(module: str, source: str, words: str):
     [
         ("irad.passes.plan.plan", "from irad.ir.values import Value\nimport irad.errors\nimport heapq"),
         ("irad.rules.blas1", "from irad.rules.memory import COPY"),
-        ("irad.frontend.memory.abi", "import numba\nfrom irad.driver import derive"),
+        ("irad.frontend.values.abi", "import numba\nfrom irad.driver import derive"),
         ("irad.demo.model", "from numba import njit\nimport irad"),
     ],
 )

@@ -16,8 +16,8 @@ from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.symbols import limited_to, target_of
-from irad.frontend.memory import layouts
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import layouts
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

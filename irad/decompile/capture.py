@@ -14,8 +14,8 @@ from typing import Any
 
 from irad.frontend.calls.annotations import Task
 from irad.frontend.derivation import generated
-from irad.frontend.memory.abi import Argument
 from irad.frontend.numba.cpu import Program
+from irad.frontend.values.abi import Argument
 from irad.ir.module import Module
 from irad.passes.generated import GeneratedPair
 

@@ -29,7 +29,7 @@ from irad.decompile.sheet import Sheet
 from irad.decompile.sweep_text import SweepText, debug_places
 from irad.decompile.tidy import tidy
 from irad.errors import SourceLocation, UnsupportedError
-from irad.frontend.memory import abi
+from irad.frontend.values import abi
 from irad.ir.cfg import control_flow
 from irad.ir.debug_info import DebugInfo
 from irad.ir.dominance import dominators

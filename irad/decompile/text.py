@@ -18,9 +18,9 @@ from irad.decompile.pair_text import PairText, pair_text
 from irad.driver import locate
 from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
-from irad.frontend.memory import abi
-from irad.frontend.memory.abi import Argument
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import tree
+from irad.frontend.values.abi import Argument
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.options import Options
@@ -160,7 +160,7 @@ def _unpacked(argument: Argument, used: set[str] | None) -> list[ast.stmt]:
         if leaf.path:
             place = ast.parse(argument.name + "".join(f"[{i}]" for i in leaf.path), mode="eval").body
             made.append(trees.assign(trees.name(text), place))
-        if leaf.kind is abi.LeafKind.ARRAY and (used is None or f"{text}_bar" in used):
+        if leaf.kind is tree.LeafKind.ARRAY and (used is None or f"{text}_bar" in used):
             made.append(trees.assign(trees.name(f"{text}_bar"), trees.call("np.zeros_like", trees.name(text))))
     return made
 
@@ -170,7 +170,7 @@ def _gradient(argument: Argument, numba_type: Any, path: tuple[int, ...]) -> ast
     if isinstance(numba_type, types.BaseTuple):
         parts = [_gradient(argument, item, (*path, i)) for i, item in enumerate(numba_type.types)]
         return ast.Tuple(parts, ast.Load())
-    if abi.kind_of(numba_type) is abi.LeafKind.INERT:
+    if tree.kind_of(numba_type) is tree.LeafKind.INERT:
         return ast.Constant(None)
     return trees.name(f"{argument.name}{''.join(f'_{i}' for i in path)}_bar")
 
@@ -234,8 +234,8 @@ def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
     for position in positions:
         argument = captured.arguments[position]
         for leaf in argument.leaves:
-            plain = leaf.kind in (abi.LeafKind.INERT, abi.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
-            if not plain or (leaf.kind is abi.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
+            plain = leaf.kind in (tree.LeafKind.INERT, tree.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
+            if not plain or (leaf.kind is tree.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
                 raise UnsupportedError(
                     f"the gradient with respect to {argument}, a {argument.type}, cannot be written as Python",
                     "differentiate with respect to floats and arrays of floats, or look at the adjoint as LLVM IR",

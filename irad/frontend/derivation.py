@@ -25,13 +25,14 @@ from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.linkable import Linkable
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Argument, Leaf, LeafKind
 from irad.frontend.numba.cpu import Program, load_program
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.untyped import types
 from irad.frontend.pointers import install
+from irad.frontend.values import abi, layouts
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.module import Module
 from irad.ir.types import PointerType
 from irad.passes.derivative import generate
@@ -92,31 +93,31 @@ class Derivation:
         """Whether the primal may return None instead of the value that is differentiated."""
         return bool(self.return_type != self.compiled.program.signature.return_type)
 
-    def active_numbers(self) -> list[tuple[Argument, Leaf]]:
+    def active_numbers(self) -> list[tuple[Argument, Content]]:
         """The numbers in all differentiated arguments, in the order of the LLVM parameters."""
         return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_cotangent]
 
-    def active_memory(self) -> list[tuple[Argument, Leaf]]:
+    def active_memory(self) -> list[tuple[Argument, Content]]:
         """The arrays and records in all differentiated arguments, in the order of the LLVM parameters."""
         return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind.has_memory]
 
-    def workspace(self) -> list[tuple[Argument, Leaf]]:
+    def workspace(self) -> list[tuple[Argument, Content]]:
         """The arrays and records in arguments without a role that active values pass through."""
         shadows = self.compiled.derivative.shadows if self.task.lends_shadows else ()
         return [(argument, leaf) for argument, leaf in self._constant_leaves() if leaf.data_index in shadows]
 
-    def constant_leaves(self) -> list[tuple[Argument, Leaf]]:
+    def constant_leaves(self) -> list[tuple[Argument, Content]]:
         """What is in arguments without a role and no workspace."""
         workspace = self.workspace()
         return [found for found in self._constant_leaves() if found not in workspace]
 
-    def _constant_leaves(self) -> Iterator[tuple[Argument, Leaf]]:
+    def _constant_leaves(self) -> Iterator[tuple[Argument, Content]]:
         for argument in self.arguments:
             if self.task.role_of(argument.position) is Role.CONST:
                 for leaf in argument.leaves:
                     yield argument, leaf
 
-    def active_lists(self) -> list[tuple[Argument, Leaf]]:
+    def active_lists(self) -> list[tuple[Argument, Content]]:
         """The lists of numbers in all differentiated arguments, in the order of the LLVM parameters.
 
         None where there are objects: these may hold such a list, so it is treated as one of them.
@@ -125,16 +126,15 @@ class Derivation:
             [] if self.active_objects() else [found for found in self._references() if found[1].kind is LeafKind.LIST]
         )
 
-    def active_objects(self) -> list[tuple[Argument, Leaf]]:
+    def active_objects(self) -> list[tuple[Argument, Content]]:
         """The objects in all differentiated arguments, in the order of the LLVM parameters."""
         found = self._references()
         return found if any(leaf.kind is LeafKind.OBJECT for _, leaf in found) else []
 
-    def _references(self) -> list[tuple[Argument, Leaf]]:
-        kinds = (LeafKind.LIST, LeafKind.OBJECT)
-        return [(argument, leaf) for argument, leaf in self._active_leaves() if leaf.kind in kinds]
+    def _references(self) -> list[tuple[Argument, Content]]:
+        return [found for found in self._active_leaves() if found[1].kind.is_reference]
 
-    def _active_leaves(self) -> Iterator[tuple[Argument, Leaf]]:
+    def _active_leaves(self) -> Iterator[tuple[Argument, Content]]:
         for argument in self.arguments:
             if self.task.role_of(argument.position) is not Role.CONST:
                 for leaf in argument.leaves:
@@ -196,8 +196,7 @@ def _lending(
         workspace = tuple(
             (argument.position, Role.WORKSPACE)
             for argument in abi.arguments_of(dispatcher.py_func, argument_types)
-            if task.role_of(argument.position) is Role.CONST
-            and any(leaf.kind in (LeafKind.LIST, LeafKind.OBJECT) for leaf in argument.leaves)
+            if task.role_of(argument.position) is Role.CONST and any(leaf.kind.is_reference for leaf in argument.leaves)
         )
         if workspace:
             with suppress(IradError):  # the first error is about what the user wrote
@@ -307,7 +306,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
     for argument in arguments:
         active = task.role_of(argument.position) is not Role.CONST
         for leaf in argument.leaves:
-            for offset in range(abi.width_of(leaf.type)):
+            for offset in range(layouts.width_of(leaf.type)):
                 kinds.append(_kind_of(leaf, offset) if active else ParameterKind.CONST)
                 memory.append(abi.memory_of_parameter(leaf, offset, active=active))
     return Request(
@@ -356,10 +355,10 @@ def _unneeded_value(program: Program, task: Task) -> frozenset[int]:
     return frozenset({abi.RETURN_INDEX}) if is_dropped and has_rule else frozenset()
 
 
-def _kind_of(leaf: Leaf, offset: int) -> ParameterKind:
+def _kind_of(leaf: Content, offset: int) -> ParameterKind:
     if leaf.kind.has_cotangent and offset < leaf.float_count:
         return ParameterKind.ACTIVE
-    if leaf.kind.has_shadow and leaf.index + offset == leaf.data_index:
+    if (leaf.kind.has_memory or leaf.kind.is_reference) and leaf.index + offset == leaf.data_index:
         return ParameterKind.SHADOW
     return ParameterKind.CONST
 

@@ -20,10 +20,11 @@ from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.pullback import STATE_TYPE, ForwardDispatcher, task_for
 from irad.frontend.calls.signature import without_derivative
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Argument, LeafKind
 from irad.frontend.numba.inspection import program_of
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, gradients, layouts, tree
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import LeafKind
 from irad.options import Options
 
 
@@ -163,12 +164,14 @@ def _compiled(derivative: Any, task: Task, kinds: tuple[Any, ...], returned: Any
 
 def _seed_type(returned: Any) -> Any:
     """The type of a cotangent for all of a value that can have one."""
-    if isinstance(returned, types.BaseTuple):
-        return layouts.tuple_type(returned, tuple(map(_seed_type, returned.types)))
+    return layouts.mapped(returned, _seed_of_part)
+
+
+def _seed_of_part(returned: Any) -> Any:
     if isinstance(returned, types.Optional):
         return _seed_type(returned.type)
-    has_seed = abi.kind_of(returned) in (LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.RECORD)
-    return abi.owned_type(returned) if has_seed else types.none
+    has_seed = tree.kind_of(returned) in (LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.RECORD)
+    return gradients.owned_type(returned) if has_seed else types.none
 
 
 def _leading(derivative: Any, targets: tuple[Any, ...]) -> tuple[Any, ...]:

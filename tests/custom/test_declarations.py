@@ -13,7 +13,7 @@ from numba.experimental import jitclass
 import irad
 from irad import rules
 from irad.errors import RuleError
-from irad.frontend.memory import layouts
+from irad.frontend.values import layouts
 from irad.testing.check_gradient import check_quickly
 
 

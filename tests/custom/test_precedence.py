@@ -12,7 +12,7 @@ from numba import cfunc, float32, float64, njit, types, vectorize
 import irad
 from irad import rules
 from irad.errors import ActivityError, RuleError, SignatureError
-from irad.frontend.memory import layouts
+from irad.frontend.values import layouts
 
 
 @pytest.fixture(autouse=True)

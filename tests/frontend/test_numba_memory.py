@@ -5,8 +5,8 @@ from numba import deferred_type, njit, optional, types
 from numba.experimental import jitclass
 
 from irad.driver import MemoryType
-from irad.frontend.memory.abi import BOOKKEEPING
 from irad.frontend.numba.cpu import load_program
+from irad.frontend.values.abi import BOOKKEEPING
 
 DOUBLES = MemoryType(8, ((0, "double"),))
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from irad.decompile.arithmetic.polynomial import Polynomial, product
 from irad.errors import UnsupportedError
-from irad.frontend.memory import abi
-from irad.frontend.memory.abi import Argument, Leaf
-from irad.frontend.memory.layouts import COMPLEX, FLOATS
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, layouts, tree
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.layouts import COMPLEX, FLOATS
+from irad.frontend.values.tree import Content
 from irad.ir.types import I64
 from irad.ir.values import Parameter, Value
 
@@ -88,7 +89,7 @@ class Element:
     is_flat: bool = False
 
 
-def array_of_leaf(leaf: Leaf, params: Sequence[Parameter], name: str) -> Array:
+def array_of_leaf(leaf: Content, params: Sequence[Parameter], name: str) -> Array:
     """The array that an argument is."""
     if not isinstance(leaf.type, types.Array) or (leaf.type.dtype not in (*FLOATS, *COMPLEX) and not _is_plain(leaf)):
         raise UnsupportedError(
@@ -99,10 +100,10 @@ def array_of_leaf(leaf: Leaf, params: Sequence[Parameter], name: str) -> Array:
     itemsize = leaf.type.dtype.bitwidth // 8 if hasattr(leaf.type.dtype, "bitwidth") else 1
     data = params[leaf.data_index]
     dimensions = leaf.type.ndim
-    shape = [Polynomial.of(params[leaf.index + abi.SHAPE + i]) for i in range(dimensions)]
-    steps = [Polynomial.of(params[leaf.index + abi.SHAPE + dimensions + i]) for i in range(dimensions)]
+    shape = [Polynomial.of(params[leaf.index + tree.SHAPE + i]) for i in range(dimensions)]
+    steps = [Polynomial.of(params[leaf.index + tree.SHAPE + dimensions + i]) for i in range(dimensions)]
     if dimensions == 1:
-        shape = [Polynomial.of(params[leaf.index + abi.ITEM_COUNT])]
+        shape = [Polynomial.of(params[leaf.index + tree.ITEM_COUNT])]
     size = Polynomial.constant(itemsize)
     strides = {
         "C": [size * product(shape[i + 1 :]) for i in range(dimensions)],
@@ -120,7 +121,7 @@ def array_of_leaf(leaf: Leaf, params: Sequence[Parameter], name: str) -> Array:
     )
 
 
-def _is_plain(leaf: Leaf) -> bool:
+def _is_plain(leaf: Content) -> bool:
     return isinstance(leaf.type.dtype, types.Integer | types.Boolean)
 
 
@@ -134,17 +135,17 @@ def parameter_texts(arguments: Sequence[Argument], params: Sequence[Parameter]) 
                 found.update(_number_texts(leaf, params, text))
                 continue
             dimensions = leaf.type.ndim
-            found[params[leaf.index + abi.ITEM_COUNT]] = f"{text}.size"
-            found[params[leaf.index + abi.ITEM_SIZE]] = f"{text}.itemsize"
+            found[params[leaf.index + tree.ITEM_COUNT]] = f"{text}.size"
+            found[params[leaf.index + tree.ITEM_SIZE]] = f"{text}.itemsize"
             for i in range(dimensions):
                 of_shape = f"{text}.size" if dimensions == 1 else f"{text}.shape[{i}]"
-                found[params[leaf.index + abi.SHAPE + i]] = of_shape
-                found[params[leaf.index + abi.SHAPE + dimensions + i]] = f"{text}.strides[{i}]"
+                found[params[leaf.index + tree.SHAPE + i]] = of_shape
+                found[params[leaf.index + tree.SHAPE + dimensions + i]] = f"{text}.strides[{i}]"
     return found
 
 
-def _number_texts(leaf: Leaf, params: Sequence[Parameter], text: str) -> dict[Value, str]:
-    width = abi.width_of(leaf.type)
+def _number_texts(leaf: Content, params: Sequence[Parameter], text: str) -> dict[Value, str]:
+    width = layouts.width_of(leaf.type)
     if leaf.type in COMPLEX:
         return {params[leaf.index]: f"{text}.real", params[leaf.index + 1]: f"{text}.imag"}
     return {params[leaf.index]: text} if width == 1 else {}
@@ -172,7 +173,7 @@ def same_values(arguments: Sequence[Argument], params: Sequence[Parameter]) -> d
     for argument in arguments:
         for leaf in argument.leaves:
             if leaf.is_array and leaf.type.ndim == 1:
-                found[params[leaf.index + abi.SHAPE]] = params[leaf.index + abi.ITEM_COUNT]
+                found[params[leaf.index + tree.SHAPE]] = params[leaf.index + tree.ITEM_COUNT]
     return found
 
 
@@ -186,10 +187,10 @@ def known_sizes(
             if not leaf.is_array:
                 continue
             array = arrays[params[leaf.data_index]]
-            found[params[leaf.index + abi.ITEM_SIZE]] = Polynomial.constant(array.itemsize)
+            found[params[leaf.index + tree.ITEM_SIZE]] = Polynomial.constant(array.itemsize)
             if leaf.type.layout in ("C", "F"):
                 for i, stride in enumerate(array.strides):
-                    found[params[leaf.index + abi.SHAPE + leaf.type.ndim + i]] = stride
+                    found[params[leaf.index + tree.SHAPE + leaf.type.ndim + i]] = stride
     return found
 
 
@@ -311,9 +312,9 @@ def result_of(return_type: Any) -> Result:
     """What a returned value is made of."""
     if isinstance(return_type, types.Array):
         offsets = [offset for offset, _ in abi.memory_of_return(return_type).fields]
-        shape = offsets[abi.SHAPE : abi.SHAPE + return_type.ndim] if return_type.ndim > 1 else []
+        shape = offsets[tree.SHAPE : tree.SHAPE + return_type.ndim] if return_type.ndim > 1 else []
         variables = {offset: f"result_shape_{i}" for i, offset in enumerate(shape)}
-        return Result(variables, offsets[abi.DATA], return_type.ndim)
+        return Result(variables, offsets[tree.DATA], return_type.ndim)
     return Result(_result_parts(return_type))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.memory.arrays import Array, Result, array_of_leaf
 from irad.errors import UnsupportedError
-from irad.frontend.memory import abi
+from irad.frontend.values import abi
 from irad.ir import types
 from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function

@@ -12,9 +12,9 @@ from typing import Any, Final
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.abi import Argument
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.untyped import types
+from irad.frontend.values.abi import Argument
 
 _WHY: Final = "the function returns nothing; its results are the arrays that it writes to"
 

@@ -25,11 +25,12 @@ from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.kept import call_python, raise_kept, raise_status
 from irad.frontend.calls.result_types import derivative_type, gradient_type_of, structured
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Argument, Leaf, LeafKind
 from irad.frontend.memory.argument_memory import ArgumentMemory, memory_at
 from irad.frontend.memory.shadows import NO_MEMORY
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, layouts
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content, LeafKind
 from irad.passes.augmented.allocation_failure import EXHAUSTED, NO_PAIR
 
 _VOID_POINTER = cgutils.voidptr_t
@@ -83,7 +84,7 @@ class Cotangents:
         """What the reverse sweep takes: a pointer for each float, in the order of the LLVM parameters."""
         return [part for leaf in self._leaves for part in leaf.parts_at(self._builder, self._places[leaf.index])]
 
-    def value(self, leaf: Leaf, wanted: Any) -> Any:
+    def value(self, leaf: Content, wanted: Any) -> Any:
         """The cotangent of a leaf as a value of a Numba type.
 
         The caller may have passed another type than the primal takes. Of a float that became a complex number the
@@ -269,7 +270,7 @@ class Sweeps:
         return imputils.fix_returning_optional(self.context, self.builder, signature, self._status, value)
 
     def kept_value(self) -> Any:
-        """What the primal returned as a value of the type `abi.owned_type`."""
+        """What the primal returned as a value of the type `gradients.owned_type`."""
         if self._record is None:
             return self.value()
         return self.memory.filled_record(self.derivation.return_type, self._record, self.value())
@@ -347,7 +348,7 @@ def _finish_watched(
         raise_kept(context, builder)
 
 
-def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Leaf, Any, Any]]:
+def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, Content, Any, Any]]:
     """The numbers whose derivative is written to an array, each with that array and its type."""
     for argument, leaf in sweeps.derivation.active_numbers():
         if sweeps.derivation.task.role_of(argument.position) is Role.INTO:
@@ -413,7 +414,7 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
     caller_arguments = sweeps.derivation.caller_arguments
     objects = sweeps.memory.object_gradients()
 
-    def make(leaf: Leaf, gradient_type: Any) -> Any:
+    def make(leaf: Content, gradient_type: Any) -> Any:
         if leaf.kind.has_memory:
             return sweeps.memory.gradient_of(leaf, gradient_type)
         if leaf.index in objects:

@@ -15,11 +15,12 @@ from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.signature import check_arguments, may_have_derivative, without_derivative
 from irad.frontend.custom import packs
 from irad.frontend.derivation import derivation_of
-from irad.frontend.memory import abi
-from irad.frontend.memory.abi import Argument, LeafKind
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import LeafKind
 from irad.options import Options
 
 

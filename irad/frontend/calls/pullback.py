@@ -33,8 +33,6 @@ from irad.frontend.calls.result_types import structured
 from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
 from irad.frontend.custom import entry, packs
 from irad.frontend.derivation import Derivation, derivation_of
-from irad.frontend.memory import abi
-from irad.frontend.memory.abi import Leaf, LeafKind
 from irad.frontend.memory.list_memory import BLOCK_TYPE, clear_block, list_of_block
 from irad.frontend.memory.object_memory import clear_objects, copy_objects
 from irad.frontend.memory.shadows import (
@@ -50,6 +48,8 @@ from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, gradients, tree
+from irad.frontend.values.tree import Content, LeafKind
 from irad.options import Options
 
 STATE_TYPE = types.Array(types.uint8, 1, "C")
@@ -194,10 +194,10 @@ def forward_type(derivation: Derivation) -> Any:
             *((BLOCK_TYPE, BLOCK_TYPE) if derivation.active_objects() else ()),
         )
     )
-    return types.Tuple((types.intp, abi.owned_type(derivation.return_type), STATE_TYPE, shadows))
+    return types.Tuple((types.intp, gradients.owned_type(derivation.return_type), STATE_TYPE, shadows))
 
 
-def _shadow_type(leaf: Leaf) -> Any:
+def _shadow_type(leaf: Content) -> Any:
     if not leaf.is_array:
         return types.Array(leaf.type, 0, "C")
     return types.Array(leaf.type.dtype, leaf.type.ndim, leaf.type.layout)
@@ -209,7 +209,7 @@ def gradients_type(derivation: Derivation) -> Any:
         tuple(
             types.none
             if derivation.task.role_of(a.position) is Role.CONST
-            else abi.gradient_type(derivation.caller_arguments[a.position].type)
+            else gradients.gradient_type(derivation.caller_arguments[a.position].type)
             for a in derivation.arguments
         )
     )
@@ -297,7 +297,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     ]
     count = len(derivation.active_memory())
     arrays, array_types, blocks = arrays[:count], shadows_type.types[:count], arrays[count:]
-    objects = [abi.object_of(leaf) for _, leaf in derivation.active_objects()]
+    objects = [abi.reference_of(leaf) for _, leaf in derivation.active_objects()]
     _clear(context, builder, derivation, return_shadow, arrays, array_types)
     for (_, leaf), block_array in zip(derivation.active_lists(), blocks, strict=bool(not objects)):
         clear_block(builder, leaf.type, block_array.data, block_array.nitems)
@@ -330,7 +330,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
         copies = iter(copy_arrays(context, builder, arrays, array_types, may_overlap, fail))
     lists, instances = iter(blocks), iter(made)
 
-    def make(leaf: Leaf, gradient_type: Any) -> Any:
+    def make(leaf: Content, gradient_type: Any) -> Any:
         match leaf.kind:
             case LeafKind.NUMBER | LeafKind.OPTIONAL:
                 return cotangents.value(leaf, gradient_type)
@@ -374,7 +374,7 @@ def _clear(
         extent = extent_of_array(context, builder, array, array_type)
         start = builder.inttoptr(extent.low, _VOID_POINTER)
         clear(builder, start, extent.size(builder), derivation.compiled.clear)
-    for leaf in abi.returned_leaves(derivation.return_type):
+    for leaf in tree.returned_leaves(derivation.return_type):
         if leaf.kind is LeafKind.NUMBER:
             seeding.store_zero(builder, return_shadow, leaf.path)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from irad.frontend.calls.annotations import Returns, Task
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Leaf, LeafKind
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import gradients, layouts, tree
+from irad.frontend.values.tree import Content, LeafKind
 
 
 def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> Any:
@@ -24,7 +24,7 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
         derivation: what is called.
         target_types: types of the destinations, by position.
     """
-    task, value_type = derivation.task, abi.owned_type(derivation.return_type)
+    task, value_type = derivation.task, gradients.owned_type(derivation.return_type)
     if task.returns is Returns.VALUE:
         return value_type
     found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
@@ -41,11 +41,11 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
 def gradient_type_of(numba_type: Any, target: Any) -> Any:
     """The type of a derivative; its arrays are the caller's where a destination is returned."""
     if target is None:
-        return abi.gradient_type(numba_type)
+        return gradients.gradient_type(numba_type)
     if isinstance(numba_type, types.BaseTuple):
         pairs = zip(numba_type.types, target.types, strict=True)
         return layouts.tuple_type(numba_type, tuple(gradient_type_of(item, t) for item, t in pairs))
-    return target if abi.kind_of(numba_type) is LeafKind.ARRAY else abi.gradient_type(numba_type)
+    return target if tree.kind_of(numba_type) is LeafKind.ARRAY else gradients.gradient_type(numba_type)
 
 
 def python_type(task: Task) -> Callable[[Any], Any]:
@@ -72,8 +72,8 @@ def structured(
     builder: Any,
     numba_type: Any,
     gradient_type: Any,
-    leaves: Iterator[Leaf],
-    make: Callable[[Leaf, Any], Any],
+    leaves: Iterator[Content],
+    make: Callable[[Content, Any], Any],
 ) -> Any:
     """A derivative in the structure of an argument.
 

@@ -12,10 +12,10 @@ from numba.core import cgutils
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Leaf, LeafKind
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import layouts, tree
+from irad.frontend.values.tree import Content, LeafKind
 
 _DATA_FIELD = 4
 _WEIGHS = "the cotangent holds a weight for each element of the value"
@@ -56,7 +56,7 @@ class SeededPart:
         flags: paths through the value to the flags that tell whether it is there, where it may be None.
     """
 
-    leaf: Leaf
+    leaf: Content
     type: Any
     path: tuple[int, ...]
     flags: tuple[tuple[int, ...], ...]
@@ -83,7 +83,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
     if isinstance(return_type, types.Optional):
         _check(name, return_type.type, seed_type, at)
         return
-    match abi.kind_of(return_type):
+    match tree.kind_of(return_type):
         case LeafKind.NUMBER:
             is_complex = return_type in layouts.COMPLEX
             good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
@@ -130,7 +130,7 @@ def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
 def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
     """What in the return value gets a cotangent, in order."""
     parts: list[SeededPart] = []
-    for leaf in abi.returned_leaves(return_type):
+    for leaf in tree.returned_leaves(return_type):
         at, flags = _way_through_seed(return_type, leaf.path)
         kind = _type_at(seed_type, at)
         if kind != types.none:
@@ -144,7 +144,7 @@ def _way_through_seed(return_type: Any, path: tuple[int, ...]) -> tuple[tuple[in
     flags: list[tuple[int, ...]] = []
     for depth, step in enumerate(path):
         if isinstance(return_type, types.Optional):
-            flags.append((*path[:depth], abi.FLAG_OF_OPTIONAL))
+            flags.append((*path[:depth], tree.FLAG_OF_OPTIONAL))
             return_type = return_type.type
         else:
             steps.append(step)

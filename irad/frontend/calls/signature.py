@@ -7,13 +7,13 @@ from typing import Any
 
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Argument, Leaf, LeafKind
-from irad.frontend.memory.object_types import unknown_part
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, layouts, tree
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part
 
 _NO_CHANGE = (
     "derivatives are taken with respect to floating-point numbers; integers, strings and None cannot vary continuously"
@@ -27,7 +27,7 @@ def check_representable(function: Any, argument_types: tuple[Any, ...]) -> None:
         UnsupportedError: it cannot hold one.
     """
     for name, numba_type in zip(inspect.signature(function).parameters, argument_types, strict=True):
-        if not abi.is_representable(numba_type):
+        if not layouts.is_representable(numba_type):
             raise UnsupportedError(
                 f"argument {name} of {function.__qualname__} is {described(numba_type)}, which Numba cannot compile",
                 f"pass numbers of a supported type: {name}.astype(np.float32)",
@@ -68,10 +68,10 @@ def check_arguments(dispatcher: Any, arguments: tuple[Argument, ...], task: Task
             raise _without_derivative(dispatcher, argument)
 
 
-def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
+def _check_leaf(dispatcher: Any, argument: Argument, leaf: Content) -> None:
     if not _is_refused(leaf):
         return
-    part = unknown_part(leaf.type)
+    part = unknown_part(leaf)
     raise UnsupportedError(
         f"{argument} of {_name(dispatcher)} is {described(leaf.type)}, whose gradient irad cannot represent"
         + (f": it holds {part}" if part else ""),
@@ -82,29 +82,8 @@ def _check_leaf(dispatcher: Any, argument: Argument, leaf: Leaf) -> None:
     )
 
 
-def _is_refused(leaf: Leaf) -> bool:
-    return leaf.kind is LeafKind.INERT and may_hold_floats(leaf.element)
-
-
-def may_hold_floats(numba_type: Any) -> bool:
-    """Whether there may be numbers in a value of a type that is not an array or record."""
-    if numba_type in layouts.INACTIVE_TYPES:
-        return False
-    match numba_type:
-        case types.List() | types.ListType() | types.Set() | types.Array():
-            return may_hold_floats(numba_type.dtype)
-        case types.DictType():
-            return any(map(may_hold_floats, (numba_type.key_type, numba_type.value_type)))
-        case types.BaseTuple():
-            return any(map(may_hold_floats, numba_type.types))
-        case types.Optional():
-            return may_hold_floats(numba_type.type)
-        case types.ClassInstanceType():
-            return any(map(may_hold_floats, numba_type.struct.values()))
-        case types.StructRef():
-            return any(map(may_hold_floats, numba_type.field_dict.values()))
-        case _:
-            return layouts.holds_floats(numba_type)
+def _is_refused(leaf: Content) -> bool:
+    return leaf.kind is LeafKind.INERT and may_hold_floats(leaf)
 
 
 def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
@@ -222,13 +201,13 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
     without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT)
-    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in abi.returned_leaves(return_type)):
+    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in tree.returned_leaves(return_type)):
         raise _not_a_float(dispatcher, return_type)
 
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     name = dispatcher.py_func.__name__
-    leaves = list(abi.returned_leaves(return_type))
+    leaves = list(tree.returned_leaves(return_type))
     seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
     what, reason = (
         "which is not a single float",
@@ -284,7 +263,7 @@ def check_destination(dispatcher: Any, argument: Argument, role: Role, destinati
         _check_target(dispatcher, argument, role, leaf, target)
 
 
-def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, target: Leaf) -> None:
+def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Content, target: Content) -> None:
     wanted = _wanted(role, leaf)
     if wanted is None:
         return
@@ -306,7 +285,7 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Leaf, t
         )
 
 
-def _wanted(role: Role, leaf: Leaf) -> str | None:
+def _wanted(role: Role, leaf: Content) -> str | None:
     if leaf.kind is LeafKind.ARRAY:
         return "a writeable array of the same dtype and shape: np.zeros_like(…) of the argument"
     if leaf.kind is LeafKind.RECORD:
@@ -316,7 +295,7 @@ def _wanted(role: Role, leaf: Leaf) -> str | None:
     return None
 
 
-def _reason(leaf: Leaf) -> str:
+def _reason(leaf: Content) -> str:
     if leaf.kind is LeafKind.NUMBER:
         return "the derivative is written to the memory that is passed; a number cannot be written to"
     return (

@@ -13,8 +13,8 @@ from numba.extending import overload, register_jitable
 
 from irad.errors import RuleError
 from irad.frontend.custom.annotated import ActiveArgument, DuplicatedArgument, annotation_of
-from irad.frontend.memory import layouts
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import layouts
 
 
 def contract(cotangent: Any, partial: Any, argument: Any) -> Any:

@@ -21,9 +21,9 @@ from irad.frontend import resident
 from irad.frontend.calls import seeding
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
-from irad.frontend.memory import abi
-from irad.frontend.memory.abi import Leaf, LeafKind
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi
+from irad.frontend.values.tree import Content, LeafKind
 
 _POINTER: Final = cgutils.voidptr_t
 SHAPE_MISFIT: Final = (
@@ -215,7 +215,7 @@ def deliver(
     context: Any,
     builder: Any,
     arguments: Sequence[Annotated],
-    parts: dict[Leaf, list[bool]],
+    parts: dict[Content, list[bool]],
     returned_type: Any,
     returned: Any,
     outs: Iterator[Any],

@@ -42,12 +42,12 @@ from irad.frontend.custom.signature import (
 from irad.frontend.custom.specialise import ONLY_LINKED, rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots, built
-from irad.frontend.memory import abi
 from irad.frontend.numba import code_libraries
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.messages import REFUSALS, explanation
 from irad.frontend.numba.target import target_context, typing_context
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, tree
 from irad.passes.variant import Variant
 
 
@@ -101,7 +101,7 @@ class _Glue:
     def shadowed(self) -> list[int]:
         """The LLVM parameters of the arguments' arrays that take part."""
         leaves = (leaf for argument in self.arguments for leaf in argument.leaves if leaf in argument.active)
-        return [pointer_index(leaf) for leaf in leaves if leaf.kind is not abi.LeafKind.NUMBER]
+        return [pointer_index(leaf) for leaf in leaves if leaf.kind is not tree.LeafKind.NUMBER]
 
     @property
     def out_count(self) -> int:
@@ -193,12 +193,12 @@ def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant) 
     return RuleConfig(
         needs_primal=variant.result_is_read,
         needs_shadow=bool(result.arrays),
-        has_cotangent=result.is_active and any(leaf.kind is not abi.LeafKind.INERT for leaf in result.leaves),
+        has_cotangent=result.is_active and any(leaf.kind is not tree.LeafKind.INERT for leaf in result.leaves),
         overwritten=(*overwritten, False),
     )
 
 
-def _is_memory(leaf: abi.Leaf) -> bool:
+def _is_memory(leaf: tree.Content) -> bool:
     return leaf.has_memory or leaf.type == types.voidptr
 
 
@@ -306,7 +306,7 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         leaf: [kind is ParameterKind.ACTIVE for kind in parts_of(leaf, glue.variant)]
         for argument in glue.arguments
         for leaf in argument.active
-        if leaf.kind is abi.LeafKind.NUMBER
+        if leaf.kind is tree.LeafKind.NUMBER
     }
 
     def restore(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:

@@ -12,7 +12,7 @@ from string import Template
 from typing import Final
 
 from irad.driver import ParameterKind, RuledPair
-from irad.frontend.memory import abi
+from irad.frontend.values import abi
 from irad.passes.variant import Variant, augmented_type, reverse_type, shadowed
 from irad.runtime_layouts import ARENA, RULE_RAISED
 

@@ -16,9 +16,9 @@ from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.custom.pair import compile_rule, compile_symbol_rule
-from irad.frontend.memory import abi
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import parse
+from irad.frontend.values import abi, layouts
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 
@@ -62,7 +62,7 @@ def _constant_parameters(outlined: Outlined) -> Iterator[int]:
     """The LLVM parameters of the arguments through which no derivative flows."""
     index = abi.FIRST_ARGUMENT_INDEX
     for position, numba_type in enumerate(outlined.signature.args):
-        width = abi.width_of(numba_type)
+        width = layouts.width_of(numba_type)
         if position in outlined.rule.inactive_arguments:
             yield from range(index, index + width)
         index += width
@@ -82,9 +82,9 @@ def _memory(signature: Any) -> Iterator[MemoryType | None]:
     index = abi.FIRST_ARGUMENT_INDEX
     for numba_type in signature.args:
         for leaf in abi.leaves_of(numba_type, index):
-            for offset in range(abi.width_of(leaf.type)):
+            for offset in range(layouts.width_of(leaf.type)):
                 yield abi.memory_of_parameter(leaf, offset, active=False)
-        index += abi.width_of(numba_type)
+        index += layouts.width_of(numba_type)
 
 
 def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[Any, ...]]:

@@ -6,7 +6,7 @@ Output  `Annotated` arguments, the types of cotangents and of shadows; errors fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -16,10 +16,10 @@ from irad.driver import ParameterKind
 from irad.errors import RuleError
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Leaf, LeafKind
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, layouts
+from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.types import FunctionType
 from irad.passes.variant import Variant
 
@@ -40,8 +40,8 @@ class Annotated:
 
     type: Any
     value_type: Any
-    leaves: tuple[Leaf, ...]
-    active: frozenset[Leaf]
+    leaves: tuple[Content, ...]
+    active: frozenset[Content]
     is_needed: bool = True
 
     @property
@@ -86,12 +86,12 @@ class Annotated:
             return types.none
         return structure(self.type, self.leaves, self._cotangent_of)
 
-    def _shadow_of(self, leaf: Leaf) -> Any:
+    def _shadow_of(self, leaf: Content) -> Any:
         if leaf not in self.active or leaf.kind is LeafKind.NUMBER:
             return types.none
         return writable(leaf.type)
 
-    def _cotangent_of(self, leaf: Leaf) -> Any:
+    def _cotangent_of(self, leaf: Content) -> Any:
         return leaf.type if leaf in self.active and leaf.kind is LeafKind.NUMBER else types.none
 
 
@@ -100,18 +100,13 @@ def writable(array_type: Any) -> Any:
     return array_type.copy(readonly=False) if isinstance(array_type, types.Array) else array_type
 
 
-def structure(numba_type: Any, leaves: tuple[Leaf, ...], of: Callable[[Leaf], Any]) -> Any:
+def structure(numba_type: Any, leaves: tuple[Content, ...], of: Callable[[Content], Any]) -> Any:
     """The type of a value with its leaves replaced."""
-    return _structure(numba_type, iter(leaves), of)
+    found = iter(leaves)
+    return layouts.mapped(numba_type, lambda _: of(next(found)))
 
 
-def _structure(numba_type: Any, leaves: Iterator[Leaf], of: Callable[[Leaf], Any]) -> Any:
-    if not isinstance(numba_type, types.BaseTuple):
-        return of(next(leaves))
-    return layouts.tuple_type(numba_type, tuple(_structure(item, leaves, of) for item in numba_type.types))
-
-
-def pointer_index(leaf: Leaf) -> int:
+def pointer_index(leaf: Content) -> int:
     """The LLVM parameter that leads to the memory of an array, or is a bare pointer."""
     return leaf.index if leaf.type == types.voidptr else leaf.data_index
 
@@ -145,11 +140,11 @@ def arguments_of(rule: CustomRule, signature: Any, variant: Variant, first: int)
         memory = [pointer_index(leaf) for leaf in active if leaf.kind is not LeafKind.NUMBER]
         is_needed = not memory or not variant.unneeded.issuperset(memory)
         found.append(Annotated(numba_type, seen, leaves, active, is_needed))
-        index += abi.width_of(numba_type)
+        index += layouts.width_of(numba_type)
     return tuple(found)
 
 
-def _takes_part(leaf: Leaf, variant: Variant) -> bool:
+def _takes_part(leaf: Content, variant: Variant) -> bool:
     if leaf.type == types.voidptr:
         return variant.kinds[leaf.index] is ParameterKind.SHADOW
     if leaf.kind is LeafKind.INERT:
@@ -158,11 +153,11 @@ def _takes_part(leaf: Leaf, variant: Variant) -> bool:
         return any(k is ParameterKind.ACTIVE for k in parts_of(leaf, variant))
     if leaf.kind is LeafKind.ARRAY:
         return variant.kinds[leaf.data_index] is ParameterKind.SHADOW
-    width = range(leaf.index, leaf.index + abi.width_of(leaf.type))
+    width = range(leaf.index, leaf.index + layouts.width_of(leaf.type))
     return any(variant.kinds[i] is not ParameterKind.CONST for i in width)
 
 
-def parts_of(leaf: Leaf, variant: Variant) -> tuple[ParameterKind, ...]:
+def parts_of(leaf: Content, variant: Variant) -> tuple[ParameterKind, ...]:
     """How the floats of a number take part."""
     return variant.kinds[leaf.index : leaf.index + leaf.float_count]
 
@@ -211,11 +206,11 @@ class Result:
     """What a ruled function returns, in one variant: its type, its parts, whether they have a shadow."""
 
     type: Any
-    leaves: tuple[Leaf, ...]
+    leaves: tuple[Content, ...]
     is_active: bool
 
     @property
-    def arrays(self) -> tuple[Leaf, ...]:
+    def arrays(self) -> tuple[Content, ...]:
         """The arrays in it that a shadow is wanted of."""
         return tuple(leaf for leaf in self.leaves if leaf.kind is LeafKind.ARRAY) if self.is_active else ()
 
@@ -338,5 +333,5 @@ def at_path(numba_type: Any, path: tuple[int, ...]) -> Any:
     return numba_type
 
 
-def _where(leaf: Leaf) -> str:
+def _where(leaf: Content) -> str:
     return "".join(f"[{index}]" for index in leaf.path)

@@ -14,11 +14,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from irad.errors import SignatureError
-from irad.frontend.memory import abi, layouts
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
 from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import layouts, tree
 
 _Value = TypeVar("_Value")
 
@@ -105,7 +105,7 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
         return _of_tuple(value)
     if isinstance(value, types.Array):
         return _of_array(value)
-    if abi.kind_of(value) is abi.LeafKind.INERT:
+    if tree.kind_of(value) is tree.LeafKind.INERT:
         return lambda value: value
     raise SignatureError(
         f"stop_gradient is given {described(value)}",

@@ -26,10 +26,10 @@ from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annot
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
-from irad.frontend.memory.layouts import tuple_type
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
 from irad.frontend.numba.untyped import types
+from irad.frontend.values.layouts import mapped
 
 Declared = Callable[[tuple[Any, ...]], Any]
 _HANDLE: Final = types.Array(types.int64, 1, "C")
@@ -278,11 +278,7 @@ def _value_type(annotated: Any) -> Any:
 
 def _owned(numba_type: Any) -> Any:
     """The type of a value that Python code returns: arrays are new ones."""
-    if isinstance(numba_type, types.BaseTuple):
-        return tuple_type(numba_type, tuple(_owned(item) for item in numba_type.types))
-    if isinstance(numba_type, types.Array):
-        return types.Array(numba_type.dtype, numba_type.ndim, "C")
-    return numba_type
+    return mapped(numba_type, lambda t: types.Array(t.dtype, t.ndim, "C") if isinstance(t, types.Array) else t)
 
 
 def _expectation(numba_type: Any) -> Any:

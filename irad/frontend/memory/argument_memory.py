@@ -15,12 +15,9 @@ from numba.np.arrayobj import populate_array
 from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Argument, Leaf
 from irad.frontend.memory.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory
-from irad.frontend.memory.object_types import gradient_of_content
 from irad.frontend.memory.object_walk import Owner
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
@@ -38,6 +35,10 @@ from irad.frontend.memory.shadows import (
 )
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, layouts, tree
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.gradients import gradient_of_content
+from irad.frontend.values.tree import Content, LeafKind, content_of
 
 _INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
@@ -94,7 +95,7 @@ class ArgumentMemory:
 
     # --- the caller's memory ------------------------------------------------------------------------------------------
 
-    def _track(self, argument: Argument, leaf: Leaf, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
+    def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
         is_fresh = role in (Role.GRADIENT, Role.INTO)
         if is_fresh and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
             self._separate(leaf)
@@ -109,33 +110,33 @@ class ArgumentMemory:
         target, target_type = tracked.target
         if tracked.leaf.is_array:
             return extent_of_array(self.context, self.builder, target, target_type)
-        return extent_of(self.builder, Leaf(target_type, tracked.leaf.kind, 0, ()), [target])
+        return extent_of(self.builder, content_of(target_type), [target])
 
-    def _separate(self, leaf: Leaf) -> None:
+    def _separate(self, leaf: Content) -> None:
         """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""
         builder, slots = self.builder, self._slots_of(leaf)
         owner = self._slot(self._owned.transient)
         with builder.if_then(overlaps_itself(builder, leaf, self.flat), likely=False):
             shape = shape_of(leaf, self.flat)
-            size = builder.mul(self.flat[leaf.index + abi.ITEM_COUNT], _INTP(layouts.size_of_element(leaf.type.dtype)))
+            size = builder.mul(self.flat[leaf.index + tree.ITEM_COUNT], _INTP(layouts.size_of_element(leaf.type.dtype)))
             meminfo = self._allocated(size, owner)
             data = builder.bitcast(self.context.nrt.meminfo_data(builder, meminfo), self.flat[leaf.data_index].type)
             strides = self._packed_strides(leaf, shape)
             with cgutils.loop_nest(builder, shape, _INTP) as indices:
                 source = self._item(leaf, self.flat[leaf.data_index], shape, strides_of(leaf, self.flat), indices)
                 builder.store(builder.load(source), self._item(leaf, data, shape, strides, indices))
-            null = cgutils.get_null_value(self.flat[leaf.index + abi.PARENT].type)
+            null = cgutils.get_null_value(self.flat[leaf.index + tree.PARENT].type)
             for slot, value in zip(slots, (meminfo, null, data, *strides), strict=True):
                 builder.store(value, slot[1])
         for index, slot in slots:
             self.flat[index] = builder.load(slot)
 
-    def _slots_of(self, leaf: Leaf) -> list[tuple[int, Any]]:
+    def _slots_of(self, leaf: Content) -> list[tuple[int, Any]]:
         """Stack slots with the LLVM arguments that describe where an array lies."""
-        first = leaf.index + abi.SHAPE + leaf.type.ndim
+        first = leaf.index + tree.SHAPE + leaf.type.ndim
         indices = (
-            leaf.index + abi.MEMINFO,
-            leaf.index + abi.PARENT,
+            leaf.index + tree.MEMINFO,
+            leaf.index + tree.PARENT,
             leaf.data_index,
             *range(first, first + leaf.type.ndim),
         )
@@ -144,13 +145,13 @@ class ArgumentMemory:
             self.builder.store(self.flat[index], slot)
         return slots
 
-    def _packed_strides(self, leaf: Leaf, shape: Sequence[Any]) -> list[Any]:
+    def _packed_strides(self, leaf: Content, shape: Sequence[Any]) -> list[Any]:
         strides = [_INTP(layouts.size_of_element(leaf.type.dtype))]
         for length in reversed(shape[1:]):
             strides.insert(0, self.builder.mul(strides[0], length))
         return strides
 
-    def _item(self, leaf: Leaf, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
+    def _item(self, leaf: Content, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
         return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, leaf.type.layout, indices)
 
     # --- failing ------------------------------------------------------------------------------------------------------
@@ -240,8 +241,8 @@ class ArgumentMemory:
             found.survey(self._transient)
             self._refuse_mixed(found.place(joined=True))
 
-    def _object_memory(self, objects: Sequence[Leaf], automatic: Sequence[Tracked]) -> ObjectMemory:
-        others: list[tuple[Owner, Leaf | Extent]] = [(Owner.NOBODY, leaf) for leaf in self._constant_objects()]
+    def _object_memory(self, objects: Sequence[Content], automatic: Sequence[Tracked]) -> ObjectMemory:
+        others: list[tuple[Owner, Content | Extent]] = [(Owner.NOBODY, leaf) for leaf in self._constant_objects()]
         others += [(Owner.CALLER, t.extent) for t in self.tracked if t not in automatic]
         others += [(Owner.CALLER, leaf) for _, leaf in self.derivation.active_lists()]
         others += [
@@ -251,15 +252,15 @@ class ArgumentMemory:
         ]
         return ObjectMemory(self.context, self.builder, objects, self.flat, automatic, others)
 
-    def _constant_leaves(self) -> list[Leaf]:
+    def _constant_leaves(self) -> list[Content]:
         return [leaf for _, leaf in self.derivation.constant_leaves()]
 
-    def _constant_objects(self) -> list[Leaf]:
+    def _constant_objects(self) -> list[Content]:
         """They may hold lists of numbers; that these are arguments themselves is checked elsewhere."""
-        kinds = (abi.LeafKind.OBJECT, abi.LeafKind.LIST) if self.derivation.active_objects() else (abi.LeafKind.OBJECT,)
+        kinds = (LeafKind.OBJECT, *((LeafKind.LIST,) if self.derivation.active_objects() else ()))
         return [leaf for leaf in self._constant_leaves() if leaf.kind in kinds]
 
-    def _is_written(self, leaves: Sequence[Leaf]) -> bool:
+    def _is_written(self, leaves: Sequence[Content]) -> bool:
         """Whether the function may write to the memory of a leaf, or to what it leads to."""
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
@@ -326,7 +327,7 @@ class ArgumentMemory:
             meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
 
-    def _list_block(self, leaf: Leaf) -> ListBlock:
+    def _list_block(self, leaf: Content) -> ListBlock:
         size = block_size(self.context, self.builder, leaf, self.flat)
         meminfo = self._allocated(size, self._slot(self._owned.transient))
         block = self.context.nrt.meminfo_data(self.builder, meminfo)
@@ -397,7 +398,7 @@ class ArgumentMemory:
                 place = cgutils.get_item_pointer(self.context, builder, array_type, array, indices)
                 builder.store(item, place)
 
-    def gradient_of(self, leaf: Leaf, gradient_type: Any) -> Any:
+    def gradient_of(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of an array or record as a Numba value, a new reference."""
         tracked = next(t for t in self.tracked if t.leaf.index == leaf.index)
         if tracked.role is Role.MIXED:
@@ -417,12 +418,12 @@ class ArgumentMemory:
             data=self.builder.bitcast(tracked.shadow, array.data.type),
             shape=shape_of(leaf, self.flat),
             strides=strides_of(leaf, self.flat),
-            itemsize=self.flat[leaf.index + abi.ITEM_SIZE],
+            itemsize=self.flat[leaf.index + tree.ITEM_SIZE],
             meminfo=self.builder.load(tracked.meminfo),
         )
         return array._getvalue()
 
-    def list_gradient(self, leaf: Leaf, gradient_type: Any) -> Any:
+    def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
 
         def fail() -> None:
@@ -446,7 +447,7 @@ class ArgumentMemory:
 
         notes, found = self._objects.notes(fail), {}
         for argument, leaf in self.derivation.active_objects():
-            content = abi.object_of(leaf)
+            content = abi.reference_of(leaf)
             found[leaf.index] = notes.gradient(content)
             if self.derivation.task.role_of(argument.position) is Role.WORKSPACE:
                 self.context.nrt.decref(self.builder, gradient_of_content(content), found.pop(leaf.index))
@@ -461,7 +462,7 @@ class ArgumentMemory:
         """What a pullback needs of the objects, as arrays of bytes: new references."""
         return () if self._objects is None else self._objects.state()
 
-    def list_shadow(self, leaf: Leaf) -> Any:
+    def list_shadow(self, leaf: Content) -> Any:
         """The shadow of a list as an array of bytes, a new reference."""
         block = self._lists[leaf.data_index]
         self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)

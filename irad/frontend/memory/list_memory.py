@@ -21,9 +21,9 @@ from numba.cpython.listobj import ListInstance
 from numba.np.arrayobj import populate_array
 from numba.typed.listobject import new_list
 
-from irad.frontend.memory.abi import Leaf
-from irad.frontend.memory.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.numba.untyped import types
+from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
+from irad.frontend.values.tree import Content
 from irad.runtime_layouts import LIST
 
 _INTP = cgutils.intp_t
@@ -55,7 +55,7 @@ class ListBlock:
     shadow: Any
 
 
-def block_size(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+def block_size(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
     """Bytes of the shadow of a list."""
     if isinstance(leaf.type, types.List):
         room = _reflected(context, builder, leaf, flat)._payload.allocated
@@ -65,7 +65,7 @@ def block_size(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
     return builder.add(_INTP(_first_item(leaf.type)), items)
 
 
-def open_block(context: Any, builder: Any, leaf: Leaf, flat: Any, block: Any, size: Any) -> Any:
+def open_block(context: Any, builder: Any, leaf: Content, flat: Any, block: Any, size: Any) -> Any:
     """Makes zeroed memory the shadow of a list; returns the address that belongs to the primal's."""
     count = _count(context, builder, leaf, flat)
     _store(builder, block, _COUNT, count)
@@ -130,7 +130,7 @@ def _first_item(list_type: Any) -> int:
     return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD + bytes_before_items(list_type)
 
 
-def _count(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+def _count(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
     """How many items a list has."""
     if isinstance(leaf.type, types.List):
         return _reflected(context, builder, leaf, flat).size
@@ -142,12 +142,12 @@ def _length(values: Any) -> int:
     return len(values)
 
 
-def _reflected(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+def _reflected(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
     """Numba's accessor of a reflected list."""
     return ListInstance(context, builder, leaf.type, _value(context, builder, leaf, flat))
 
 
-def _value(context: Any, builder: Any, leaf: Leaf, flat: Any) -> Any:
+def _value(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
     helper = context.make_helper(builder, leaf.type)
     for i in range(2):
         helper[i] = flat[leaf.index + i]

@@ -22,10 +22,11 @@ from irad.errors import HERE, SignatureError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import emit_misfit, raise_kept
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory import abi
-from irad.frontend.memory.abi import Argument, Leaf
 from irad.frontend.memory.shadows import Extent, extent_of, overlap, shape_of, strides_of
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import tree
+from irad.frontend.values.abi import Argument
+from irad.frontend.values.tree import Content
 
 _INTP = cgutils.intp_t
 _NUMBER = ir.IntType(32)
@@ -47,7 +48,7 @@ class Tracked:
     """
 
     argument: Argument
-    leaf: Leaf
+    leaf: Content
     role: Role
     extent: Extent
     target: tuple[Any, Any] | None = None
@@ -187,13 +188,13 @@ class MemoryChecks:
             found = self.builder.or_(found, self.builder.icmp_signed("!=", mine, theirs))
         return found
 
-    def _strides_differ(self, leaf: Leaf, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
+    def _strides_differ(self, leaf: Content, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
         """Strides of dimensions of one element, and of empty arrays, do not matter."""
         builder, found = self.builder, cgutils.false_bit
         for length, mine, theirs in zip(lengths, strides_of(leaf, self.flat), given, strict=True):
             matters = builder.icmp_signed(">", length, _INTP(1))
             found = builder.or_(found, builder.and_(matters, builder.icmp_signed("!=", mine, theirs)))
-        is_filled = builder.icmp_signed(">", self.flat[leaf.index + abi.ITEM_COUNT], _INTP(0))
+        is_filled = builder.icmp_signed(">", self.flat[leaf.index + tree.ITEM_COUNT], _INTP(0))
         return builder.and_(found, is_filled)
 
     def _memory_of_arguments(self) -> list[tuple[Argument, Extent]]:
@@ -240,7 +241,7 @@ class MemoryChecks:
                 "derivative",
             )
 
-    def _may_be_written(self, *leaves: Leaf) -> bool:
+    def _may_be_written(self, *leaves: Content) -> bool:
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
     def _check_constants(self) -> None:
@@ -248,7 +249,7 @@ class MemoryChecks:
             if leaf.has_memory:
                 self._check_constant(argument, leaf)
 
-    def _check_constant(self, argument: Argument, leaf: Leaf) -> None:
+    def _check_constant(self, argument: Argument, leaf: Content) -> None:
         for tracked in self.tracked:
             if self._may_be_written(leaf, tracked.leaf):
                 self.refuse(

@@ -16,22 +16,21 @@ from numba.np.arrayobj import populate_array
 from numba.typed.dictobject import new_dict
 from numba.typed.listobject import new_list
 
-from irad.frontend.memory.layouts import size_of_element
-from irad.frontend.memory.object_types import (
-    ArrayContent,
-    Constant,
-    Content,
-    Dictionary,
-    Instance,
-    ListContent,
-    Number,
-    TupleContent,
-    gradient_of_content,
-    has_derivative,
-)
 from irad.frontend.memory.object_walk import INTP, VOID_POINTER, WORD
 from irad.frontend.memory.shadows import MEMINFO_TYPE
 from irad.frontend.numba.untyped import types
+from irad.frontend.values.gradients import gradient_of_content
+from irad.frontend.values.layouts import size_of_element
+from irad.frontend.values.tree import (
+    ArrayContent,
+    Content,
+    DictionaryContent,
+    InstanceContent,
+    ListContent,
+    NumberContent,
+    TupleContent,
+    has_derivative,
+)
 
 
 class Notes:
@@ -84,22 +83,22 @@ class Notes:
         if not has_derivative(content):
             return self._context.get_dummy_value()
         match content:
-            case Number():
+            case NumberContent():
                 return self._number(content, place)
             case ArrayContent():
                 return self._array(content)
             case TupleContent():
                 return self._parts(content, place)
-            case Instance():
+            case InstanceContent():
                 return self._parts(content, self._shadow())
             case ListContent():
-                return self._typed_list(content) if _is_typed(content) else self._reflected_list(content)
-            case Dictionary():
+                return self._typed_list(content) if content.is_typed else self._reflected_list(content)
+            case DictionaryContent():
                 return self._dictionary(content)
-            case Constant():
+            case _:
                 return self._context.get_dummy_value()
 
-    def _number(self, content: Number, place: Any) -> Any:
+    def _number(self, content: NumberContent, place: Any) -> Any:
         model = self._context.data_model_manager[content.type]
         pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
         return model.load_from_data_pointer(self._builder, pointer, align=1)
@@ -120,9 +119,9 @@ class Notes:
         shape = [self._word() for _ in range(content.type.ndim)]
         return data, low, size, shape, [self._word() for _ in range(content.type.ndim)]
 
-    def _parts(self, content: TupleContent | Instance, place: Any) -> Any:
+    def _parts(self, content: TupleContent | InstanceContent, place: Any) -> Any:
         build = self._builder
-        items = [self.gradient(part, build.gep(place, [INTP(offset)])) for offset, part in content.parts]
+        items = [self.gradient(part, build.gep(place, [INTP(part.offset)])) for part in content.parts]
         return self._context.make_tuple(build, gradient_of_content(content), items)
 
     def _reflected_list(self, content: ListContent) -> Any:
@@ -157,10 +156,10 @@ class Notes:
         with cgutils.for_range(build, count, intp=INTP) as loop:
             yield loop.index, build.gep(items, [build.mul(loop.index, INTP(content.stride))])
 
-    def _dictionary(self, content: Dictionary) -> Any:
+    def _dictionary(self, content: DictionaryContent) -> Any:
         context, build = self._context, self._builder
         dict_type = gradient_of_content(content)
-        key_type, value_type = content.type.key_type, dict_type.value_type
+        key_type, value_type = content.key.type, dict_type.value_type
         made = context.compile_internal(build, lambda: new_dict(key_type, value_type), dict_type(), [])
         insert = types.none(dict_type, key_type, value_type)
         with self._each_entry(content) as (key, cell):
@@ -170,10 +169,10 @@ class Notes:
         return made
 
     @contextmanager
-    def _each_entry(self, content: Dictionary) -> Iterator[tuple[Any, Any]]:
+    def _each_entry(self, content: DictionaryContent) -> Iterator[tuple[Any, Any]]:
         """A loop over entries: key and shadow of the value."""
         build = self._builder
-        model = self._context.data_model_manager[content.type.key_type]
+        model = self._context.data_model_manager[content.key.type]
         with cgutils.for_range(build, self._word(), intp=INTP):
             cell = build.gep(self._shadow(), [INTP(content.value_at)])
             place = build.bitcast(self._place(content.value_at // WORD), model.get_data_type().as_pointer())
@@ -187,31 +186,27 @@ class Notes:
         if not has_derivative(content):
             return
         match content:
-            case Number():
+            case NumberContent():
                 self._fill(place, INTP(size_of_element(content.type)))
             case ArrayContent():
                 _, low, size, _, _ = self._noted_array(content)
                 self._fill(low, size)
-            case TupleContent() | Instance():
-                start = self._shadow() if isinstance(content, Instance) else place
-                for offset, part in content.parts:
-                    self.clear(part, build.gep(start, [INTP(offset)]))
+            case TupleContent() | InstanceContent():
+                start = self._shadow() if isinstance(content, InstanceContent) else place
+                for part in content.parts:
+                    self.clear(part, build.gep(start, [INTP(part.offset)]))
             case ListContent():
                 count, items = self._word(), self._shadow()
                 with self._each(content, count, items) as (_, item):
                     self.clear(content.item, item)
-            case Dictionary():
+            case DictionaryContent():
                 with self._each_entry(content) as (_, cell):
                     self.clear(content.value, cell)
-            case Constant():
+            case _:
                 pass
 
     def _fill(self, place: Any, size: Any) -> None:
         cgutils.memset(self._builder, place, size, 0)
-
-
-def _is_typed(content: ListContent) -> bool:
-    return isinstance(content.type, types.ListType)
 
 
 def _append(values: Any, value: Any) -> None:

@@ -11,11 +11,9 @@ from typing import Any
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.frontend.memory.abi import Leaf, object_of
 from irad.frontend.memory.list_memory import BLOCK_TYPE
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import Notes
-from irad.frontend.memory.object_types import Reference
 from irad.frontend.memory.object_walk import (
     INTP,
     VOID_POINTER,
@@ -27,6 +25,8 @@ from irad.frontend.memory.object_walk import (
     place_regions,
 )
 from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, Extent
+from irad.frontend.values.abi import reference_of
+from irad.frontend.values.tree import Content, Reference
 
 
 class ObjectMemory:
@@ -45,10 +45,10 @@ class ObjectMemory:
         self,
         context: Any,
         builder: Any,
-        leaves: Sequence[Leaf],
+        leaves: Sequence[Content],
         flat: Sequence[Any],
         arrays: Sequence[Tracked],
-        others: Sequence[tuple[Owner, Leaf | Extent]] = (),
+        others: Sequence[tuple[Owner, Content | Extent]] = (),
     ) -> None:
         self._context, self._builder, self._leaves, self._flat, self._arrays = context, builder, leaves, flat, arrays
         self._others = others
@@ -97,15 +97,15 @@ class ObjectMemory:
             found[tracked.leaf.data_index] = walk.extent(tracked.extent)
         for owner, other in self._others if stage is not Stage.WIRE else ():
             walk = Walk(self._context, self._builder, self._ledger, stage, owner=owner)
-            if isinstance(other, Leaf):
+            if isinstance(other, Content):
                 self._object(walk, other)
             else:
                 walk.extent(other)
         return found
 
-    def _object(self, walk: Walk, leaf: Leaf) -> Any:
+    def _object(self, walk: Walk, leaf: Content) -> Any:
         places = (self._builder.bitcast(self._flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
-        return walk.reference(object_of(leaf), *places)
+        return walk.reference(reference_of(leaf), *places)
 
     def release(self, take: Callable[[Any], None]) -> None:
         """Emits a loop over the references that are held on what the objects lead to; none are before the survey."""

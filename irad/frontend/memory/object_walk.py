@@ -20,16 +20,15 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils
 
-from irad.frontend.memory.layouts import HEADER_DATA, HEADER_SIZE
-from irad.frontend.memory.object_types import (
-    ARRAY_DATA,
+from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, extent_of_array
+from irad.frontend.numba.untyped import types
+from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
+from irad.frontend.values.tree import (
     ArrayContent,
-    Constant,
     Content,
-    Dictionary,
-    Instance,
+    DictionaryContent,
+    InstanceContent,
     ListContent,
-    Number,
     Reference,
     TupleContent,
     has_derivative,
@@ -37,8 +36,6 @@ from irad.frontend.memory.object_types import (
     is_plain,
     pointer_at,
 )
-from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, extent_of_array
-from irad.frontend.numba.untyped import types
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t
@@ -199,30 +196,30 @@ class Walk:
                 self._array(content, place, shadow)
             case TupleContent():
                 self._parts(content.parts, place, shadow)
-            case Instance() | ListContent() | Dictionary():
+            case InstanceContent() | ListContent() | DictionaryContent():
                 pointer = self._load(place, pointer_at(content))
                 found = self.reference(content, self._load(place, 0), pointer)
                 if found is not None:
                     self._store(found, shadow, pointer_at(content))
-            case Constant() | Number():
+            case _:
                 pass
 
     def reference(self, reference: Reference, meminfo: Any, pointer: Any) -> Any:
         """What a reference leads to; returns the shadow of that in WIRE."""
         self._hold(meminfo)
         match reference:
-            case Instance():
+            case InstanceContent():
                 return self._instance(reference, pointer)
             case ListContent() if is_headed(reference):
                 return self._reflected_list(reference, pointer)
             case ListContent():
                 return self._typed_list(reference, pointer)
-            case Dictionary():
+            case DictionaryContent():
                 return self._dictionary(reference, pointer)
 
-    def _parts(self, parts: tuple[tuple[int, Content], ...], place: Any, shadow: Any) -> None:
-        for offset, part in parts:
-            self.value(part, self._at(place, offset), self._at(shadow, offset))
+    def _parts(self, parts: tuple[Content, ...], place: Any, shadow: Any) -> None:
+        for part in parts:
+            self.value(part, self._at(place, part.offset), self._at(shadow, part.offset))
 
     def _array(self, content: ArrayContent, place: Any, shadow: Any) -> None:
         build, context = self._builder, self._context
@@ -240,7 +237,7 @@ class Walk:
         low = found if found is None else build.sub(build.ptrtoint(found, INTP), build.sub(extent.data, extent.low))
         self._note([_zero_if_none(found), _zero_if_none(low), extent.size(build), *dimensions])
 
-    def _instance(self, instance: Instance, pointer: Any) -> Any:
+    def _instance(self, instance: InstanceContent, pointer: Any) -> Any:
         header = None
         fields = pointer
         if is_headed(instance):
@@ -292,7 +289,7 @@ class Walk:
             offset = build.mul(loop.index, INTP(found.stride))
             self.value(found.item, build.gep(items, [offset]), None if shadow is None else build.gep(shadow, [offset]))
 
-    def _dictionary(self, found: Dictionary, pointer: Any) -> Any:
+    def _dictionary(self, found: DictionaryContent, pointer: Any) -> Any:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), INTP(_DICT_STRUCT))
         keys = self._load(pointer, _DICT_KEYS)
@@ -316,13 +313,13 @@ class Walk:
             self.value(found.value, value, self._at(cell, found.value_at))
         return struct
 
-    def _hold_key(self, found: Dictionary, place: Any) -> None:
+    def _hold_key(self, found: DictionaryContent, place: Any) -> None:
         build, context = self._builder, self._context
-        model = context.data_model_manager[found.type.key_type]
+        model = context.data_model_manager[found.key.type]
         if not model.contains_nrt_meminfo():
             return
         key = model.load_from_data_pointer(build, build.bitcast(place, model.get_data_type().as_pointer()))
-        for _, meminfo in context.nrt.get_meminfos(build, found.type.key_type, key):
+        for _, meminfo in context.nrt.get_meminfos(build, found.key.type, key):
             self._hold(meminfo)
 
     @contextmanager

@@ -15,9 +15,9 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from irad.frontend.memory import abi, layouts
-from irad.frontend.memory.abi import Leaf, LeafKind
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import layouts, tree
+from irad.frontend.values.tree import Content, content_of
 
 ALIGNMENT = 64
 NO_MEMORY = ("not enough memory for the derivative (heap, or stack if it recurses deeply)",)
@@ -40,25 +40,25 @@ class Extent:
         return builder.sub(self.high, self.low)
 
 
-def shape_of(leaf: Leaf, flat: Sequence[Any]) -> list[Any]:
+def shape_of(leaf: Content, flat: Sequence[Any]) -> list[Any]:
     """The lengths of an array's dimensions; ``flat`` are all LLVM arguments, indexed as the leaf is."""
-    start = leaf.index + abi.SHAPE
+    start = leaf.index + tree.SHAPE
     return list(flat[start : start + leaf.type.ndim])
 
 
-def strides_of(leaf: Leaf, flat: Sequence[Any]) -> list[Any]:
+def strides_of(leaf: Content, flat: Sequence[Any]) -> list[Any]:
     """The byte strides of an array's dimensions."""
-    start = leaf.index + abi.SHAPE + leaf.type.ndim
+    start = leaf.index + tree.SHAPE + leaf.type.ndim
     return list(flat[start : start + leaf.type.ndim])
 
 
-def extent_of(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Extent:
+def extent_of(builder: Any, leaf: Content, flat: Sequence[Any]) -> Extent:
     """The byte extent of an array or record."""
     data = builder.ptrtoint(flat[leaf.data_index], _INTP)
     item_size = _INTP(layouts.size_of_element(leaf.element))
     if not leaf.is_array:
         return Extent(data, data, builder.add(data, item_size))
-    count = flat[leaf.index + abi.ITEM_COUNT]
+    count = flat[leaf.index + tree.ITEM_COUNT]
     if leaf.type.layout in "CF":
         return Extent(data, data, builder.add(data, builder.mul(count, item_size)))
     low, high = data, builder.add(data, item_size)
@@ -83,7 +83,7 @@ def overlap(builder: Any, left: Extent, right: Extent) -> Any:
     return _all(builder, conditions)
 
 
-def overlaps_itself(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Any:
+def overlaps_itself(builder: Any, leaf: Content, flat: Sequence[Any]) -> Any:
     """Whether two elements of a strided array may have the same address.
 
     They cannot when the dimensions nest: each stride passes over all that the smaller strides reach. Only repeated
@@ -103,7 +103,7 @@ def overlaps_itself(builder: Any, leaf: Leaf, flat: Sequence[Any]) -> Any:
             reach = builder.add(reach, builder.select(is_inner, covered, _INTP(0)))
         repeats = builder.icmp_signed(">", length, _INTP(1))
         verdicts.append(builder.and_(repeats, builder.icmp_signed("<", size, reach)))
-    count = builder.icmp_signed(">", flat[leaf.index + abi.ITEM_COUNT], _INTP(1))
+    count = builder.icmp_signed(">", flat[leaf.index + tree.ITEM_COUNT], _INTP(1))
     return builder.and_(count, _any(builder, verdicts))
 
 
@@ -202,7 +202,7 @@ def shadow_pointer(context: Any, builder: Any, meminfo: Any, extent: Extent) -> 
 def extent_of_array(context: Any, builder: Any, array: Any, array_type: Any) -> Extent:
     """The byte extent of an array that is a value of the function being lowered (a struct proxy)."""
     flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
-    return extent_of(builder, Leaf(array_type, LeafKind.ARRAY, 0, ()), flat)
+    return extent_of(builder, content_of(array_type), flat)
 
 
 def copy_arrays(

@@ -26,8 +26,8 @@ from numba.extending import box, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
-from irad.frontend.memory.layouts import tuple_type
 from irad.frontend.numba.untyped import types
+from irad.frontend.values.layouts import mapped
 
 _PYTHON_TYPE = "irad_python_type"
 
@@ -58,8 +58,10 @@ def _box_numpy_number(numba_type: Any, value: Any, c: Any) -> Any:
 
 def with_numpy_numbers(numba_type: Any) -> Any:
     """The same structure with NumPy scalars in place of numbers in single precision."""
-    if isinstance(numba_type, types.BaseTuple):
-        return tuple_type(numba_type, tuple(map(with_numpy_numbers, numba_type.types)))
+    return mapped(numba_type, _with_numpy_numbers)
+
+
+def _with_numpy_numbers(numba_type: Any) -> Any:
     if isinstance(numba_type, types.List):
         return types.List(with_numpy_numbers(numba_type.dtype), reflected=numba_type.reflected)
     return NumPyNumber(numba_type) if numba_type in (types.float32, types.complex64) else numba_type

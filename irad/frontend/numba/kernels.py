@@ -18,8 +18,8 @@ from llvmlite import ir
 from numba.core import callconv, cgutils
 
 from irad.driver import LoopArray
-from irad.frontend.memory import layouts
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import layouts
 
 RAISE = "irad.raise_in_thread"
 

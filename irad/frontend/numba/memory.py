@@ -18,9 +18,9 @@ from typing import Any, Final
 from numba.core.datamodel.models import StructModel
 
 from irad.driver import MemoryType, Signature
-from irad.frontend.memory import abi, layouts
 from irad.frontend.numba.target import target_context
 from irad.frontend.numba.untyped import types
+from irad.frontend.values import abi, layouts, tree
 from irad.rules.typed_dict import memory_of_dict
 from irad.rules.typed_list import memory_of_list
 
@@ -50,7 +50,7 @@ def signature_of(descriptor: Any, names: list[str]) -> Signature:
         for part in _parts(numba_type):
             if part.holds is not None:
                 memory[names[first + part.number]] = part.holds
-        first += abi.width_of(numba_type)
+        first += layouts.width_of(numba_type)
     assert first == len(names), descriptor.mangled_name
     return Signature(descriptor.mangled_name, tuple(memory.items()))
 
@@ -101,7 +101,7 @@ def _parts_of_struct(numba_type: Any, members: Iterable[Any]) -> Iterator[_Part]
         start = layouts.offset_of_element(llvm_type, index)
         for part in _parts(member):
             yield _Part(number + part.number, start + part.offset, part.holds)
-        number += abi.width_of(member)
+        number += layouts.width_of(member)
 
 
 def _pointers(numba_type: Any) -> tuple[tuple[int, MemoryType | None], ...]:
@@ -109,7 +109,7 @@ def _pointers(numba_type: Any) -> tuple[tuple[int, MemoryType | None], ...]:
     match numba_type:
         case types.Array():
             elements = layouts.memory_of_element(numba_type.dtype) if numba_type.aligned else None
-            return (abi.MEMINFO, abi.BOOKKEEPING), (abi.PARENT, abi.BOOKKEEPING), (abi.DATA, elements)
+            return (tree.MEMINFO, abi.BOOKKEEPING), (tree.PARENT, abi.BOOKKEEPING), (tree.DATA, elements)
         case types.List():
             return (0, abi.header_of(_payload(types.ListPayload(numba_type), numba_type.dtype))), (1, abi.BOOKKEEPING)
         case types.Set():
@@ -121,14 +121,14 @@ def _pointers(numba_type: Any) -> tuple[tuple[int, MemoryType | None], ...]:
             return (0, _INTEGERS), (5, abi.BOOKKEEPING), (6, abi.BOOKKEEPING)
         case types.ListType():
             items = _memory_of_items(numba_type.item_type)
-            return (0, abi.BOOKKEEPING), (abi.BEHIND_MEMINFO, memory_of_list(items))
+            return (0, abi.BOOKKEEPING), (tree.BEHIND_MEMINFO, memory_of_list(items))
         case types.ClassInstanceType():
-            return (0, abi.BOOKKEEPING), (abi.BEHIND_MEMINFO, _memory_of_fields(numba_type))
+            return (0, abi.BOOKKEEPING), (tree.BEHIND_MEMINFO, _memory_of_fields(numba_type))
         case types.StructRef():
             return ((0, abi.header_of(_memory_of_fields(numba_type))),)
         case types.DictType():
             keys, values = _memory_of_items(numba_type.key_type), _memory_of_items(numba_type.value_type)
-            return (0, abi.BOOKKEEPING), (abi.BEHIND_MEMINFO, memory_of_dict(keys, values))
+            return (0, abi.BOOKKEEPING), (tree.BEHIND_MEMINFO, memory_of_dict(keys, values))
         case _:
             return ()
 

@@ -10,8 +10,8 @@ from typing import Any
 from numba.core import bytecode, compiler, errors, ir
 from numba.parfors.parfor import Parfor
 
-from irad.frontend.calls.signature import may_hold_floats
 from irad.frontend.numba import target
+from irad.frontend.values.tree import content_of, may_hold_floats
 
 _OF_THE_USER = re.compile(r"[A-Za-z_]\w*(?:\.\d+)?")
 
@@ -73,7 +73,7 @@ def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
     except (errors.NumbaError, compiler._EarlyPipelineCompletion):
         return None
     lines = tuple(_lines(state.func_ir.blocks, state.typemap, state.calltypes))
-    return TypedIR(lines, frozenset(name for name, kind in state.typemap.items() if may_hold_floats(kind)))
+    return TypedIR(lines, frozenset(name for name, kind in state.typemap.items() if may_hold_floats(content_of(kind))))
 
 
 def _lines(

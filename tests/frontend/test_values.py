@@ -16,18 +16,20 @@ from numba.experimental import jitclass
 from numba.extending import intrinsic
 from numba.typed import Dict, List
 
-from irad.frontend.memory.object_types import (
-    Instance,
-    ListContent,
-    Number,
-    UnknownContentError,
-    content_of,
-    gradient_of_content,
-    has_derivative,
-    is_object,
-    memory_behind,
-)
 from irad.frontend.memory.object_walk import _DICT_KEYS, _ENTRY_COUNT, _ITERATOR_NEXT, _ITERATOR_SIZE
+from irad.frontend.values.abi import memory_behind
+from irad.frontend.values.gradients import gradient_of_content
+from irad.frontend.values.tree import (
+    InstanceContent,
+    LeafKind,
+    ListContent,
+    NumberContent,
+    content_of,
+    has_derivative,
+    kind_of,
+    passed,
+    unknown_part,
+)
 
 VECTOR = float64[::1]
 
@@ -43,12 +45,23 @@ MODEL = as_numba_type(Model)
 
 def test_contents_of_an_instance():
     content = content_of(MODEL)
-    assert isinstance(content, Instance)
+    assert isinstance(content, InstanceContent)
     assert content.names == ("w", "k", "_n", "t")
-    offsets = [offset for offset, _ in content.parts]
-    assert offsets == [0, 56, 64, 72]
-    assert content.parts[1][1] == Number(float32)
-    assert [has_derivative(part) for _, part in content.parts] == [True, True, False, True]
+    assert [part.offset for part in content.parts] == [0, 56, 64, 72]
+    assert content.parts[1] == NumberContent(float32, offset=56)
+    assert [has_derivative(part) for part in content.parts] == [True, True, False, True]
+
+
+def test_parts_of_an_argument():
+    """A number, an array and what may be None in nested tuples: where their parameters begin, and the way to them."""
+    inner = types.Tuple((VECTOR, types.Optional(types.complex128)))
+    first, second = passed(types.Tuple((float64, inner)), 5).parts
+    assert (first.index, first.path, first.offset) == (5, (0,), 0)
+    array, optional = second.parts
+    assert (array.index, array.data_index, array.path, array.offset) == (6, 10, (1, 0), 0)
+    assert (optional.index, optional.path, optional.offset, optional.float_count) == (13, (1, 1), 56, 2)
+    assert (optional.inside.index, optional.inside.path) == (13, (1, 1, 0))
+    assert [part.kind for part in (first, array, optional)] == [LeafKind.NUMBER, LeafKind.ARRAY, LeafKind.OPTIONAL]
 
 
 def test_types_of_gradients():
@@ -65,9 +78,9 @@ def test_types_of_gradients():
 
 
 def test_what_is_an_object():
-    assert is_object(MODEL)
-    assert is_object(types.ListType(types.ListType(float64)))
-    assert is_object(types.DictType(int64, float64))
+    assert kind_of(MODEL) is LeafKind.OBJECT
+    assert kind_of(types.ListType(types.ListType(float64))) is LeafKind.OBJECT
+    assert kind_of(types.DictType(int64, float64)) is LeafKind.OBJECT
     for other in (
         float64,
         VECTOR,
@@ -79,7 +92,7 @@ def test_what_is_an_object():
         types.List(types.Tuple((types.Optional(VECTOR), float64)), reflected=True),
         types.Set(float64),
     ):
-        assert not is_object(other), other
+        assert kind_of(other) in (LeafKind.INERT, LeafKind.NUMBER, LeafKind.ARRAY), other
 
 
 @pytest.mark.parametrize(
@@ -96,8 +109,9 @@ def test_what_is_an_object():
     ids=str,
 )
 def test_parts_that_are_not_known(numba_type):
-    with pytest.raises(UnknownContentError):
-        content_of(types.Tuple((float64, numba_type)))
+    holder = types.ListType(types.Tuple((float64, numba_type)))
+    assert unknown_part(content_of(holder)) == f"a {numba_type}"
+    assert kind_of(holder) is LeafKind.INERT
 
 
 def test_memory_of_a_list_of_arrays():

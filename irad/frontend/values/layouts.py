@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from llvmlite import ir
+from numba.core.datamodel.packer import ArgPacker
 
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
@@ -19,6 +20,7 @@ COMPLEX = (types.complex64, types.complex128)
 
 # What Numba's runtime keeps about an allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp).
 HEADER_SIZE, HEADER_DATA = 48, 24
+ARRAY_DATA: Final = 32  # where an array's struct has the address of its elements
 
 
 def holds_floats(element: Any) -> bool:
@@ -39,6 +41,13 @@ def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
     if items and all(item == items[0] for item in items):
         return types.NamedUniTuple(items[0], len(items), like.instance_class)
     return types.NamedTuple(items, like.instance_class)
+
+
+def mapped(numba_type: Any, of: Callable[[Any], Any]) -> Any:
+    """The type of a value with what is in its tuples replaced."""
+    if not isinstance(numba_type, types.BaseTuple):
+        return of(numba_type)
+    return tuple_type(numba_type, tuple(mapped(item, of) for item in numba_type.types))
 
 
 def memory_of_element(element: Any) -> MemoryType | None:
@@ -103,6 +112,33 @@ def bytes_before_items(list_type: Any) -> int:
 def value_type(numba_type: Any) -> Any:
     """The LLVM type of a value."""
     return target_context().get_value_type(numba_type)
+
+
+def parameter_types(numba_types: tuple[Any, ...]) -> tuple[Any, ...]:
+    """LLVM types of the parameters for values of these types."""
+    found: tuple[Any, ...] = ArgPacker(target_context().data_model_manager, numba_types).argument_types
+    return found
+
+
+def width_of(numba_type: Any) -> int:
+    """Number of LLVM parameters of a value of this type."""
+    return len(parameter_types((numba_type,)))
+
+
+def is_representable(numba_type: Any) -> bool:
+    """Whether compiled code can hold values of a type; of float16, for instance, Numba knows only the name."""
+    try:
+        parameter_types((numba_type,))
+    except NotImplementedError:
+        return False
+    return True
+
+
+def part_offsets(numba_type: Any) -> list[int]:
+    """Where the parts of a tuple, or the fields of an instance, lie in it."""
+    llvm_type = target_context().get_data_type(numba_type)
+    count = llvm_type.count if isinstance(llvm_type, ir.ArrayType) else len(llvm_type.elements)
+    return [offset_of_element(llvm_type, i) for i in range(count)]
 
 
 def offset_of_element(llvm_type: Any, index: int) -> int:

@@ -1,0 +1,80 @@
+"""Types of gradients: the structure of the value, None where there is no derivative."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from functools import cache
+from typing import Any
+
+from irad.frontend.numba.boxing import OwnedRecord
+from irad.frontend.numba.untyped import types
+from irad.frontend.values.layouts import mapped, tuple_type
+from irad.frontend.values.tree import (
+    ArrayContent,
+    Content,
+    DictionaryContent,
+    InstanceContent,
+    LeafKind,
+    ListContent,
+    NumberContent,
+    OptionalContent,
+    RecordContent,
+    TupleContent,
+    content_of,
+    has_derivative,
+)
+
+
+def gradient_type(numba_type: Any) -> Any:
+    """The type of the gradient with respect to an argument of a type."""
+    return mapped(numba_type, _gradient_of_leaf)
+
+
+def _gradient_of_leaf(numba_type: Any) -> Any:
+    content = content_of(numba_type)
+    return types.none if content.kind is LeafKind.INERT else gradient_of_content(content)
+
+
+def gradient_of_content(content: Content) -> Any:
+    """The type of the gradient of a value or a part of one; a named tuple for an instance."""
+    if not has_derivative(content):
+        return types.none
+    match content:
+        case NumberContent() | OptionalContent():
+            return content.type
+        case ArrayContent():
+            return types.Array(content.type.dtype, content.type.ndim, content.type.layout)
+        case RecordContent():
+            return OwnedRecord(content.type)
+        case TupleContent():
+            return tuple_type(content.type, tuple(map(gradient_of_content, content.parts)))
+        case InstanceContent():
+            made = _tuple_class(_class_name(content.type), content.names)
+            items = tuple(map(gradient_of_content, content.parts))
+            if all(item == items[0] for item in items):
+                return types.NamedUniTuple(items[0], len(items), made)
+            return types.NamedTuple(items, made)
+        case ListContent():
+            item = gradient_of_content(content.item)
+            return types.ListType(item) if content.is_typed else types.List(item, reflected=True)
+        case DictionaryContent():
+            return types.DictType(content.type.key_type, gradient_of_content(content.value))
+        case _:
+            return types.none
+
+
+def _class_name(numba_type: Any) -> str:
+    if isinstance(numba_type, types.ClassInstanceType):
+        return str(numba_type.class_type.class_name)
+    return type(numba_type).__name__
+
+
+@cache
+def _tuple_class(name: str, fields: tuple[str, ...]) -> Any:
+    """The named tuple of a class: fields are called as they are, without underscores in front."""
+    return namedtuple(name, [field.lstrip("_") for field in fields], rename=True)
+
+
+def owned_type(return_type: Any) -> Any:
+    """The type of a returned value where a derivative returns it among other things."""
+    return OwnedRecord(return_type) if isinstance(return_type, types.Record) else return_type

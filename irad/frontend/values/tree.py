@@ -1,0 +1,450 @@
+"""What a value of a Numba type consists of: one tree, down to numbers, arrays and what has no derivative.
+
+Input   a Numba type, the LLVM parameter at which its value begins.
+Output  `Content`. Each node knows its first LLVM parameter, the way to it through tuples, and its place in memory.
+Method  Numba flattens a tuple into its elements, a complex number into its two parts and an array into meminfo,
+        parent, number of items, item size, data pointer, shape and strides. An object is a *reference* to memory: of a
+        jitclass instance to its fields; of a `StructRef` and a reflected list to the header of an allocation, which has
+        the address of the fields or items; of a typed list or dictionary to a struct of Numba's C code.
+Limit   what leads back to its own kind (linked lists, trees) ends in `UnknownContent`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from numba.core import cgutils
+
+from irad.frontend.numba.untyped import types
+from irad.frontend.values.layouts import (
+    COMPLEX,
+    FLOATS,
+    INACTIVE_TYPES,
+    bytes_before_items,
+    holds_floats,
+    part_offsets,
+    size_of_element,
+    width_of,
+)
+
+# Offsets of an array's LLVM parameters from its first one.
+MEMINFO, PARENT, ITEM_COUNT, ITEM_SIZE, DATA, SHAPE = range(6)
+DATA_OF_OPTIONAL, FLAG_OF_OPTIONAL = range(2)  # what a value that may be None consists of
+BEHIND_MEMINFO: Final = 1  # where the data pointer of an instance or a typed container is
+
+_WORD: Final = 8
+_CONSTANTS: Final = (
+    *(types.Integer, types.Boolean, types.NPDatetime, types.NPTimedelta),
+    *(types.UnicodeType, types.Bytes, types.CharSeq, types.UnicodeCharSeq),
+    *(types.NoneType, types.Dispatcher),
+)
+
+
+class LeafKind(enum.Enum):
+    """What a value that is not a tuple means for a derivative."""
+
+    INERT = "inert"
+    NUMBER = "number"  # a float or complex number, passed by value
+    OPTIONAL = "optional"  # a number or None: a number, and whether there is one
+    ARRAY = "array"
+    RECORD = "record"  # passed by a pointer
+    LIST = "list"  # of numbers, reflected or typed
+    OBJECT = "object"  # another list, a dictionary or an instance: memory that leads to other memory
+
+    @property
+    def has_cotangent(self) -> bool:
+        """Whether the derivative is a number."""
+        return self in (LeafKind.NUMBER, LeafKind.OPTIONAL)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether it is memory that is the caller's and of fixed size, so that the caller can give a shadow."""
+        return self in (LeafKind.ARRAY, LeafKind.RECORD)
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it leads to memory that may change size, or to other memory."""
+        return self in (LeafKind.LIST, LeafKind.OBJECT)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a value holds.
+
+    Attributes:
+        type: its Numba type.
+        index: its first LLVM parameter, where it is passed to a function.
+        path: the way to it through nested tuples.
+        offset: bytes from the beginning of the tuple, instance or optional value that it is a part of.
+    """
+
+    type: Any
+    index: int = 0
+    path: tuple[int, ...] = ()
+    offset: int = 0
+
+    @property
+    def kind(self) -> LeafKind:
+        """What it means for a derivative."""
+        return _kind(self)
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is an array, of whatever elements."""
+        return isinstance(self, ArrayContent)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether it is an array or record, of whatever elements."""
+        return isinstance(self, ArrayContent | RecordContent)
+
+    @property
+    def element(self) -> Any:
+        """What its memory holds: the elements' type of an array, the type of a record."""
+        return self.type.dtype if self.is_array else self.type
+
+    @property
+    def data_index(self) -> int:
+        """LLVM parameter of the pointer to its memory."""
+        match self:
+            case ArrayContent():
+                return self.index + DATA
+            case InstanceContent() | ListContent() | DictionaryContent() if not is_headed(self):
+                return self.index + BEHIND_MEMINFO
+            case _:
+                return self.index
+
+    @property
+    def number(self) -> Any:
+        """The type of the number that it is or may be."""
+        return self.inside.type if isinstance(self, OptionalContent) else self.type
+
+    @property
+    def float_count(self) -> int:
+        """How many floats a number is; they are its first LLVM parameters."""
+        return 2 if self.number in COMPLEX else 1
+
+    def parts_at(self, builder: Any, place: Any) -> list[Any]:
+        """Pointers to the floats of a number that lies at ``place``, in the order of the LLVM parameters."""
+        if self.float_count == 1:
+            return [place]
+        return [cgutils.gep_inbounds(builder, place, 0, i) for i in range(self.float_count)]
+
+
+@dataclass(frozen=True)
+class ConstantContent(Content):
+    """Has no derivative and leads to nothing that can change."""
+
+
+@dataclass(frozen=True)
+class NumberContent(Content):
+    """A float or complex number."""
+
+
+@dataclass(frozen=True)
+class ArrayContent(Content):
+    """An array, of whatever elements."""
+
+
+@dataclass(frozen=True)
+class RecordContent(Content):
+    """A record, whatever its fields."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptionalContent(Content):
+    """What is ``inside`` or None."""
+
+    inside: Content
+
+
+@dataclass(frozen=True, kw_only=True)
+class TupleContent(Content):
+    """A tuple."""
+
+    parts: tuple[Content, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstanceContent(Content):
+    """An instance of a jitclass or a `StructRef`, with the names of its fields."""
+
+    names: tuple[str, ...]
+    parts: tuple[Content, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of its fields."""
+        return size_of_element(self.type.get_data_type())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListContent(Content):
+    """A reflected or typed list."""
+
+    item: Content
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether it is a list of `numba.typed`."""
+        return isinstance(self.type, types.ListType)
+
+    @property
+    def stride(self) -> int:
+        """Bytes from item to item."""
+        return size_of_element(self.type.dtype)
+
+    @property
+    def prefix(self) -> int:
+        """Bytes in front of the first item."""
+        return 0 if self.is_typed else bytes_before_items(self.type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DictionaryContent(Content):
+    """A typed dictionary."""
+
+    key: Content
+    value: Content
+
+    @property
+    def key_size(self) -> int:
+        """Bytes of a key."""
+        return size_of_element(self.type.key_type)
+
+    @property
+    def value_at(self) -> int:
+        """Bytes from a key to its value."""
+        return -(-self.key_size // _WORD) * _WORD
+
+    @property
+    def value_size(self) -> int:
+        """Bytes of a value."""
+        return size_of_element(self.type.value_type)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownContent(Content):
+    """What irad does not know, as messages say it, and what is known to be in it."""
+
+    described: str
+    parts: tuple[Content, ...] = ()
+
+
+Reference: TypeAlias = InstanceContent | ListContent | DictionaryContent
+
+
+# --- from types -------------------------------------------------------------------------------------------------------
+
+
+def content_of(numba_type: Any) -> Content:
+    """What a value of a type holds."""
+    return _content(numba_type, None, (), ())
+
+
+def passed(numba_type: Any, index: int = 0) -> Content:
+    """What a value of a type holds that is passed from an LLVM parameter on."""
+    return _content(numba_type, index, (), ())
+
+
+def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Content:
+    at: Any = (numba_type, index or 0, path)
+    if numba_type in around:
+        return UnknownContent(*at, described=f"a {numba_type} in a {numba_type}")
+    inside = (*around, numba_type)
+    match numba_type:
+        case types.Array():
+            return ArrayContent(*at)
+        case types.Record():
+            return RecordContent(*at)
+        case types.Optional():
+            return OptionalContent(*at, inside=_content(numba_type.type, index, (*path, DATA_OF_OPTIONAL), inside))
+        case types.BaseTuple():
+            return TupleContent(*at, parts=_laid_out(numba_type, tuple(_items(numba_type, index, path, inside))))
+        case types.ClassInstanceType():
+            return _instance(at, dict(numba_type.struct), inside)
+        case types.StructRef():
+            return _instance(at, dict(numba_type.field_dict), inside)
+        case types.List() | types.ListType():
+            return ListContent(*at, item=_held(numba_type.dtype, inside))
+        case types.DictType():
+            key, value = _held(numba_type.key_type, inside), _held(numba_type.value_type, inside)
+            return DictionaryContent(*at, key=key, value=value)
+        case types.Set():
+            return UnknownContent(*at, described=f"a {numba_type}", parts=(_held(numba_type.dtype, inside),))
+        case _ if numba_type in FLOATS or numba_type in COMPLEX:
+            return NumberContent(*at)
+        case _ if _is_constant(numba_type):
+            return ConstantContent(*at)
+        case _:
+            return UnknownContent(*at, described=f"a {numba_type}")
+
+
+def _held(numba_type: Any, around: tuple[Any, ...]) -> Content:
+    """What lies in memory that a reference leads to."""
+    return _content(numba_type, None, (), around)
+
+
+def _items(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Iterator[Content]:
+    for i, item in enumerate(numba_type.types):
+        yield _content(item, index, (*path, i), around)
+        index = None if index is None else index + width_of(item)
+
+
+def _instance(at: Any, fields: dict[str, Any], around: tuple[Any, ...]) -> InstanceContent:
+    found = tuple(_held(field, around) for field in fields.values())
+    return InstanceContent(*at, names=tuple(fields), parts=_laid_out(at[0].get_data_type(), found))
+
+
+def _laid_out(struct: Any, parts: tuple[Content, ...]) -> tuple[Content, ...]:
+    """Parts with their places, if Numba can say them: nobody asks where the parts of something unknown are."""
+    if any(map(_is_unknown, parts)):
+        return parts
+    return tuple(replace(part, offset=offset) for part, offset in zip(parts, part_offsets(struct), strict=True))
+
+
+def _is_unknown(content: Content) -> bool:
+    return isinstance(content, UnknownContent) or any(map(_is_unknown, children(content)))
+
+
+def _is_constant(numba_type: Any) -> bool:
+    if isinstance(numba_type, types.EnumMember):
+        return _is_constant(numba_type.dtype)
+    return isinstance(numba_type, _CONSTANTS)
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def children(content: Content) -> tuple[Content, ...]:
+    """The contents directly inside that may have derivatives; keys have none."""
+    match content:
+        case TupleContent() | InstanceContent() | UnknownContent():
+            return content.parts
+        case OptionalContent():
+            return (content.inside,)
+        case ListContent():
+            return (content.item,)
+        case DictionaryContent():
+            return (content.value,)
+        case _:
+            return ()
+
+
+def leaves(content: Content) -> Iterator[Content]:
+    """The parts that are not tuples, in the order of the LLVM parameters."""
+    if isinstance(content, TupleContent):
+        for part in content.parts:
+            yield from leaves(part)
+    else:
+        yield content
+
+
+def returned_leaves(return_type: Any) -> Iterator[Content]:
+    """The leaves of a returned value, of what may be None what it may be."""
+    yield from _returned(content_of(return_type))
+
+
+def _returned(content: Content) -> Iterator[Content]:
+    if isinstance(content, TupleContent | OptionalContent):
+        for part in children(content):
+            yield from _returned(part)
+    else:
+        yield content
+
+
+def has_derivative(content: Content) -> bool:
+    """Whether there are numbers or arrays of numbers in it."""
+    if content.type in INACTIVE_TYPES:
+        return False
+    match content:
+        case NumberContent():
+            return True
+        case ArrayContent() | RecordContent():
+            return holds_floats(content.element)
+        case UnknownContent():
+            return False
+        case _:
+            return any(map(has_derivative, children(content)))
+
+
+def may_hold_floats(content: Content) -> bool:
+    """Whether there may be numbers in it that irad does not find, as keys or in what it does not know."""
+    if content.type in INACTIVE_TYPES:
+        return False
+    within = (content.key, content.value) if isinstance(content, DictionaryContent) else children(content)
+    return any(map(may_hold_floats, within)) or has_derivative(content)
+
+
+def kind_of(numba_type: Any) -> LeafKind:
+    """What a value of a type means for a derivative."""
+    return content_of(numba_type).kind
+
+
+def _kind(content: Content) -> LeafKind:
+    if not has_derivative(content):
+        return LeafKind.INERT
+    match content:
+        case NumberContent():
+            return LeafKind.NUMBER
+        case OptionalContent(inside=NumberContent()):
+            return LeafKind.OPTIONAL
+        case ArrayContent():
+            return LeafKind.ARRAY
+        case RecordContent():
+            return LeafKind.RECORD
+        case ListContent(item=NumberContent()):
+            return LeafKind.LIST
+        case InstanceContent() | ListContent() | DictionaryContent() if unknown_part(content) is None:
+            return LeafKind.OBJECT
+        case _:
+            return LeafKind.INERT
+
+
+def unknown_part(content: Content) -> str | None:
+    """In words: the part of an object that keeps it from having a gradient, if there is one."""
+    is_reference = isinstance(content, InstanceContent | ListContent | DictionaryContent)
+    return _unknown(content) if is_reference else None
+
+
+def _unknown(content: Content) -> str | None:
+    match content:
+        case UnknownContent():
+            return content.described
+        case OptionalContent() | RecordContent():
+            return f"a {content.type}"
+        case InstanceContent():
+            for name, part in zip(content.names, content.parts, strict=True):
+                if found := _unknown(part):
+                    return f"{found} in the field {name}"
+            return None
+        case DictionaryContent() if found := _unknown(content.key):
+            return found
+        case DictionaryContent() if not is_plain(content.key):
+            return f"a key that is a {content.key.type}"
+        case _:
+            return next(filter(None, map(_unknown, children(content))), None)
+
+
+def is_plain(content: Content) -> bool:
+    """Whether it leads to no memory that can change."""
+    match content:
+        case ConstantContent() | NumberContent():
+            return True
+        case TupleContent():
+            return all(map(is_plain, content.parts))
+        case _:
+            return False
+
+
+def is_headed(reference: Content) -> bool:
+    """Whether a reference leads to the header of an allocation."""
+    return isinstance(reference.type, types.List | types.StructRef)
+
+
+def pointer_at(reference: Reference) -> int:
+    """The position of the address in the value of a reference: it comes first, or after that of the header."""
+    return 0 if is_headed(reference) else _WORD
