@@ -55,7 +55,7 @@ class Inspectable:
         return {kinds: self.inspect(*kinds[len(kinds) - count :]).stage(name) for kinds in dispatcher.signatures}
 
 
-class InspectableDispatcher(Inspectable, CPUDispatcher):  # type: ignore[misc]
+class InspectableDispatcher(Inspectable, CPUDispatcher):
     """What `irad.jit` gives: Numba's dispatcher with further methods."""
 
 

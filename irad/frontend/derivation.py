@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
+
 from irad import rules
 from irad.compiling import step
 from irad.debug import events
@@ -80,11 +83,11 @@ class Derivation:
     """
 
     task: Task
-    argument_types: tuple[Any, ...]
+    argument_types: tuple[Type, ...]
     parameter_types: tuple[Any, ...]
     caller_arguments: tuple[Argument, ...]
     arguments: tuple[Argument, ...]
-    return_type: Any
+    return_type: Type
     compiled: Compiled
     function: Callable[..., Any]
 
@@ -146,7 +149,7 @@ _MEMO = "_irad_compiled_derivatives"  # on the dispatcher: the values refer to i
 
 
 def derivation_of(
-    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, *, arguments_may_change: bool = False
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, *, arguments_may_change: bool = False
 ) -> Derivation:
     """Compiles the derivative of a function for argument types, or finds it compiled.
 
@@ -184,7 +187,7 @@ def derivation_of(
 
 
 def _lending(
-    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, attempt: Callable[[Task], _Result]
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, attempt: Callable[[Task], _Result]
 ) -> _Result:
     """Does something for a task. Where active values are stored in constant lists or objects, these are workspace."""
     try:
@@ -207,8 +210,8 @@ def _lending(
 
 
 def observe_derivation(
-    dispatcher: Any,
-    argument_types: tuple[Any, ...],
+    dispatcher: Dispatcher,
+    argument_types: tuple[Type, ...],
     task: Task,
     observe: Observer,
     *,
@@ -231,7 +234,7 @@ def observe_derivation(
 
 
 def generated(
-    dispatcher: Any, argument_types: tuple[Any, ...], task: Task, last: str
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, last: str
 ) -> tuple[Wanted, Module, Generated]:
     """Generates like `derivation_of`, up to a pass.
 
@@ -255,16 +258,16 @@ def generated(
 class Wanted:
     """A derivation that is possible by its types."""
 
-    dispatcher: Any
+    dispatcher: Dispatcher
     program: Program
     request: Request
     parameter_types: tuple[Any, ...]
     caller_arguments: tuple[Argument, ...]
     arguments: tuple[Argument, ...]
-    return_type: Any
+    return_type: Type
 
 
-def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, arguments_may_change: bool) -> Wanted:
+def _want(dispatcher: Dispatcher, argument_types: tuple[Type, ...], task: Task, arguments_may_change: bool) -> Wanted:
     packs.load()
     dispatcher = entry.caller_of(dispatcher)
     check_representable(dispatcher.py_func, argument_types)
@@ -281,7 +284,7 @@ def _want(dispatcher: Any, argument_types: tuple[Any, ...], task: Task, argument
     return Wanted(dispatcher, program, request, parameter_types, caller_arguments, arguments, return_type)
 
 
-def pools_in(dispatcher: Any) -> set[Pool]:
+def pools_in(dispatcher: Dispatcher) -> set[Pool]:
     """The workspace of the rules that the derivatives of a function call."""
     with compiler_lock():
         tables = [each.__dict__.get(_MEMO, {}) for each in (dispatcher, entry.caller_of(dispatcher))]
@@ -290,10 +293,11 @@ def pools_in(dispatcher: Any) -> set[Pool]:
     return {each.pool for each in slots if each is not None}
 
 
-def _differentiated(return_type: Any, task: Task) -> Any:
+def _differentiated(return_type: Type, task: Task) -> Type:
     """The type of a returned value that has a cotangent: where the function may return None, the other type."""
-    is_optional = isinstance(return_type, types.Optional) and task.seed is not Seed.NONE
-    return return_type.type if is_optional else return_type
+    if isinstance(return_type, types.Optional) and task.seed is not Seed.NONE:
+        return return_type.type
+    return return_type
 
 
 def _request(program: Program, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:

@@ -195,6 +195,7 @@ def _vjp(primal: Any, kinds: tuple[Any, ...], options: Options) -> Subject:
     def compiled() -> list[tuple[str, Any, tuple[Any, ...]]]:
         forward.compile(kinds)
         result = forward.overloads[kinds].signature.return_type
+        assert isinstance(result, types.BaseTuple)
         given = (STATE_TYPE, result.types[3], _seed_type(returned))
         return [("vjp", forward, kinds), ("pullback", forward.pullbacks[forward.numbers[called]], given)]
 

@@ -21,7 +21,7 @@ _HELD: Final[dict[type, Any]] = {
 _KINDS: Final = {held: kind for kind, held in _HELD.items()}
 
 
-class ModeType(types.Type):  # type: ignore[misc]
+class ModeType(types.Type):
     """The type of a mode, one for each: which it is must be known when the caller is compiled."""
 
     def __init__(self, mode: Mode) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
@@ -19,7 +19,7 @@ _CLOSE: Final = "irad.close_pullback"
 _ADDRESS: Final = ir.IntType(64)
 
 
-class PullbackType(types.Callable):  # type: ignore[misc]
+class PullbackType(types.Callable):
     """The type of a pullback.
 
     Attributes:
@@ -34,7 +34,7 @@ class PullbackType(types.Callable):  # type: ignore[misc]
             name=f"pullback of {pullback.primal.py_func.__qualname__} ({id(pullback)}, {shadows}, {alive})"
         )
 
-    def get_call_type(self, context: Any, args: Sequence[Any], kws: dict[str, Any]) -> Any:
+    def get_call_type(self, context: Any, args: Sequence[Any], kws: Mapping[str, Any]) -> Any:
         """Numba's hook when the pullback is called."""
         function = types.Dispatcher(self.pullback)
         found = context.resolve_function_type(function, (STATE_TYPE, self.shadows, *args), kws)
@@ -50,7 +50,7 @@ class PullbackType(types.Callable):  # type: ignore[misc]
 
 
 @register_model(PullbackType)
-class PullbackModel(models.StructModel):  # type: ignore[misc]
+class PullbackModel(models.StructModel):
     """What a pullback holds. ``owner`` is an allocation whose destructor frees the tape."""
 
     def __init__(self, manager: Any, kind: Any) -> None:

@@ -25,6 +25,7 @@ def typed(f: Any, *args: Any) -> Callable[..., Any]:
         args[0].types if len(args) == 1 and isinstance(args[0], types.StarArgTuple | types.StarArgUniTuple) else args
     )
     signature = typing_context().resolve_function_type(types.Dispatcher(forward), tuple(given), {})
+    assert isinstance(signature.return_type, types.BaseTuple)
     _, value, _, shadows = signature.return_type.types
     pullback = forward.pullbacks[forward.numbers[tuple(signature.args)]]
     alive = types.BaseTuple.from_types((types.BaseTuple.from_types(tuple(signature.args)), value))

@@ -437,6 +437,7 @@ def _result(sweeps: Sweeps, extras: Extras) -> Any:
         case Returns.GRADIENT:
             if task.has_aux:
                 value_type = sweeps.derivation.return_type
+                assert isinstance(value_type, types.BaseTuple)
                 aux = builder.extract_value(value, 1)
                 context.nrt.decref(builder, value_type.types[0], builder.extract_value(value, 0))
                 return context.make_tuple(builder, result_type, (gradient, aux))

@@ -15,7 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
+from numba.core.base import BaseContext
 from numba.core.datamodel.models import OpaqueModel, TupleModel
+from numba.core.types import Type
 from numba.extending import overload, overload_attribute, register_model, typeof_impl
 
 from irad.errors import RuleError
@@ -156,7 +158,7 @@ register_model(ConfigType)(OpaqueModel)
 
 
 @typeof_impl.register(RuleConfig)
-def _typeof_config(value: RuleConfig, context: Any) -> ConfigType:
+def _typeof_config(value: RuleConfig, context: BaseContext) -> ConfigType:
     return ConfigType(value)
 
 
@@ -194,7 +196,7 @@ class AnnotatedType(types.NamedTuple):
 register_model(AnnotatedType)(TupleModel)
 
 
-def annotation_of(argument_type: Any) -> type | None:
+def annotation_of(argument_type: Type) -> type | None:
     """The annotation that a Numba type stands for, or None."""
     return argument_type.instance_class if isinstance(argument_type, AnnotatedType) else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core.types import Type
 from numba.extending import overload, register_jitable
 
 from irad.errors import RuleError
@@ -111,7 +112,7 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
             )
 
 
-def _rank(numba_type: Any) -> int:
+def _rank(numba_type: Type) -> int:
     return numba_type.ndim if isinstance(numba_type, types.Array) else 0
 
 

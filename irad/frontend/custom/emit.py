@@ -14,7 +14,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.types import Type
 
 from irad.errors import RuleError
 from irad.frontend import resident
@@ -34,8 +37,12 @@ SHAPE_MISFIT: Final = (
 
 
 def annotate(
-    context: Any, builder: Any, arguments: Sequence[Annotated], values: Sequence[Any], shadows: Iterator[Any]
-) -> list[Any]:
+    context: BaseContext,
+    builder: IRBuilder,
+    arguments: Sequence[Annotated],
+    values: Sequence[Value],
+    shadows: Iterator[Value],
+) -> list[Value]:
     """The annotated arguments, new references.
 
     Args:
@@ -48,7 +55,9 @@ def annotate(
     return [_annotated(context, builder, *each, shadows) for each in zip(arguments, values, strict=True)]
 
 
-def _annotated(context: Any, builder: Any, argument: Annotated, value: Any, shadows: Iterator[Any]) -> Any:
+def _annotated(
+    context: BaseContext, builder: IRBuilder, argument: Annotated, value: Value, shadows: Iterator[Value]
+) -> Value:
     if isinstance(argument.type, types.Omitted):  # the caller has left it out
         seen = context.get_constant_generic(builder, argument.value_type, argument.type.value)
     else:
@@ -60,9 +69,17 @@ def _annotated(context: Any, builder: Any, argument: Annotated, value: Any, shad
     return context.make_tuple(builder, argument.numba_type, parts)
 
 
-def _shadow(context: Any, builder: Any, numba_type: Any, shadow_type: Any, value: Any, shadows: Iterator[Any]) -> Any:
+def _shadow(
+    context: BaseContext,
+    builder: IRBuilder,
+    numba_type: Type,
+    shadow_type: Type,
+    value: Value,
+    shadows: Iterator[Value],
+) -> Value:
     """A shadow in the structure of a value: arrays over the memory that the pointers lead to, without an owner."""
     if isinstance(numba_type, types.BaseTuple):
+        assert isinstance(shadow_type, types.BaseTuple)
         pairs = enumerate(zip(numba_type.types, shadow_type.types, strict=True))
         items = [
             _shadow(context, builder, item, its_shadow, builder.extract_value(value, i), shadows)
@@ -81,12 +98,20 @@ def _shadow(context: Any, builder: Any, numba_type: Any, shadow_type: Any, value
     return array._getvalue()
 
 
-def frame_type(context: Any, held: Any, pointers: int) -> Any:
+def frame_type(context: BaseContext, held: Type, pointers: int) -> ir.LiteralStructType:
     """The LLVM type of a frame that holds a value of a Numba type behind pointers."""
     return ir.LiteralStructType([ir.ArrayType(_POINTER, pointers), context.get_value_type(held)])
 
 
-def keep(context: Any, builder: Any, arena: Any, frame: Any, pointers: Sequence[Any], held: Any, value: Any) -> None:
+def keep(
+    context: BaseContext,
+    builder: IRBuilder,
+    arena: Value,
+    frame: Value,
+    pointers: Sequence[Value],
+    held: Type,
+    value: Value,
+) -> None:
     """Fills a frame and gives the references in it to the arena."""
     place = builder.bitcast(frame, frame_type(context, held, len(pointers)).as_pointer())
     for number, pointer in enumerate(pointers):
@@ -98,7 +123,7 @@ def keep(context: Any, builder: Any, arena: Any, frame: Any, pointers: Sequence[
         builder.call(defer, [arena, meminfo])
 
 
-def kept(context: Any, builder: Any, frame: Any, held: Any, count: int) -> tuple[list[Any], Any]:
+def kept(context: BaseContext, builder: IRBuilder, frame: Value, held: Type, count: int) -> tuple[list[Any], Any]:
     """What a frame holds: pointers and the value, borrowed."""
     place = builder.bitcast(frame, frame_type(context, held, count).as_pointer())
     pointers = [builder.load(cgutils.gep_inbounds(builder, place, 0, 0, number)) for number in range(count)]
@@ -106,8 +131,14 @@ def kept(context: Any, builder: Any, frame: Any, held: Any, count: int) -> tuple
 
 
 def store_result(
-    context: Any, builder: Any, result: Result, returned: Any, returned_shadow: Any, value: Any, value_type: Any
-) -> Any:
+    context: BaseContext,
+    builder: IRBuilder,
+    result: Result,
+    returned: Value,
+    returned_shadow: Value,
+    value: Value,
+    value_type: Type,
+) -> Value:
     """Puts what an augmented primal returned where its caller expects it.
 
     Args:
@@ -122,6 +153,7 @@ def store_result(
     Returns:
         The shadow, as a value of the type ``result.cotangent_type``, borrowed; numbers in it are zero.
     """
+    assert isinstance(value_type, types.BaseTuple)
     primal_type, shadow_type, _ = value_type.types
     primal = builder.extract_value(value, 0)
     if primal_type == types.none:  # not needed
@@ -143,11 +175,11 @@ def store_result(
 
 
 def _result_shadow(
-    context: Any, builder: Any, result_type: Any, cotangent_type: Any, shadow_type: Any, value: Any
-) -> Any:
+    context: BaseContext, builder: IRBuilder, result_type: Type, cotangent_type: Type, shadow_type: Type, value: Value
+) -> Value:
     given = builder.extract_value(value, 1)
 
-    def part(numba_type: Any, wanted: Any, found: Any, path: tuple[int, ...]) -> Any:
+    def part(numba_type: Type, wanted: Any, found: Any, path: tuple[int, ...]) -> Any:
         if isinstance(numba_type, types.BaseTuple):
             inner = found.types if isinstance(found, types.BaseTuple) else [types.none] * len(numba_type.types)
             triples = enumerate(zip(numba_type.types, wanted.types, inner, strict=True))
@@ -159,7 +191,9 @@ def _result_shadow(
     return part(result_type, cotangent_type, shadow_type, ())
 
 
-def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shadow_type: Any, shadow: Any) -> None:
+def _check_shapes(
+    context: BaseContext, builder: IRBuilder, result: Result, primal: Value, shadow_type: Type, shadow: Value
+) -> None:
     """Raises where a shadow has not the shape of its array."""
     parts = [seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, ()) for leaf in result.arrays]
     for misfit in seeding.misfits(context, builder, primal, shadow, parts):
@@ -167,7 +201,7 @@ def _check_shapes(context: Any, builder: Any, result: Result, primal: Any, shado
             misfit.raise_it(context, builder, RuleError, SHAPE_MISFIT)
 
 
-def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, shadow: Any) -> Any:
+def cotangent(context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, shadow: Value) -> Value:
     """The cotangent of the result, borrowed: numbers are taken out of the shadow, which is cleared for older content.
 
     Args:
@@ -189,7 +223,7 @@ def cotangent(context: Any, builder: Any, result: Result, returned_shadow: Any, 
     return shadow
 
 
-def clear(context: Any, builder: Any, result: Result, shadow: Any) -> None:
+def clear(context: BaseContext, builder: IRBuilder, result: Result, shadow: Value) -> None:
     """Clears the shadows of returned arrays, for the next run of the reverse sweep.
 
     Not those that are shadows of arguments: these are up to the rule, and their memory has no owner.
@@ -212,13 +246,13 @@ def clear(context: Any, builder: Any, result: Result, shadow: Any) -> None:
 
 
 def deliver(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     arguments: Sequence[Annotated],
     parts: dict[Content, list[bool]],
-    returned_type: Any,
-    returned: Any,
-    outs: Iterator[Any],
+    returned_type: Type,
+    returned: Value,
+    outs: Iterator[Value],
 ) -> None:
     """Stores the cotangents that a reverse returned.
 

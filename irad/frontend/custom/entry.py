@@ -6,6 +6,7 @@ import functools
 import inspect
 from typing import Any
 
+from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.custom import catalogue
@@ -13,7 +14,7 @@ from irad.frontend.custom import catalogue
 _MEMO = "_irad_caller"  # on the dispatcher: the caller refers to it
 
 
-def caller_of(dispatcher: Any) -> Any:
+def caller_of(dispatcher: Dispatcher) -> Any:
     """A dispatcher to differentiate in the place of one: itself, unless something is declared for it.
 
     For where no call of it is lowered, which is where rules are found: it is the entry, or a function value.
@@ -26,7 +27,7 @@ def caller_of(dispatcher: Any) -> Any:
     return made
 
 
-def _caller(dispatcher: Any) -> Any:
+def _caller(dispatcher: Dispatcher) -> Any:
     function = dispatcher.py_func
     parameters = inspect.signature(function).parameters.values()
     names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]

@@ -17,7 +17,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import funcdesc
+from numba.core.base import BaseContext
+from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
@@ -39,10 +43,10 @@ class Outlined:
 
     symbol: str
     rule: CustomRule
-    signature: Any
+    signature: Signature
 
 
-def rule_of(callee: Any, arguments: tuple[Any, ...]) -> CustomRule | None:
+def rule_of(callee: Type, arguments: tuple[Any, ...]) -> CustomRule | None:
     """The rule of a callee, given as Numba's type of it, for the types of arguments."""
     match callee:
         case types.Dispatcher():
@@ -56,7 +60,7 @@ def rule_of(callee: Any, arguments: tuple[Any, ...]) -> CustomRule | None:
 
 
 def outlined_call(
-    context: Any, rule: CustomRule, signature: Any, lower: Callable[..., Any], known: dict[Any, Any]
+    context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Any], known: dict[Any, Any]
 ) -> Callable[..., Any]:
     """The lowering of a call of a ruled function: a call of one of its own.
 
@@ -72,14 +76,14 @@ def outlined_call(
     if library is None:
         library = known[key] = _outline(context, rule, signature, lower)
 
-    def call(builder: Any, arguments: Sequence[Any], loc: Any = None) -> Any:
+    def call(builder: IRBuilder, arguments: Sequence[Value], loc: Any = None) -> Value:
         context.active_code_library.add_linking_library(library)
         return context.call_internal(builder, library.outlined_descriptor, signature, arguments)
 
     return call
 
 
-def _outline(context: Any, rule: CustomRule, signature: Any, lower: Callable[..., Any]) -> Any:
+def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Any]) -> Any:
     symbol = f"{PREFIX}{next(_serial)}"
     descriptor = funcdesc.ExternalFunctionDescriptor(symbol, signature.return_type, signature.args)
     library = context.codegen().create_library(symbol)

@@ -15,9 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core import errors as numba_errors
+from numba.core.base import BaseContext
+from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.backend.link import check_names
 from irad.driver import ParameterKind, RuledPair
@@ -86,8 +91,8 @@ class _Glue:
     result: Result
     config: RuleConfig
     slots: Slots | None = None
-    held: Any = None
-    tape_type: Any = None
+    held: types.Tuple = field(init=False)
+    tape_type: Type = field(init=False)
     definitions: list[Definition] = field(default_factory=list)
     dispatchers: list[Any] = field(default_factory=list)
     environments: list[Any] = field(default_factory=list)
@@ -119,7 +124,7 @@ class _Glue:
         return [] if self.slots is None else [self.slots.type]
 
 
-def compile_rule(rule: CustomRule, signature: Any, wanted: RuledPair) -> CompiledPair:
+def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledPair) -> CompiledPair:
     """Compiles the pair that a derivative calls.
 
     Raises:
@@ -202,7 +207,7 @@ def _is_memory(leaf: tree.Content) -> bool:
     return leaf.has_memory or leaf.type == types.voidptr
 
 
-def _compile(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
+def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
     """Numba's compile result."""
     try:
         dispatcher.compile(argument_types)
@@ -211,7 +216,7 @@ def _compile(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple
     return dispatcher.overloads[argument_types]
 
 
-def _compile_part(rule: CustomRule, kind: str, dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
+def _compile_part(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
     """Numba's compile result of a function of the rule; its dispatcher remembers none, for there is no entry point."""
     try:
         return dispatcher._compiler.compile(argument_types, None)
@@ -253,14 +258,14 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
     count = len(glue.shadowed)
     names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
 
-    def annotate(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]))
         return context.make_tuple(builder, signature.return_type, items)
 
     def define_annotate(given: tuple[Any, ...]) -> Any:
         return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
 
-    def hand_on(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         frame, arena, returned, returned_shadow, value, *rest = values
         value_type = signature.args[4]
         shadow = emit.store_result(context, builder, glue.result, returned, returned_shadow, value, value_type)
@@ -309,7 +314,7 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         if leaf.kind is tree.LeafKind.NUMBER
     }
 
-    def restore(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (frame,) = values
         pointers, value = emit.kept(context, builder, frame, glue.held, glue.pointer_count)
         *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
@@ -324,14 +329,14 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         annotated = [argument.numba_type for argument in glue.arguments]
         return types.Tuple([*glue.slot_types, glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
 
-    def clear(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def clear(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         emit.clear(context, builder, glue.result, values[0])
         return context.get_dummy_value()
 
     def define_clear(given: tuple[Any, ...]) -> Any:
         return types.none(*given), clear
 
-    def deliver(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def deliver(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         result, *pointers = values
         emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, iter(pointers))
         return context.get_dummy_value()
@@ -371,7 +376,7 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
         compiled = _compile_part(glue.rule, kind, dispatcher, taken)
         glue.environments.append(compiled.environment)
 
-        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
             items = cgutils.unpack_tuple(builder, values[0], len(given[0].types))
             passed = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
             arguments = _taken(context, builder, taken, passed)
@@ -388,7 +393,7 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
     return define
 
 
-def _taken_types(rule: CustomRule, kind: str, dispatcher: Any, passed: tuple[Any, ...]) -> tuple[Any, ...]:
+def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tuple[Any, ...]) -> tuple[Any, ...]:
     """The types of a rule's parameters: star arguments as one tuple, defaults where nothing is passed.
 
     Raises:
@@ -407,7 +412,7 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Any, passed: tuple[Any
     return tuple(taken)
 
 
-def _taken(context: Any, builder: Any, taken: tuple[Any, ...], passed: list[Any]) -> list[Any]:
+def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Any, ...], passed: list[Any]) -> list[Value]:
     """The values of a rule's parameters."""
     values = iter(passed)
     found = []

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 from numba import typeof
 from numba.core import sigutils
 from numba.core.errors import NumbaError
+from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.errors import RuleError
 from irad.frontend.numba.messages import readable
@@ -59,7 +61,7 @@ class Pattern:
 ANY: Final = Pattern()
 
 
-def pattern_of(signature: Any) -> Pattern:
+def pattern_of(signature: Signature) -> Pattern:
     """The pattern that a user wrote: None, a signature of Numba's, its text, or a tuple of entries.
 
     Raises:
@@ -90,7 +92,7 @@ def check_concrete(pattern: Pattern) -> None:
             )
 
 
-def plain_type(numba_type: Any) -> Any:
+def plain_type(numba_type: Type) -> Type:
     """The type of a value, whether it is a literal, or a default that the caller left out."""
     if isinstance(numba_type, types.Omitted):
         return types.unliteral(typeof(numba_type.value))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from numba.core.typing import Signature
+
 from irad.debug.events import RulePlaces
 from irad.driver import Derivative, MemoryType
 from irad.frontend.custom import catalogue
@@ -76,7 +78,7 @@ def memory_of(ruled: tuple[Outlined, ...]) -> tuple[tuple[str, tuple[MemoryType 
     return tuple((each.symbol, tuple(_memory(each.signature))) for each in ruled)
 
 
-def _memory(signature: Any) -> Iterator[MemoryType | None]:
+def _memory(signature: Signature) -> Iterator[MemoryType | None]:
     yield abi.BOOKKEEPING
     yield abi.BOOKKEEPING
     index = abi.FIRST_ARGUMENT_INDEX

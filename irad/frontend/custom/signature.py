@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from numba import typeof
+from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.driver import ParameterKind
 from irad.errors import RuleError
@@ -39,13 +41,13 @@ class Annotated:
     """
 
     type: Any
-    value_type: Any
+    value_type: Type
     leaves: tuple[Content, ...]
     active: frozenset[Content]
     is_needed: bool = True
 
     @property
-    def held_type(self) -> Any:
+    def held_type(self) -> Type:
         """As it is kept for the reverse: not at all, if the caller has left it out."""
         return types.none if isinstance(self.type, types.Omitted) else self.type
 
@@ -60,7 +62,7 @@ class Annotated:
         return any(leaf.kind is not LeafKind.NUMBER for leaf in self.active)
 
     @property
-    def numba_type(self) -> Any:
+    def numba_type(self) -> Type:
         """The type of the annotated argument."""
         kind: type
         if self.has_memory:
@@ -75,12 +77,12 @@ class Annotated:
         return tuple(leaf.path for leaf in self.leaves if leaf in self.active)
 
     @property
-    def shadow_type(self) -> Any:
+    def shadow_type(self) -> Type:
         """The structure of the argument, with a shadow for each part that has one."""
         return structure(self.type, self.leaves, self._shadow_of)
 
     @property
-    def cotangent_type(self) -> Any:
+    def cotangent_type(self) -> Type:
         """What the reverse returns for it: the structure of the argument, None where nothing is returned."""
         if not self.has_numbers:
             return types.none
@@ -95,12 +97,12 @@ class Annotated:
         return leaf.type if leaf in self.active and leaf.kind is LeafKind.NUMBER else types.none
 
 
-def writable(array_type: Any) -> Any:
+def writable(array_type: Type) -> Any:
     """The type of an array that may be written to."""
     return array_type.copy(readonly=False) if isinstance(array_type, types.Array) else array_type
 
 
-def structure(numba_type: Any, leaves: tuple[Content, ...], of: Callable[[Content], Any]) -> Any:
+def structure(numba_type: Type, leaves: tuple[Content, ...], of: Callable[[Content], Any]) -> Any:
     """The type of a value with its leaves replaced."""
     found = iter(leaves)
     return layouts.mapped(numba_type, lambda _: of(next(found)))
@@ -111,7 +113,7 @@ def pointer_index(leaf: Content) -> int:
     return leaf.index if leaf.type == types.voidptr else leaf.data_index
 
 
-def arguments_of(rule: CustomRule, signature: Any, variant: Variant, first: int) -> tuple[Annotated, ...]:
+def arguments_of(rule: CustomRule, signature: Signature, variant: Variant, first: int) -> tuple[Annotated, ...]:
     """The arguments of a ruled function.
 
     Args:
@@ -215,14 +217,14 @@ class Result:
         return tuple(leaf for leaf in self.leaves if leaf.kind is LeafKind.ARRAY) if self.is_active else ()
 
     @property
-    def cotangent_type(self) -> Any:
+    def cotangent_type(self) -> Type:
         """The cotangent that the reverse gets: numbers, and the shadows of arrays, in the structure of the value."""
         if not self.is_active:
             return types.none
         return structure(self.type, self.leaves, lambda leaf: leaf.type if leaf.kind in _PLAIN else types.none)
 
 
-def result_of(rule: CustomRule, signature: Any, is_active: bool) -> Result:
+def result_of(rule: CustomRule, signature: Signature, is_active: bool) -> Result:
     """The result of a ruled function.
 
     Raises:
@@ -317,14 +319,14 @@ def check_cotangents(
                 raise misfit(rule, "reverse", what, described(each), described(part))
 
 
-def _is_nothing(numba_type: Any) -> bool:
+def _is_nothing(numba_type: Type) -> bool:
     """Whether a type is that of None, or of a tuple of nothing else."""
     return numba_type == types.none or (
         isinstance(numba_type, types.BaseTuple) and all(map(_is_nothing, numba_type.types))
     )
 
 
-def at_path(numba_type: Any, path: tuple[int, ...]) -> Any:
+def at_path(numba_type: Type, path: tuple[int, ...]) -> Any:
     """The type at a path of nested tuples; None where there is no such place."""
     for index in path:
         if not isinstance(numba_type, types.BaseTuple) or index >= len(numba_type.types):

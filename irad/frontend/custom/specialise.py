@@ -20,6 +20,7 @@ from numba.core import ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
 from numba.core.untyped_passes import RewriteSemanticConstants
 
 from irad.frontend.custom.annotated import PREDICATES, ConfigType, RuleConfig, annotation_of
@@ -201,7 +202,7 @@ def _helper_called(func_ir: Any, arguments: tuple[Any, ...], call: Any) -> CPUDi
     return None
 
 
-def _decides(numba_type: Any) -> bool:
+def _decides(numba_type: Type) -> bool:
     if isinstance(numba_type, types.BaseTuple) and annotation_of(numba_type) is None:
         return any(map(_decides, numba_type.types))
     return annotation_of(numba_type) is not None or numba_type == types.none or isinstance(numba_type, ConfigType)

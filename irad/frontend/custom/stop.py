@@ -6,11 +6,15 @@ it goes through a function that the engine knows to carry no derivative.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.typing import Signature
 from numba.extending import intrinsic, overload
 
 from irad.errors import SignatureError
@@ -62,7 +66,7 @@ def within_autodiff() -> bool:
 
 @intrinsic
 def _within(context):  # type: ignore[no-untyped-def]
-    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         return ir.Constant(ir.IntType(1), isinstance(context, RawContext))
 
     return types.boolean(), lower
@@ -75,7 +79,7 @@ def _within_autodiff_typed():  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _stop(context, number):  # type: ignore[no-untyped-def]
-    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (value,) = values
         if not isinstance(context, RawContext):
             return value
@@ -89,7 +93,7 @@ def _stop(context, number):  # type: ignore[no-untyped-def]
     return number(number), lower
 
 
-def _stopped(builder: Any, value: Any) -> Any:
+def _stopped(builder: IRBuilder, value: Value) -> Value:
     name = "irad.stop.f64" if isinstance(value.type, ir.DoubleType) else "irad.stop.f32"
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(value.type, [value.type]), name)
     function.attributes.add("nounwind")
@@ -114,7 +118,7 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
     )
 
 
-def _of_array(array: Any) -> Any:
+def _of_array(array: types.Array) -> Any:
     if array.dtype not in (*layouts.FLOATS, *layouts.COMPLEX):
         return lambda value: value.copy()
 
@@ -127,7 +131,7 @@ def _of_array(array: Any) -> Any:
     return copied
 
 
-def _of_tuple(numba_type: Any) -> Any:
+def _of_tuple(numba_type: types.BaseTuple) -> Any:
     items = "".join(f"stop(value[{i}]), " for i in range(len(numba_type)))
     made = f"make({items})" if isinstance(numba_type, types.BaseNamedTuple) else f"({items})"
     scope = {"stop": stop_gradient, "make": getattr(numba_type, "instance_class", None)}

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, Final
 
 from numba.core.registry import CPUDispatcher
-from numba.core.typing import cffi_utils
+from numba.core.typing import Signature, cffi_utils
 
 from irad.errors import RuleError
 from irad.frontend import external
@@ -81,7 +81,7 @@ def jitable(f: FunctionType) -> CPUDispatcher | None:
 _dispatchers: Final[weakref.WeakKeyDictionary[FunctionType, CPUDispatcher]] = weakref.WeakKeyDictionary()
 
 
-def limited_to(f: Any, signature: Any) -> Pattern:
+def limited_to(f: Any, signature: Signature) -> Pattern:
     """The types of arguments that a declaration for a function is limited to; None for all.
 
     Raises:

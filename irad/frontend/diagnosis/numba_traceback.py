@@ -26,4 +26,5 @@ def shorten() -> None:
             __tracebackhide__ = True  # says IPython and pytest
             raise leaving(error)  # noqa: B904
 
-    dispatcher.Dispatcher._compile_for_args = without_source(compile_for_args, "compile")
+    shortened = without_source(compile_for_args, "compile")
+    dispatcher.Dispatcher._compile_for_args = shortened  # type: ignore[method-assign]

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from numba.core.types import Type
+
 from irad.frontend.numba.messages import Explanation
 from irad.frontend.numba.untyped import types
 from irad.message import source_line
@@ -17,7 +19,7 @@ _TARGET: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[|[-+*/%@&|^]=|\.\w+\()")
 
 
 def about_argument(
-    found: Explanation, error: Exception, function: Callable[..., Any], argument_types: tuple[Any, ...]
+    found: Explanation, error: Exception, function: Callable[..., Any], argument_types: tuple[Type, ...]
 ) -> Explanation:
     """The explanation of Numba's refusal; where it is an argument that cannot be written to, one that names it.
 
@@ -49,5 +51,5 @@ def about_argument(
     )
 
 
-def _is_readonly(numba_type: Any) -> bool:
+def _is_readonly(numba_type: Type) -> bool:
     return isinstance(numba_type, types.Array) and not numba_type.mutable

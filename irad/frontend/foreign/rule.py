@@ -14,9 +14,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+from llvmlite.ir import IRBuilder, Value
 from numba import njit, objmode
 from numba.core import cgutils, sigutils
+from numba.core.base import BaseContext
 from numba.core.datamodel.models import OpaqueModel
+from numba.core.types import Type
+from numba.core.typing import Signature
 from numba.extending import intrinsic, overload, register_model
 from numba.np.numpy_support import as_dtype
 
@@ -140,7 +144,7 @@ def _begin(method: Callable[..., int], foreign: Foreign, result: Any, count: int
     """Code that calls Python with (parts of) arguments: the number under which the result waits, and its type."""
 
     @intrinsic
-    def promise(context: Any) -> Any:
+    def promise(context: BaseContext) -> Any:
         return _Promise(result)(), lambda context, builder, signature, values: context.get_dummy_value()
 
     names = [f"x{i}" for i in range(count)]
@@ -191,10 +195,10 @@ def _finish_call_typed(number, promised):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _carry_on(context: Any) -> Any:
+def _carry_on(context: BaseContext) -> Any:
     """Raises what a closure raised."""
 
-    def lower(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Value) -> Value:
         with builder.if_then(cgutils.true_bit):  # so that what follows has a block
             raise_kept(context, builder)
         return context.get_dummy_value()
@@ -272,16 +276,16 @@ def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., An
 # ------------------------------------------------------------------------------------------------ types
 
 
-def _value_type(annotated: Any) -> Any:
+def _value_type(annotated: Any) -> Type:
     return annotated.types[0]
 
 
-def _owned(numba_type: Any) -> Any:
+def _owned(numba_type: Type) -> Any:
     """The type of a value that Python code returns: arrays are new ones."""
     return mapped(numba_type, lambda t: types.Array(t.dtype, t.ndim, "C") if isinstance(t, types.Array) else t)
 
 
-def _expectation(numba_type: Any) -> Any:
+def _expectation(numba_type: Type) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         return tuple(_expectation(item) for item in numba_type.types)
     if isinstance(numba_type, types.Array):

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable
 from types import CodeType
 from typing import Any, Final
 
+from numba.core.compiler import CompileResult
+
 from irad.errors import ChangedProgramError, SourceLocation
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.numba_flags import inherited
@@ -96,7 +98,7 @@ class Lowered:
             raise self._error(names, "make it again, by numba.cfunc")
         self._verified = weakref.ref(library)
 
-    def has_changed(self, compiled: Any, recompile: Recompile) -> bool:
+    def has_changed(self, compiled: CompileResult, recompile: Recompile) -> bool:
         """Whether a specialisation that Numba has just compiled, or loaded, is another program than the lowering."""
         if self._is_library:
             return False

@@ -16,6 +16,7 @@ from typing import Any
 
 from numba.core import config
 from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.frozen.numba_flags import DEFAULT, inherited, under
@@ -32,13 +33,13 @@ _CIRCLE = ".numba.unresolved$"
 _levels: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
 
 
-def note_level(compiled: Any) -> None:
+def note_level(compiled: CompileResult) -> None:
     """Notes how far LLVM optimised a specialisation that Numba has just compiled: ``NUMBA_OPT`` may change."""
     _levels[compiled.library] = config.OPT, config.LOOP_VECTORIZE
 
 
 @contextmanager
-def _level_of(compiled: Any) -> Iterator[None]:
+def _level_of(compiled: CompileResult | None) -> Iterator[None]:
     before = config.OPT, config.LOOP_VECTORIZE
     library = getattr(compiled, "library", None)
     config.OPT, config.LOOP_VECTORIZE = before if library is None else _levels.get(library, before)
@@ -48,7 +49,7 @@ def _level_of(compiled: Any) -> Iterator[None]:
         config.OPT, config.LOOP_VECTORIZE = before
 
 
-def compiled_anew(owner: Any, compiled: Any) -> Any:
+def compiled_anew(owner: Any, compiled: CompileResult | None) -> Any:
     """Numba's compile result of a specialisation, made once more, and optimised as that was.
 
     Call it where Numba's own compiler is in place. What the function calls is compiled if it is not yet.
@@ -61,12 +62,13 @@ def compiled_anew(owner: Any, compiled: Any) -> Any:
         return _compiled_anew(owner, compiled)
 
 
-def _compiled_anew(owner: Any, compiled: Any) -> Any:
+def _compiled_anew(owner: Any, compiled: CompileResult | None) -> Any:
     if isinstance(owner, CFunc):
         signature, options = owner._sig, owner._compiler.targetoptions
         callback = CFunc(owner._pyfunc, (signature.args, signature.return_type), owner._compiler.locals, options)
         callback.compile()
         return callback
+    assert compiled is not None
     signature = compiled.signature
     if isinstance(owner, UFuncDispatcher):
         anew = UFuncDispatcher(owner.py_func, owner.locals, owner.targetoptions)

@@ -18,14 +18,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
-from numba.core.compiler import DEFAULT_FLAGS, Flags
+from numba.core.compiler import DEFAULT_FLAGS, CompileResult, Flags
 from numba.core.targetconfig import ConfigStack
 
 _ERROR_MODEL: Final = re.compile(r"\berror_model=(\w+)")
 _FASTMATH: Final = re.compile(r"\bfastmath=FastMathOptions\((\{[^}]*\})\)")
 
 
-def inherited(compiled: Any) -> dict[str, Any]:
+def inherited(compiled: CompileResult) -> dict[str, Any]:
     """The options under which a specialisation was compiled: its own, or those of the first caller.
 
     Args:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
+from numba.core.compiler import CompileResult
 from numba.core.interpreter import Interpreter
 
 from irad.frontend.frozen.numba_names import FREE, GLOBAL, Frozen, has_names, is_data, is_of_library
@@ -39,7 +40,7 @@ def _inner_functions(code: CodeType) -> Iterator[CodeType]:
 
 
 @contextmanager
-def following(compiled: Any, code: CodeType | None = None) -> Iterator[set[tuple[str, str, CodeType]]]:
+def following(compiled: CompileResult | None, code: CodeType | None = None) -> Iterator[set[tuple[str, str, CodeType]]]:
     """Names have the values that a specialisation froze; without one, those that they have now.
 
     Args:

@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numba.core import ir
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
 from numba.parfors.parfor import Parfor
 
 from irad.frontend.numba.untyped import types
@@ -109,14 +110,14 @@ def _read(statement: Any, typemap: Mapping[str, Any]) -> Iterator[Read]:
                 yield Read(where, getattr(owner.pymod, value.attr, None), False)
 
 
-def _dispatcher_of(numba_type: Any) -> Any:
+def _dispatcher_of(numba_type: types.Dispatcher) -> Any:
     try:
         return numba_type.dispatcher
     except ReferenceError:  # it is gone, so it is none that a name can stand for now
         return object()
 
 
-def _is_data(numba_type: Any) -> bool:
+def _is_data(numba_type: Type | None) -> bool:
     data = types.Number | types.Boolean | types.Array | types.BaseTuple | types.Record | types.UnicodeType
     return isinstance(types.unliteral(numba_type), data) if numba_type is not None else False
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numba.core.compiler import CompileResult
+
 from irad.frontend.numba.untyped import dispatcher
 
 
@@ -15,8 +17,8 @@ def watch(note: Callable[[Any, Any], None]) -> None:
     """Has a function called with each dispatcher and its new specialisation, under Numba's lock, for good."""
     original = dispatcher.Dispatcher.add_overload
 
-    def add_overload(self: Any, cres: Any) -> None:
+    def add_overload(self: Any, cres: CompileResult) -> None:
         original(self, cres)
         note(self, cres)
 
-    dispatcher.Dispatcher.add_overload = add_overload
+    dispatcher.Dispatcher.add_overload = add_overload  # type: ignore[method-assign]

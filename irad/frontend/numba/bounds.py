@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.core.callconv import RETCODE_USEREXC
 
 from irad.errors import BoundsError
@@ -32,7 +34,7 @@ class Statements:
         finally:
             self._stack.pop()
 
-    def check(self, context: Any, builder: Any, index: Any, size: Any, axis: Any) -> None:
+    def check(self, context: BaseContext, builder: IRBuilder, index: Value, size: Value, axis: Any) -> None:
         """Emits the check of an index; a negative one has been counted from the end."""
         file, line, function, array = self._place()
         below = builder.icmp_signed("<", index, index.type(0))

@@ -16,12 +16,16 @@ from copy import copy
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel.models import ArrayModel
 from numba.core.lowering import Lower
+from numba.core.pythonapi import _BoxContext as BoxContext
 from numba.core.typed_passes import NativeLowering
+from numba.core.types import Type
 from numba.extending import box, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
@@ -39,7 +43,7 @@ class NumPyNumber(types.Type):
         number: the Numba type of the number.
     """
 
-    def __init__(self, number: Any) -> None:
+    def __init__(self, number: Type) -> None:
         self.number = number
         super().__init__(f"irad.NumPyNumber({number})")
 
@@ -48,7 +52,7 @@ register_model(NumPyNumber)(lambda manager, numba_type: manager.lookup(numba_typ
 
 
 @box(NumPyNumber)
-def _box_numpy_number(numba_type: Any, value: Any, c: Any) -> Any:
+def _box_numpy_number(numba_type: NumPyNumber, value: Value, c: BoxContext) -> Value:
     plain = c.box(numba_type.number, value)
     scalar_class = c.env_manager.read_const(c.env_manager.add_const(as_dtype(numba_type.number).type))
     result = c.pyapi.call_function_objargs(scalar_class, (plain,))
@@ -56,12 +60,12 @@ def _box_numpy_number(numba_type: Any, value: Any, c: Any) -> Any:
     return result
 
 
-def with_numpy_numbers(numba_type: Any) -> Any:
+def with_numpy_numbers(numba_type: Type) -> Type:
     """The same structure with NumPy scalars in place of numbers in single precision."""
     return mapped(numba_type, _with_numpy_numbers)
 
 
-def _with_numpy_numbers(numba_type: Any) -> Any:
+def _with_numpy_numbers(numba_type: Type) -> Type:
     if isinstance(numba_type, types.List):
         return types.List(with_numpy_numbers(numba_type.dtype), reflected=numba_type.reflected)
     return NumPyNumber(numba_type) if numba_type in (types.float32, types.complex64) else numba_type
@@ -87,7 +91,7 @@ class _Lowering(NativeLowering):
         return _Lower
 
 
-def compiler_boxing(python_type: Callable[[Any], Any]) -> type[CompilerBase]:
+def compiler_boxing(python_type: Callable[[Type], Type]) -> type[CompilerBase]:
     """A compiler for functions whose result Python is given as another type.
 
     Args:
@@ -112,7 +116,7 @@ def compiler_boxing(python_type: Callable[[Any], Any]) -> type[CompilerBase]:
 class OwnedRecord(types.Array):
     """An array without dimensions that becomes a record where it leaves compiled code."""
 
-    def __init__(self, record: Any) -> None:
+    def __init__(self, record: types.Record) -> None:
         super().__init__(record, 0, "C", name=f"irad.OwnedRecord({record})")
 
 
@@ -120,7 +124,7 @@ register_model(OwnedRecord)(ArrayModel)
 
 
 @box(OwnedRecord)
-def _box_owned_record(numba_type: Any, value: Any, c: Any) -> Any:
+def _box_owned_record(numba_type: OwnedRecord, value: Value, c: BoxContext) -> Value:
     data = make_array(numba_type)(c.context, c.builder, value).data
     size = ir.Constant(ir.IntType(32), numba_type.dtype.size)
     pointer = c.builder.bitcast(data, ir.IntType(8).as_pointer())
@@ -129,7 +133,7 @@ def _box_owned_record(numba_type: Any, value: Any, c: Any) -> Any:
     return record
 
 
-def owned_record(context: Any, builder: Any, record: Any, meminfo: Any, data: Any) -> Any:
+def owned_record(context: BaseContext, builder: IRBuilder, record: types.Record, meminfo: Value, data: Value) -> Value:
     """A value of type `OwnedRecord`.
 
     Args:

@@ -15,6 +15,10 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
+from numba.core.typing import Signature as NumbaSignature
 
 from irad.backend.optimise import scalarise
 from irad.backend.patterns import calls_through_pointers
@@ -65,7 +69,7 @@ class Program:
 
     text: str = field(repr=False)
     entry: str
-    signature: Any
+    signature: NumbaSignature
     descriptor: Any = field(repr=False)
     environments: tuple[Any, ...] = field(repr=False)
     python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
@@ -87,7 +91,7 @@ def _forget() -> None:
         private.shadow().forget_callers()
 
 
-def _note_specialisation(dispatcher: Any, compiled: Any) -> None:
+def _note_specialisation(dispatcher: Dispatcher, compiled: CompileResult) -> None:
     """Drops the derivatives of a function that Numba compiled after them, with other values of globals."""
     numba_compare.note_level(compiled)
     earlier = private.shadow().lowered(dispatcher, tuple(compiled.signature.args))
@@ -100,7 +104,7 @@ watch(_note_specialisation)
 
 
 def load_program(
-    dispatcher: Any, argument_types: tuple[Any, ...], *, peels: bool = True, checks: bool = False
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], *, peels: bool = True, checks: bool = False
 ) -> Program:
     """The LLVM text of a Numba function for argument types.
 
@@ -136,7 +140,7 @@ def load_program(
     return known[key]
 
 
-def linked_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
+def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str:
     """The program as Numba lowers it, linked and not optimised; not remembered.
 
     Raises:
@@ -166,7 +170,7 @@ def location_of(function: Callable[..., Any]) -> SourceLocation:
     return found
 
 
-def _compile(dispatcher: Any, argument_types: tuple[Any, ...]) -> Any:
+def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
     """Numba's compile result, lowered only."""
     try:
         compiled = private.compile_raw(dispatcher, argument_types)
@@ -212,7 +216,7 @@ def _check_frozen(libraries: list[Any]) -> None:
             check_links(library)
 
 
-def _load(compiled: Any, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
+def _load(compiled: CompileResult, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
     """The program of what was lowered; its entry may be the wrapper that is called from C."""
     if wrapper:
         symbol = compiled.fndesc.llvm_cfunc_wrapper_name

@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
+
 from irad.frontend.custom import entry, packs
 from irad.frontend.numba import private
 from irad.frontend.numba.cpu import Program, linked_text, load_program
@@ -31,7 +34,7 @@ class TypedFunction:
 
 
 def typed_functions(
-    dispatcher: Any, argument_types: tuple[Any, ...], wanted: Callable[[str], bool]
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], wanted: Callable[[str], bool]
 ) -> Iterator[TypedFunction]:
     """Numba's typed IR of a function and of those that it calls, the function itself first.
 
@@ -52,7 +55,7 @@ def typed_functions(
             yield TypedFunction(symbol, function, typed)
 
 
-def program_of(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
+def program_of(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Program:
     """The program that irad reads.
 
     Raises:
@@ -63,7 +66,7 @@ def program_of(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
         return _program(dispatcher, argument_types)
 
 
-def raw_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
+def raw_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str:
     """All of the program's LLVM text as Numba lowers it, linked, before any optimisation.
 
     Raises:
@@ -74,5 +77,5 @@ def raw_text(dispatcher: Any, argument_types: tuple[Any, ...]) -> str:
         return linked_text(entry.caller_of(dispatcher), argument_types)
 
 
-def _program(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
+def _program(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Program:
     return load_program(entry.caller_of(dispatcher), argument_types)

@@ -11,11 +11,13 @@ pointers, goes to a function of its own, `RAISE`, which derivatives can take as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import callconv, cgutils
+from numba.core.pythonapi import PythonAPI
 
 from irad.driver import LoopArray
 from irad.frontend.numba.untyped import types
@@ -32,11 +34,17 @@ def build_wrapper(original: Callable[..., Any], wrapper: Any, library: Any, name
 
 
 def build_loop_body(
-    original: Callable[..., Any], wrapper: Any, builder: Any, python: Any, function: Any, arguments: Any
-) -> Any:
+    original: Callable[..., Any],
+    wrapper: Any,
+    builder: IRBuilder,
+    python: PythonAPI,
+    function: Any,
+    arguments: Sequence[Value],
+) -> tuple[Value, Value]:
     """Calls the body of the loop for one chunk; returns whether it raised."""
     if not wrapper.is_parfors:
-        return original(wrapper, builder, python, function, arguments)
+        raised: tuple[Value, Value] = original(wrapper, builder, python, function, arguments)
+        return raised
     convention, signature = wrapper.call_conv, wrapper.signature
     status, _ = convention.call_function(builder, function, signature.return_type, signature.args, arguments)
     with builder.if_then(status.is_error, likely=False):
@@ -44,7 +52,7 @@ def build_loop_body(
     return status.code, status.is_error
 
 
-def _raising_function(wrapper: Any, module: Any) -> Any:
+def _raising_function(wrapper: Any, module: ir.Module) -> ir.Function:
     """Raises in the running thread the exception that belongs to a status; made once per module."""
     convention = wrapper.call_conv
     type_ = ir.FunctionType(ir.VoidType(), [ir.IntType(32), ir.PointerType(callconv.excinfo_t)])

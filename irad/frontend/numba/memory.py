@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from numba.core.datamodel.models import StructModel
+from numba.core.types import Type
 
 from irad.driver import MemoryType, Signature
 from irad.frontend.numba.target import target_context
@@ -55,7 +56,7 @@ def signature_of(descriptor: Any, names: list[str]) -> Signature:
     return Signature(descriptor.mangled_name, tuple(memory.items()))
 
 
-def _memory_of_return(return_type: Any) -> MemoryType:
+def _memory_of_return(return_type: Type) -> MemoryType:
     """The memory behind the pointer for the return value."""
     plain = abi.memory_of_return(return_type)
     value_type = return_type.type if isinstance(return_type, types.Optional) else return_type
@@ -63,7 +64,7 @@ def _memory_of_return(return_type: Any) -> MemoryType:
     return MemoryType(plain.stride, plain.fields, tuple((o, parts.get(o)) for o, text in plain.fields if text == "ptr"))
 
 
-def _memory_of_items(item_type: Any) -> MemoryType | None:
+def _memory_of_items(item_type: Type) -> MemoryType | None:
     """Values one after the other, as containers hold them."""
     plain = layouts.memory_of_element(item_type)
     if plain is None or not any(text == "ptr" for _, text in plain.fields):
@@ -73,7 +74,7 @@ def _memory_of_items(item_type: Any) -> MemoryType | None:
     return MemoryType(plain.stride, plain.fields, tuple((None, holds) for holds in behind))
 
 
-def _parts(numba_type: Any) -> Iterator[_Part]:
+def _parts(numba_type: Type) -> Iterator[_Part]:
     """The pointers in a value; those of which nothing is known may be left out."""
     match numba_type:
         case types.BaseTuple():
@@ -94,7 +95,7 @@ def _parts(numba_type: Any) -> Iterator[_Part]:
                 yield from _parts_of_struct(numba_type, (member.fe_type for member in model.inner_models()))
 
 
-def _parts_of_struct(numba_type: Any, members: Iterable[Any]) -> Iterator[_Part]:
+def _parts_of_struct(numba_type: Type, members: Iterable[Any]) -> Iterator[_Part]:
     llvm_type = layouts.value_type(numba_type)
     number = 0
     for index, member in enumerate(members):
@@ -104,7 +105,7 @@ def _parts_of_struct(numba_type: Any, members: Iterable[Any]) -> Iterator[_Part]
         number += layouts.width_of(member)
 
 
-def _pointers(numba_type: Any) -> tuple[tuple[int, MemoryType | None], ...]:
+def _pointers(numba_type: Type) -> tuple[tuple[int, MemoryType | None], ...]:
     """Number and target of each pointer among the parts of a value that is not a tuple."""
     match numba_type:
         case types.Array():
@@ -144,7 +145,7 @@ def _memory_of_fields(instance_type: Any) -> MemoryType | None:
     return MemoryType(plain.stride, plain.fields, behind)
 
 
-def _payload(payload_type: Any, item_type: Any) -> MemoryType | None:
+def _payload(payload_type: Any, item_type: Type) -> MemoryType | None:
     """What the header of a list or set leads to: integers, then the items."""
     items = _memory_of_items(item_type)
     if items is None:

@@ -12,9 +12,10 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from numba.core import errors as numba_errors
+from numba.core.types import Type
 
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
@@ -121,7 +122,7 @@ def readable(text: str) -> str:
     return array_types(text)
 
 
-def described(numba_type: Any) -> str:
+def described(numba_type: Type) -> str:
     """A type in a sentence: "a float64[::1] array", "None"."""
     if isinstance(numba_type, types.Generator):
         return f"a generator of {readable(str(numba_type.yield_type))}"

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, cpu, errors, funcdesc, ir_utils, sigutils
+from numba.core.compiler import CompileResult
 from numba.core.targetconfig import ConfigStack
+from numba.core.types import Type
+from numba.core.typing import Signature
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.entry import caller_of
@@ -24,7 +28,7 @@ from irad.frontend.numba.target import real_context, typing_context
 from irad.frontend.numba.untyped import GUFunc, dispatcher
 
 
-def compile(shadow: Any, _: Any, self: Any, sig: Any) -> Any:
+def compile(shadow: Any, _: Any, self: Any, sig: Signature) -> Any:
     """`Dispatcher.compile` without caches, events, statistics."""
     arguments, result = sigutils.normalize_signature(sig)
     existing = self.overloads.get(tuple(arguments))
@@ -57,7 +61,7 @@ def _lower(shadow: Any, self: Any, arguments: Any, result: Any) -> Any:
 
 
 @contextmanager
-def _as_compiled(compiled: Any, code: Any = None) -> Iterator[Any]:
+def _as_compiled(compiled: CompileResult | None, code: Any = None) -> Iterator[Any]:
     """Names have the values, and callers the options, with which Numba compiled a specialisation, if it did."""
     with following(compiled, code) as reads, under({} if compiled is None else inherited(compiled)):
         yield reads
@@ -81,7 +85,7 @@ def outside(shadow: Any, original: Any, self: Any, *args: Any, **kwargs: Any) ->
         original(self, *args, **kwargs)
 
 
-def compile_lifted(shadow: Any, original: Any, self: Any, sig: Any) -> Any:
+def compile_lifted(shadow: Any, original: Any, self: Any, sig: Signature) -> Any:
     """A ``with objmode`` block is called through its Python object: it needs machine code."""
     with shadow.suspended():
         self.targetctx = real_context()
@@ -90,7 +94,7 @@ def compile_lifted(shadow: Any, original: Any, self: Any, sig: Any) -> Any:
         return original(self, sig)
 
 
-def get_compile_result(shadow: Any, original: Any, self: Any, sig: Any) -> Any:
+def get_compile_result(shadow: Any, original: Any, self: Any, sig: Signature) -> Any:
     """For a dispatcher that becomes a first-class function value: its code, or a call of it where it has a rule."""
     called = caller_of(self)
     if called is not self:
@@ -100,7 +104,7 @@ def get_compile_result(shadow: Any, original: Any, self: Any, sig: Any) -> Any:
     return original(self, sig)
 
 
-def get_function_type(shadow: Any, original: Any, self: Any) -> Any:
+def get_function_type(shadow: Any, original: Any, self: Any) -> Type:
     """A dispatcher's function type depends on how many signatures the user gave it."""
     with shadow.suspended():
         return original(self)
@@ -139,7 +143,7 @@ def definition_location(_: Any, self: Any) -> Any:
     return self.func_ir.loc
 
 
-def function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any:
+def function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Signature) -> Any:
     """The address in a first-class function.
 
     If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
@@ -150,7 +154,7 @@ def function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Any) -> Any
     return self.builder.bitcast(address, self.context.get_value_type(ftype))
 
 
-def recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Any) -> Any:
+def recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Signature) -> Any:
     """A recursive call of a function with a rule is a call of a function with a rule."""
     rule = rule_of(callee, signature.args)
     if rule is None:
@@ -160,7 +164,7 @@ def recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: 
     mangle = self.context.mangler or funcdesc.default_mangler
     symbol = mangle(overload.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=overload.uid)
 
-    def lower(builder: Any, values: Any) -> Any:
+    def lower(builder: IRBuilder, values: Sequence[Value]) -> Any:
         return self.context.call_unresolved(builder, symbol, signature, values)
 
     return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
@@ -218,12 +222,12 @@ def find_elementwise(shadow: Any, original: Any, self: Any, ewise_types: Any) ->
     return declared, overloads[declared]
 
 
-def compile_elementwise(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+def compile_elementwise(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Type | None = None) -> Any:
     """Lowers the loop body of a ``@vectorize`` function; NumPy's own ufunc object stays as it is."""
     return _lower_elementwise(shadow, self, tuple(argtys) if return_type is None else return_type(*argtys))
 
 
-def compile_generalized(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Any = None) -> Any:
+def compile_generalized(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Type | None = None) -> Any:
     """The same for ``@guvectorize``."""
     return _lower_elementwise(shadow, self, self._get_function_type(*argtys))
 

@@ -20,9 +20,13 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, compiler, errors, lowering, types, typing
+from numba.core.base import BaseContext
 from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUTarget
 from numba.core.runtime import rtsys
@@ -275,7 +279,13 @@ class Shadow:
             yield owner, name, self._bind(replacement, getattr(owner, name))
 
     def _check_bounds(
-        self, original: Callable[..., Any], context: Any, builder: Any, index: Any, size: Any, axis: Any = None
+        self,
+        original: Callable[..., Any],
+        context: BaseContext,
+        builder: IRBuilder,
+        index: Value,
+        size: Value,
+        axis: Any = None,
     ) -> None:
         """The check of an index; that of Numba where the user asked for it, and not of irad."""
         if self.checks:
@@ -317,7 +327,7 @@ def shadow() -> Shadow:
     return _SHADOW
 
 
-def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
+def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
     """Numba's compile result of a dispatcher for argument types, from the private table.
 
     Call it while the shadow is active. The signature of the result differs from ``arguments`` where the dispatcher has
@@ -336,13 +346,13 @@ def compile_raw(user_dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     return overloads[arguments]
 
 
-def declared_arguments(user_dispatcher: Any) -> list[tuple[Any, ...]]:
+def declared_arguments(user_dispatcher: Dispatcher) -> list[tuple[Any, ...]]:
     """The arguments of each explicit signature of a dispatcher."""
     with _SHADOW.suspended():
         return [tuple(signature.args) for signature in user_dispatcher.nopython_signatures]
 
 
-def compiled_by_numba(owner: Any, compiled: Any) -> Any:
+def compiled_by_numba(owner: Any, compiled: CompileResult) -> Any:
     """What Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
     with _SHADOW.suspended(), _fresh_compilation(), following(compiled):
         return numba_compare.compiled_anew(owner, compiled)
@@ -392,7 +402,7 @@ define linkonce_odr ptr @NRT_MemInfo_data_fast(ptr %info) alwaysinline {
 """
 
 
-def is_eager(user_dispatcher: Any) -> bool:
+def is_eager(user_dispatcher: Dispatcher) -> bool:
     """Whether a dispatcher has explicit signatures only."""
     return not user_dispatcher._can_compile
 

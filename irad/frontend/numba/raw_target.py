@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, codegen, debuginfo, types
-from numba.core.base import _wrap_impl
+from numba.core.base import BaseContext, _wrap_impl
 from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
-from numba.core.typing import templates
+from numba.core.types import Type
+from numba.core.typing import Signature, templates
 from numba.np.ufunc import dufunc
 
 from irad.backend import equality
@@ -111,7 +113,7 @@ class LineTable(debuginfo.DIBuilder):
         super().__init__(*args, **kwargs)
         self._locations: dict[tuple[int, int], Any] = {}
 
-    def mark_location(self, builder: Any, line: int) -> None:
+    def mark_location(self, builder: IRBuilder, line: int) -> None:
         """Called for every operation, so the line's metadata is looked up by number, not by content."""
         key = len(self.subprograms), line
         location = self._locations.get(key)
@@ -122,7 +124,7 @@ class LineTable(debuginfo.DIBuilder):
     def mark_variable(self, *args: Any, **kwargs: Any) -> None:
         """No variables."""
 
-    def _di_subroutine_type(self, *args: Any, **kwargs: Any) -> Any:
+    def _di_subroutine_type(self, *args: Any, **kwargs: Any) -> Type:
         return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
 
 
@@ -149,7 +151,7 @@ class RawContext(cpu.CPUContext):
                 selector.versions[index] = signature, _no_signed_wrap(implementation)
                 selector._cache.clear()
 
-    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+    def get_function(self, fn: Any, sig: Signature, _firstcall: bool = True) -> Any:
         """The lowering of a call; ufuncs registered theirs only with Numba's own context.
 
         A callee with a rule of the user is called as a function of its own.
@@ -164,7 +166,7 @@ class RawContext(cpu.CPUContext):
         lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
         return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
 
-    def _not_inlined(self, fn: Any, sig: Any) -> Any:
+    def _not_inlined(self, fn: Any, sig: Signature) -> Any:
         """The implementation of an overload that Numba only puts in line, as a function that can be called."""
         for template in fn.templates:
             if sig.args in getattr(template, "_inline_overloads", {}):
@@ -174,7 +176,7 @@ class RawContext(cpu.CPUContext):
                 return callee
         return fn
 
-    def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
+    def get_constant_generic(self, builder: IRBuilder, ty: Any, val: Any) -> Value:
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""
         if isinstance(ty, types.ExternalFunctionPointer):
             pointer = self.get_function_pointer_type(ty)
@@ -184,7 +186,7 @@ class RawContext(cpu.CPUContext):
             return self._function_value(builder, ty.get_precise(), val)
         return super().get_constant_generic(builder, ty, val)
 
-    def _function_value(self, builder: Any, ty: Any, val: Any) -> Any:
+    def _function_value(self, builder: IRBuilder, ty: Any, val: Any) -> Value:
         """A constant first-class function: the wrapper that is called through it, by symbol instead of by address.
 
         As in Numba's own lowering there is no direct entry (`jit_addr`): exceptions end in the wrapper.
@@ -263,7 +265,7 @@ def _no_signed_wrap(implementation: Callable[..., Any]) -> Callable[..., Any]:
     values lie beyond the signed range.
     """
 
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Value) -> Value:
         add = builder.add
         builder.add = lambda lhs, rhs, name="", flags=(): add(lhs, rhs, name, flags=(*flags, "nsw"))
         try:
@@ -282,7 +284,7 @@ class CompiledFunction:
     """A dispatcher or cfunc with a signature; ``code`` is Numba's library, ``is_wrapper`` which entry is meant."""
 
     function: Any
-    signature: Any
+    signature: Signature
     is_wrapper: bool
     code: Any
 

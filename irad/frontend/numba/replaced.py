@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
+from numba.core.dispatcher import Dispatcher
 
 from irad.backend.link import check_symbols, declared_symbols
 from irad.frontend.numba import code_libraries
@@ -22,7 +23,7 @@ from irad.frontend.numba.untyped import types
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
-def kinds_of(dispatcher: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def kinds_of(dispatcher: Dispatcher, values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The specialisation that a call with positional arguments runs, as the types it is filed under."""
     _, kinds = dispatcher.fold_argument_types(tuple(map(dispatcher.typeof_pyval, values)), {})
     star = types.StarArgTuple | types.StarArgUniTuple  # filed as plain tuples
@@ -30,7 +31,7 @@ def kinds_of(dispatcher: Any, values: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @contextmanager
-def replaced_code(dispatcher: Any, kinds: tuple[Any, ...], rewrite: Callable[[str], str]) -> Iterator[None]:
+def replaced_code(dispatcher: Dispatcher, kinds: tuple[Any, ...], rewrite: Callable[[str], str]) -> Iterator[None]:
     """While open, calls of a compiled specialisation run other code.
 
     Args:
@@ -52,7 +53,7 @@ def replaced_code(dispatcher: Any, kinds: tuple[Any, ...], rewrite: Callable[[st
         _fill(dispatcher, {})
 
 
-def _fill(dispatcher: Any, entries: dict[tuple[Any, ...], Any]) -> None:
+def _fill(dispatcher: Dispatcher, entries: dict[tuple[Any, ...], Any]) -> None:
     dispatcher._clear()
     for kinds, compiled in dispatcher.overloads.items():
         codes = [kind._code for kind in kinds]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from numba.core import bytecode, compiler, errors, ir
+from numba.core.dispatcher import Dispatcher
+from numba.core.typing import Signature
 from numba.parfors.parfor import Parfor
 
 from irad.frontend.numba import target
@@ -44,7 +46,7 @@ class TypedIR:
     floats: frozenset[str]
 
 
-def typed_ir(dispatcher: Any, function: Any, signature: Any) -> TypedIR | None:
+def typed_ir(dispatcher: Dispatcher, function: Any, signature: Signature) -> TypedIR | None:
     """The typed IR of a function, compiled with the options of a dispatcher.
 
     Call it while the shadow is active.

@@ -1,25 +1,16 @@
-"""Names of Numba without their types.
-
-Numba declares itself typed, but its stubs, and what a checker infers from its sources, lack members that exist.
-"""
+"""Names of Numba, and where it lies."""
 
 import os
-from typing import Any, Final
+from typing import Final
 
-import numba as _numba
-from numba.core import cpu as _cpu
-from numba.core import dispatcher as _dispatcher
-from numba.core import types as _types
-from numba.cpython.unsafe import tuple as _tuple
-from numba.np.ufunc import gufunc as _gufunc
-from numba.np.ufunc import ufuncbuilder as _ufuncbuilder
-from numba.np.ufunc import wrappers as _wrappers
+import numba
+from numba.core import cpu as cpu
+from numba.core import dispatcher as dispatcher
+from numba.core import types as types
+from numba.cpython.unsafe.tuple import tuple_setitem as tuple_setitem
+from numba.np.ufunc import wrappers
+from numba.np.ufunc.gufunc import GUFunc as GUFunc
+from numba.np.ufunc.ufuncbuilder import UFuncDispatcher as UFuncDispatcher
 
-numba_folder: Final = os.path.dirname(str(_numba.__file__)) + os.sep
-cpu: Any = _cpu
-dispatcher: Any = _dispatcher
-types: Any = _types
-GUFunc: Any = _gufunc.GUFunc
-tuple_setitem: Any = _tuple.tuple_setitem
-UFuncDispatcher: Any = _ufuncbuilder.UFuncDispatcher
-GUFuncWrapper: Any = _wrappers._GufuncWrapper
+GUFuncWrapper = wrappers._GufuncWrapper
+numba_folder: Final = os.path.dirname(str(numba.__file__)) + os.sep

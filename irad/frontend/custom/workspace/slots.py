@@ -14,8 +14,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, imputils
+from numba.core.base import BaseContext
 from numba.core.datamodel.models import OpaqueModel
+from numba.core.types import Type
+from numba.core.typing import Signature
 from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     infer_getattr,
@@ -43,7 +47,7 @@ class SlotType(types.Type):
         fields: where its attributes are in that: the whole, and the fields of a named tuple.
     """
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: Type) -> None:
         self.state = state
         self.fields: dict[str, tuple[int, ...]] = {}
         if isinstance(state, types.BaseNamedTuple):
@@ -51,10 +55,11 @@ class SlotType(types.Type):
         self.fields[STATE] = ()
         super().__init__(f"irad.Slot({state})")
 
-    def type_of(self, name: str) -> Any:
+    def type_of(self, name: str) -> Type:
         """The type of an attribute."""
         found = self.state
         for index in self.fields[name]:
+            assert isinstance(found, types.BaseTuple)
             found = found.types[index]
         return found
 
@@ -66,28 +71,31 @@ register_model(SlotType)(OpaqueModel)
 class _Attributes(AttributeTemplate):
     key = SlotType
 
-    def generic_resolve(self, slot: Any, name: str) -> Any:
+    def generic_resolve(self, slot: SlotType, name: str) -> Type | None:
         return slot.type_of(name) if name in slot.fields else None
 
 
-def _struct(context: Any, slot_type: SlotType) -> Any:
+def _struct(context: BaseContext, slot_type: SlotType) -> ir.LiteralStructType:
     return ir.LiteralStructType([ir.LiteralStructType(_HEADER), context.get_value_type(slot_type.state)])
 
 
-def _place(context: Any, builder: Any, slot_type: SlotType, slot: Any, path: tuple[int, ...] = ()) -> Any:
+def _place(
+    context: BaseContext, builder: IRBuilder, slot_type: SlotType, slot: Value, path: tuple[int, ...] = ()
+) -> Value:
     pointer = builder.bitcast(slot, _struct(context, slot_type).as_pointer())
     return cgutils.gep_inbounds(builder, pointer, 0, 1, *path)
 
 
 @lower_getattr_generic(SlotType)
-def _get(context: Any, builder: Any, slot_type: Any, slot: Any, name: str) -> Any:
+def _get(context: BaseContext, builder: IRBuilder, slot_type: SlotType, slot: Value, name: str) -> Value:
     value = builder.load(_place(context, builder, slot_type, slot, slot_type.fields[name]))
     return imputils.impl_ret_borrowed(context, builder, slot_type.type_of(name), value)
 
 
 @lower_setattr_generic(SlotType)
-def _set(context: Any, builder: Any, signature: Any, values: Sequence[Any], name: str) -> None:
+def _set(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value], name: str) -> None:
     slot_type, value_type = signature.args
+    assert isinstance(slot_type, SlotType)
     slot, value = values
     field_type = slot_type.type_of(name)
     place = _place(context, builder, slot_type, slot, slot_type.fields[name])
@@ -116,14 +124,14 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
         ``take(arena)``: a spare slot, or one that is ``missing(slot)``; then ``make(arena, state)`` makes one.
     """
 
-    def take(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def take(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         called = resident.declared(builder.module, "irad.slot_take", _POINTER, [_POINTER, _POINTER])
         return builder.call(called, [address(context, builder), values[0]])
 
-    def missing(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def missing(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         return cgutils.is_null(builder, values[0])
 
-    def make(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+    def make(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         arena, state = values
         slot = _allocate(context, builder, slot_type, state)
         builder.store(state, _place(context, builder, slot_type, slot))
@@ -133,7 +141,7 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
         builder.call(add, [address(context, builder), arena, slot, release])
         return slot
 
-    def address(context: Any, builder: Any) -> Any:
+    def address(context: BaseContext, builder: IRBuilder) -> Value:
         # of this process: Numba does not put code with it into a cache on disk
         return context.add_dynamic_addr(builder, pool, info="irad.pool")
 
@@ -144,7 +152,7 @@ def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
     }
 
 
-def _allocate(context: Any, builder: Any, slot_type: SlotType, state: Any) -> Any:
+def _allocate(context: BaseContext, builder: IRBuilder, slot_type: SlotType, state: Value) -> Value:
     size = context.get_abi_sizeof(_struct(context, slot_type))
     slot = context.nrt.allocate_unchecked(builder, cgutils.intp_t(size))
     with cgutils.if_unlikely(builder, cgutils.is_null(builder, slot)):
@@ -153,7 +161,7 @@ def _allocate(context: Any, builder: Any, slot_type: SlotType, state: Any) -> An
     return slot
 
 
-def _release(context: Any, module: Any, slot_type: SlotType) -> Any:
+def _release(context: BaseContext, module: ir.Module, slot_type: SlotType) -> ir.Function:
     """A function that drops what a slot refers to and frees it."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_POINTER]), "irad.slot_release")
     function.linkage = "internal"

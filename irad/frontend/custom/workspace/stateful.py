@@ -14,6 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from numba.core.types import Type
+from numba.core.typing import Signature
+
 from irad.errors import IradError, RuleError
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.custom.specialise import rule_dispatcher
@@ -84,7 +87,7 @@ class Slots:
         return {"first": self.first, **lending(self.type, self.pool.address, define)}
 
 
-def built(rule: CustomRule, signature: Any) -> tuple[CustomRule, Slots | None]:
+def built(rule: CustomRule, signature: Signature) -> tuple[CustomRule, Slots | None]:
     """The rule for a signature, and its slots if it is a stateful one.
 
     Raises:
@@ -98,7 +101,7 @@ def built(rule: CustomRule, signature: Any) -> tuple[CustomRule, Slots | None]:
     return made, Slots(Pool(rule.target), SlotType(_state_type(rule, first)), first)
 
 
-def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> dict[str, Any]:
+def _functions(rule: CustomRule, build: Callable[..., Any], signature: Signature) -> dict[str, Any]:
     try:
         found = build(signature)
     except IradError:
@@ -129,7 +132,7 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Any) -> d
     return functions
 
 
-def _state_type(rule: CustomRule, first: Any) -> Any:
+def _state_type(rule: CustomRule, first: Any) -> Type:
     try:
         first.compile(())
     except REFUSALS as error:

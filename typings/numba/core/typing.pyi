@@ -1,0 +1,23 @@
+"""Signatures, and where functions are typed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from numba.core.types import Type
+
+class Signature:
+    args: tuple[Type, ...]
+    return_type: Type
+    recvr: Type | None
+    pysig: Any
+    def as_function(self) -> Signature: ...
+
+class BaseContext:
+    callstack: Any
+    def refresh(self) -> None: ...
+    def resolve_value_type(self, val: object) -> Any: ...
+    def resolve_function_type(self, func: Type, args: tuple[Type, ...], kws: Mapping[str, Type]) -> Signature: ...
+    def can_convert(self, fromty: Type, toty: Type) -> object: ...
+
+def signature(return_type: Type, *args: Type, **kws: Any) -> Signature: ...
+def __getattr__(name: str) -> Any: ...
