@@ -153,7 +153,9 @@ class Program:
         if found is None:
             value_type = types.array_type(types.size_of(primal.value_type), types.I8)
             name = f"{primal.name}.shadow"
-            found = GlobalVariable(types.PTR, name, value_type=value_type, prefix=("internal",), suffix=("align 16",))
+            space = [word for word in primal.prefix if word.startswith("addrspace(")]
+            prefix = ("internal", *space)
+            found = GlobalVariable(primal.type, name, value_type=value_type, prefix=prefix, suffix=("align 16",))
             found.initializer = zero(value_type)
             self.module.globals[name] = found
             self.shadow_globals[primal] = found

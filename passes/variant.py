@@ -76,9 +76,9 @@ def augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) 
     """Type of the augmented primal."""
     result = variant.function_type.result
     if variant.result_has_shadow:
-        result = types.struct_type([result, types.PTR])
-    params = [types.PTR, types.PTR, *variant.function_type.params, *(types.PTR for _ in shadows)]
-    return types.function_type(result, params)
+        result = types.struct_type([result, result])
+    given = variant.function_type.params
+    return types.function_type(result, [types.PTR, types.PTR, *given, *(given[i] for i in shadows)])
 
 
 def reverse_type(variant: Variant | PointerVariant) -> FunctionType:

@@ -22,11 +22,13 @@ class Toolchain:
     Attributes:
         machine: LLVM's machine; its features say how wide vectors are and what instructions cost. A function, since it
             may have to start another compiler.
+        foreign_spaces: address spaces whose pointers are not plain addresses of 64 bits: no shadow can lie there.
         is_loaded: whether code that is loaded defines a symbol; those of the process aside.
         build: name, text and environments to a library: finished code, to be called and linked.
     """
 
     machine: Callable[[], Any] = field(repr=False)
+    foreign_spaces: frozenset[int]
     is_loaded: Callable[[str], bool] = field(repr=False)
     build: Callable[[str, str, tuple[Any, ...]], Any] = field(repr=False)
 

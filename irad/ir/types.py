@@ -273,6 +273,21 @@ def holds_floats(value: Type) -> bool:
             return False
 
 
+def address_spaces(value: Type) -> frozenset[int]:
+    """Those of the pointers in a type; of a function type, of its parameters and its result."""
+    match value:
+        case PointerType(addrspace=space):
+            return frozenset((space,))
+        case VectorType(element=element) | ArrayType(element=element):
+            return address_spaces(element)
+        case StructType(elements=parts) | NamedStructType(body=StructType(elements=parts)):
+            return frozenset().union(*map(address_spaces, parts))
+        case FunctionType(result=result, params=params):
+            return frozenset().union(*map(address_spaces, (result, *params)))
+        case _:
+            return frozenset()
+
+
 def alignment_of(value: Type) -> int:
     """ABI alignment in bytes under the x86-64 / AArch64 / NVPTX data layouts that Numba uses."""
     match value:

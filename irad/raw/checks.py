@@ -18,7 +18,7 @@ from typing import Final
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
 from irad.ir.instructions import Binary, CallSite, Cast, Freeze, IndirectBr, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function, Module
-from irad.ir.types import IntType
+from irad.ir.types import IntType, address_spaces
 from irad.ir.values import ConstantInt, Poison, Undef, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.memory.objects import ObjectKind
@@ -32,6 +32,28 @@ INTEGER: Final = "irad.integer"  # name: the front end says that this load is of
 _COPIED: Final = "irad.copied"
 _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.")
 _CALLERS: Final = (ObjectKind.ARGUMENT, ObjectKind.REACHABLE, ObjectKind.UNKNOWN)
+
+
+def check_spaces(module: Module, foreign: frozenset[int]) -> None:
+    """Refuses pointers into address spaces of a machine that are not memory like any other.
+
+    Args:
+        module: with the functions that are to be differentiated, and those that they call.
+        foreign: those address spaces.
+    """
+    for function in module.defined_functions():
+        for inst in function.instructions():
+            found = frozenset().union(*(address_spaces(each.type) for each in (inst, *inst.operands))) & foreign
+            if found:
+                error = UnsupportedError(
+                    f"a pointer to address space {min(found)} is used",
+                    "(a) read what is there outside the function, and pass it as an argument, or (b) pass an ordinary "
+                    "pointer to it",
+                    "on this machine such a pointer is relative to a register, or has another size than 64 bits, so "
+                    "that no shadow can lie beside it",
+                )
+                error.instruction = inst
+                raise error
 
 
 def mark_spelled(function: Function) -> None:

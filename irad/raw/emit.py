@@ -164,7 +164,7 @@ class _Wrapper:
         shadows: list[Value] = []
         for argument in self.asked.arguments:
             values.append(rest.pop(0))
-            shadows.append(rest.pop(0) if argument.shadow is not None else ConstantNull(PTR))
+            shadows.append(rest.pop(0) if argument.shadow is not None else zero(values[-1].type))
         return values, shadows
 
     def place(self) -> Value:

@@ -19,7 +19,7 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Function, Module
-from irad.ir.types import PTR, FloatType, PointerType, Type
+from irad.ir.types import FloatType, PointerType, Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.memory.record_layouts import scalars
 from irad.raw.declared import Handwritten
@@ -72,7 +72,7 @@ class _Definition:
         for param, kind in zip(function.params[2 : 2 + count], self.pair.variant.kinds, strict=True):
             yield param
             if isinstance(param.type, PointerType):
-                yield next(shadows) if kind is ParameterKind.SHADOW else ConstantNull(PTR)
+                yield next(shadows) if kind is ParameterKind.SHADOW else ConstantNull(param.type)
 
     def define_augmented(self, tape: int | None) -> None:
         function = self.module.functions[self.pair.augmented]

@@ -254,6 +254,12 @@ def _arguments(
                     "(a) pass the address of the shadow after it, or (b) put enzyme_const before it",
                     "the derivative of memory is added to its shadow; there is nowhere else to put it",
                 )
+            if shadow.type is not value.type:
+                raise SignatureError(
+                    f"the shadow of {where} is a {shadow.type}, and not a {value.type}",
+                    "pass a pointer to the same address space",
+                    "the derivative finds the shadow by the steps that lead to the memory itself",
+                )
         yield Argument(value, role, position, shadow)
     if rest:
         raise SignatureError(

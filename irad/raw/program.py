@@ -36,7 +36,7 @@ from irad.ir.values import (
 )
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
 from irad.raw.attributes import expanded
-from irad.raw.checks import mark_copies, mark_spelled
+from irad.raw.checks import check_spaces, mark_copies, mark_spelled
 from irad.raw.markers import kind_of
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.by_value import pass_pointers
@@ -73,6 +73,7 @@ def load(text: str, primal: str, registry: Registry, toolchain: Toolchain, stay:
         _make_declaration(module.functions[name])
     _keep_reachable(module, module.functions[primal])
     _drop_debug_records(module)
+    check_spaces(module, toolchain.foreign_spaces)
     _allow_optimising(module)
     _keep_choices(module)
     pass_pointers(module)

@@ -27,6 +27,7 @@ from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.analysis.activity import is_differentiable
+from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, effects_of, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
 from irad.passes.memory.objects import MemoryObject, ObjectKind
@@ -94,7 +95,8 @@ def _errors(unit: Unit) -> Iterator[IradError]:
         if block not in unit.live:
             continue
         for inst in block.instructions:
-            error = _precision_error(unit, inst) or _view_error(unit, inst) or _error(unit, inst)
+            error = space_error(unit, inst) or _precision_error(unit, inst)
+            error = error or _view_error(unit, inst) or _error(unit, inst)
             if error is not None:
                 yield _at(error, inst)
 

@@ -61,8 +61,6 @@ from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, augmented_type
 from irad.ruleset.interface import CallRule, Inactive
 
-_NULL = ConstantNull(types.PTR)
-
 
 @dataclass(frozen=True, slots=True)
 class PointerFrame:
@@ -142,17 +140,15 @@ class AugmentedPrimal:
         if found is not None:
             return found
         if not self.unit.activity.has_shadow(pointer):
-            return _NULL
+            return _null(pointer)
         match pointer:
             case GlobalVariable():
                 return self.program.shadow_global(pointer)
-            case ConstantExpression(opcode="getelementptr", operands=(base, *rest)):
+            case ConstantExpression(opcode="getelementptr" | "addrspacecast" as opcode, operands=(base, *rest)):
                 moved = (self.shadow(base), *rest)
-                return ConstantExpression(
-                    pointer.type, None, "getelementptr", moved, pointer.flags, pointer.source_type
-                )
+                return ConstantExpression(pointer.type, None, opcode, moved, pointer.flags, pointer.source_type)
             case Constant():
-                return _NULL
+                return _null(pointer)
             case _:
                 raise InternalError(f"no shadow for {pointer!r} in {self.function.name}")
 
@@ -165,7 +161,7 @@ def build_augmented(program: Program, unit: Unit, pair: Pair) -> AugmentedPrimal
     for phi in _shadowed_phis(unit):
         twin = augmented.values[phi]
         assert isinstance(twin, Phi)
-        augmented.shadows[phi] = Builder.before(twin).phi(types.PTR, name=_shadow_name(phi))
+        augmented.shadows[phi] = Builder.before(twin).phi(phi.type, name=_shadow_name(phi))
     for block in unit.cfg.order:
         for inst in block.instructions:
             try:
@@ -179,6 +175,11 @@ def build_augmented(program: Program, unit: Unit, pair: Pair) -> AugmentedPrimal
         for value, block in phi.incoming():
             shadow.add_incoming(augmented.shadow(value), augmented.block(block))
     return augmented
+
+
+def _null(pointer: Value) -> ConstantNull:
+    """The shadow of what has none; of an integer that is an address, too."""
+    return ConstantNull(pointer.type if isinstance(pointer.type, PointerType) else types.PTR)
 
 
 def _shadow_name(value: Value) -> str | None:
@@ -258,8 +259,8 @@ class _Visitor:
                 return build.gep(inst.source_type, shadow(base), moved, inst.flags, name=name)
             case Load(operands=[pointer]):
                 if not self.augmented.unit.activity.has_shadow(pointer):
-                    return _NULL
-                loaded = build.load(types.PTR, shadow(pointer), name=name)
+                    return ConstantNull(inst.type)
+                loaded = build.load(inst.type, shadow(pointer), name=name)
                 loaded.metadata = {**loaded.metadata, **self.shadow_scopes(pointer)}
                 return loaded
             case Select(operands=[condition, a, b]):
@@ -269,9 +270,9 @@ class _Visitor:
             case Cast(operands=[value]) if isinstance(value.type, PointerType):
                 return build.cast(inst.opcode, shadow(value), inst.type, inst.flags, name=name)
             case ExtractValue(operands=[CallSite() as call]) if self.never_returns(call):
-                return _NULL
+                return ConstantNull(inst.type)
             case Cast(opcode="inttoptr", operands=[CallSite() as call]) if self.is_inactive(call):
-                return _NULL  # an address that a callee without derivative tells: of a size, say
+                return ConstantNull(inst.type)  # an address that a callee without derivative tells: of a size, say
             case _:
                 raise UnsupportedError(
                     "irad cannot follow a pointer to active memory through this operation",
@@ -345,7 +346,7 @@ class _Visitor:
         elif isinstance(call.type, PointerType) and unit.activity.has_shadow(call):
             effects = effects_of(callee)
             if effects is None or call not in self.augmented.shadows:
-                self.augmented.shadows[call] = _NULL
+                self.augmented.shadows[call] = ConstantNull(call.type)
 
     def augment_call(self, call: CallSite, pair: Pair) -> None:
         """Calls the augmented callee instead; its frame comes from the arena."""

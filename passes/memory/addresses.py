@@ -209,7 +209,7 @@ class Positions:
                 return [v for v in chosen if not isinstance(v, ConstantNull | Undef | Poison)]
             case Binary(operands=operands) if value.opcode in _ARITHMETIC:
                 return operands
-            case Cast(opcode="zext" | "sext" | "trunc", operands=[source]):
+            case Cast(opcode="zext" | "sext" | "trunc" | "addrspacecast", operands=[source]):
                 return [source]
             case _:
                 return []
@@ -225,7 +225,7 @@ class Positions:
             case GetElementPtr(operands=[_, *indices]):
                 known = [place for place in places if place is not None]
                 return None if len(known) < len(places) else known[0].moved(_steps(value, indices, known[1:]))
-            case Phi() | Select() | Freeze():
+            case Phi() | Select() | Freeze() | Cast(opcode="addrspacecast"):
                 return _any_of(place for place in places if place is not None)
             case Binary() | Cast() if places:
                 known = [place for place in places if place is not None]

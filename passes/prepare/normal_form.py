@@ -18,9 +18,11 @@ would put the kink of the absolute value behind a root of infinite slope; a sum 
 
 from __future__ import annotations
 
+from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Call, CallSite, Instruction, replace_uses
 from irad.ir.module import Function, Module
+from irad.ir.types import PointerType
 from irad.ir.values import Value, zero
 from irad.passes.analysis.callees import ELSEWHERE
 
@@ -44,10 +46,26 @@ def prepare_function(function: Function, module: Module) -> None:
         param.attributes = ("noalias",) if "noalias" in param.attributes else ()
     for inst in list(function.instructions()):
         _prepare_instruction(inst, module)
+        if isinstance(inst, Call) and _is_call(inst, "llvm.mem"):
+            _make_generic(inst, module)
         if _is_call(inst, "llvm.fabs.") and _is_call(inst.operands[0], "llvm.sqrt."):
             total = Builder.before(inst).fadd(inst.operands[0], zero(inst.type))
             replace_uses(inst, total)
             inst.erase()
+
+
+def _make_generic(call: Call, module: Module) -> None:
+    """Lets a fill or copy of memory in other address spaces take generic pointers, as the rules for it do."""
+    assert isinstance(call.callee, Function)
+    given = [types.PTR if isinstance(t, PointerType) else t for t in call.function_type.params]
+    if tuple(given) == call.function_type.params:
+        return
+    stem, *kinds = str(call.callee.name).removeprefix("llvm.").split(".")
+    name = ".".join(("llvm", stem, *("p0" if kind.startswith("p") else kind for kind in kinds)))
+    build = Builder.before(call)
+    arguments = [build.cast("addrspacecast", a, t) for a, t in zip(call.arguments, given, strict=True)]
+    call.function_type = types.function_type(types.VOID, given)
+    call.set_operands([*arguments, module.declare(name, call.function_type)])
 
 
 def _prepare_instruction(inst: Instruction, module: Module) -> None:

@@ -44,6 +44,20 @@ CASES = {
         "a computed goto has no derivative",
         "in f",
     ),
+    "memory behind a segment register": (
+        "double f(double x, __attribute__((address_space(257))) double *own) {\n    return x * *own; }\n"
+        "double use(double x, __attribute__((address_space(257))) double *own) {\n"
+        "    return __enzyme_autodiff((void *)f, x, enzyme_const, own); }",
+        "a pointer to address space 257 is used",
+        "x * *own",
+    ),
+    "a shadow in another address space": (
+        "double f(__attribute__((address_space(1))) double *x) { return *x; }\n"
+        "double use(__attribute__((address_space(1))) double *x, double *dx) {\n"
+        "    return __enzyme_autodiff((void *)f, x, dx); }",
+        "the shadow of argument 1 of f is a ptr, and not a ptr addrspace(1)",
+        "(void *)f, x, dx",
+    ),
     "long double": (
         "double f(double x) { long double y = x; return y * y; }\n"
         "double use(double x) { return __enzyme_autodiff((void *)f, x); }",

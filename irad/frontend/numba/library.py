@@ -72,6 +72,7 @@ def finish(library: Any, name: str, module: Any, environments: tuple[Any, ...]) 
 
 CPU: Final = Toolchain(
     machine=target.machine,
+    foreign_spaces=frozenset({256, 257, 258, 270, 271, 272}),  # x86: behind gs, fs and ss; pointers of other sizes
     is_loaded=code_libraries.is_loaded_symbol,
     build=build_library,
 )
