@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from irad.compiling import collection_paused
 from irad.errors import IradError, SourceLocation, UnsupportedProgram
-from irad.ir.debug_info import inline_chain
 from irad.ir.instructions import Instruction, Store
 from irad.ir.module import Module
 from irad.ir.reducible import make_reducible
@@ -19,9 +18,10 @@ from irad.ir.values import ConstantInt
 from irad.ir.verifier import verify
 from irad.message import source_line
 from irad.options import errors_show_llvm
+from irad.passes.convention import HostConvention
 from irad.passes.derivative import finish, generate, prepare_module
 from irad.passes.instrument.marks import MarkKind
-from irad.passes.instrument.source_map import SourceMap, user_places
+from irad.passes.instrument.source_map import SourceMap
 from irad.passes.instrument.watched import Place, TapePlace, TapePlaces, TapeSlot, places_of
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.parallel.flatten import launches_of
@@ -129,15 +129,15 @@ def derive(
         try:
             generated = generate(module, request, registry, verifies=check, observe=observe)
         except UnsupportedProgram as several:
-            locate(several, module)
+            locate(several, module, request.host)
             if len(set(map(str, several.errors))) == 1:  # of one line of the source
                 raise several.errors[0] from None
             raise
         except IradError as error:
-            locate(error, module)
+            locate(error, module, request.host)
             raise
         program = generated.program
-        user = SourceMap(module, program.launches)
+        user = SourceMap(module, request.host.library, program.launches)
         table, places = _places(program, user) if request.watches else (None, ())
         tape = TapePlaces(program.tape_marks, program.frame_parts, user).all() if request.meters else ()
         finish(generated)
@@ -194,30 +194,22 @@ def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> M
     return parse_module(canonical_loops(print_module(module))) if any(changed) else module
 
 
-def locate(error: IradError, module: Module) -> None:
-    """Gives an error, and those it lists, the place in the user's source; and LLVM's text, if it was asked for."""
-    user = SourceMap(module, launches_of(module))
+def locate(error: IradError, module: Module, host: HostConvention) -> None:
+    """Gives an error, and those it lists, the place in the user's source; and LLVM's text, if it was asked for.
+
+    Of library code that was inlined into the user's, it is the place where it is called.
+    """
+    user = SourceMap(module, host.library, launches_of(module))
     for item in (error, *(error.errors if isinstance(error, UnsupportedProgram) else ())):
         if not isinstance(item.instruction, Instruction):
             continue
         if item.location is None:
-            item.location, item.callers = _user_places(user, item.instruction)
+            places = user.places(item.instruction)
+            item.location, item.callers = (places[0] if places else None), tuple(places[1:])
             item.detail = item.detail or _source_line(item.location)
             item.focus = item.focus or _focus(item.instruction, item.detail)
         if errors_show_llvm():
             item.llvm = format_instruction(item.instruction)
-
-
-def _user_places(user: SourceMap, inst: Instruction) -> tuple[SourceLocation | None, tuple[SourceLocation, ...]]:
-    """The place in the user's code, and where that was called from, if it was inlined.
-
-    Of library code that was inlined into the user's, it is the place where it is called.
-    """
-    places = user.chain(inst)
-    if not places:
-        known = user.locate(inst)
-        places = [known] if known is not None else user_places(inline_chain(user.module, inst))
-    return (places[0], tuple(places[1:])) if places else (None, ())
 
 
 def _source_line(location: SourceLocation | None) -> str | None:

@@ -145,6 +145,11 @@ def _code_of(record: Any) -> Iterator[Module | Function]:
             yield record
 
 
+def _has_parallel_loops(record: Program | Generated) -> bool:
+    program = record if isinstance(record, Program) else record.program
+    return program.request.host.parallel is not None
+
+
 def _is_default(unit: Unit) -> bool:
     return not unit.program.saves_all
 
@@ -199,12 +204,17 @@ def _summarise_ruled(program: Program) -> None:
         if function is not None and not function.is_declaration:
             known = dict(zip(function.params, memory, strict=True))
             new = returns_new(function, program.registry)
-            summarise(function, known, program.registry, function.params[0], returns_new=new, signatures=signatures)
+            result = function.params[program.request.host.result]
+            summarise(function, known, program.registry, result, returns_new=new, signatures=signatures)
 
 
 def _flatten(program: Program) -> None:
     """Turns parallel loops into calls of their bodies, with plain parameters."""
-    program.loops = flatten_parallel_loops(program.module, program.registry, dict(program.request.kernels))
+    request = program.request
+    assert request.host.parallel is not None
+    program.loops = flatten_parallel_loops(
+        program.module, program.registry, request.host.parallel, dict(request.kernels)
+    )
     program.launches = launches_of(program.module) if program.loops else {}
 
 
@@ -249,7 +259,8 @@ def _arguments_change(unit: Unit) -> bool:
 
 def _keep(unit: Unit) -> None:
     """Finds allocations that may stay alive until the reverse sweep has ended."""
-    unit.kept = keepable(unit.function, unit.points_to, unit.registry, results_change=_arguments_change(unit))
+    host = unit.program.request.host
+    unit.kept = keepable(unit.function, unit.points_to, unit.registry, host, results_change=_arguments_change(unit))
 
 
 def _find_effects(unit: Unit) -> None:
@@ -278,7 +289,7 @@ def _find_activity(unit: Unit) -> None:
 
 def _find_live_blocks(unit: Unit) -> None:
     """Finds the blocks that the reverse sweep visits: those from which the function returns normally."""
-    unit.live = live_blocks(unit.cfg, unit.variant.is_entry)
+    unit.live = live_blocks(unit.cfg, unit.program.request.host.returned if unit.variant.is_entry else None)
 
 
 def _refuse(unit: Unit) -> None:
@@ -371,16 +382,19 @@ def _check_promises(generated: Generated) -> None:
 
 def _launch(generated: Generated) -> None:
     """Writes the functions that run parallel loops in lanes."""
-    units = generated.units()
+    units, parallel = generated.units(), generated.program.request.host.parallel
+    assert parallel is not None
     for pair, lane in generated.launched:
-        build_launchers(generated.program, pair, lane, units[lane])
+        build_launchers(generated.program, pair, lane, units[lane], parallel)
         note_launcher(generated.program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
-    launch_loops(generated.program.module)
+    launch_loops(generated.program.module, parallel)
 
 
 def _spread_bulk(generated: Generated) -> None:
     """Clears and copies arrays beside parallel loops with all threads."""
-    spread_bulk(generated.program.module)
+    parallel = generated.program.request.host.parallel
+    assert parallel is not None
+    spread_bulk(generated.program.module, parallel)
 
 
 def _note_frame(generated: Generated) -> None:
@@ -411,7 +425,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("prepare.invariant_choices", Stage.PREPARE, _settle, changes=True),
     Pass("prepare.normal_form", Stage.PREPARE, _normalise, changes=True),
     Pass("analysis.summary", Stage.PROGRAM, _summarise_ruled),
-    Pass("parallel.flatten", Stage.PROGRAM, _flatten, changes=True),
+    Pass("parallel.flatten", Stage.PROGRAM, _flatten, applies=_has_parallel_loops, changes=True),
     Pass("memory.signatures", Stage.PROGRAM, _match_signatures),
     Pass("memory.points_to", Stage.FUNCTION, _find_objects),
     Pass("memory.memory_types", Stage.FUNCTION, _find_memory_types),
@@ -435,8 +449,8 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("augmented.allocation_failure", Stage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", Stage.PAIR, _close_frame),
     Pass("analysis.promises", Stage.DERIVATIVE, _check_promises, applies=_is_entry),
-    Pass("parallel.launch", Stage.DERIVATIVE, _launch, changes=True),
-    Pass("parallel.bulk", Stage.DERIVATIVE, _spread_bulk, changes=True),
+    Pass("parallel.launch", Stage.DERIVATIVE, _launch, applies=_has_parallel_loops, changes=True),
+    Pass("parallel.bulk", Stage.DERIVATIVE, _spread_bulk, applies=_has_parallel_loops, changes=True),
     Pass("instrument.marks", Stage.DERIVATIVE, _note_frame),
     Pass("instrument.sweep_marks", Stage.FINISH, _mark_sweeps),
     Pass("leftovers", Stage.FINISH, _drop_leftovers, changes=True),

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from irad.ir.types import FunctionType
+from irad.passes.convention import HostConvention
 from irad.ruleset.memory_type import MemoryType
 
 __all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request", "Signature"]
@@ -59,6 +60,7 @@ class Request:
         entry: symbol of the primal in the program text.
         kinds: one for each LLVM parameter of the entry (return pointer and exception pointer included).
         memory: for each LLVM parameter what its pointee holds, None where unknown or no pointer.
+        host: the convention of the host that compiled the program.
         plan: "default", or "save_all", the oracle: everything saved, all memory active, nothing assumed.
         arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
         strict: adjoint sums keep the order of the primal (no `reassoc`).
@@ -79,6 +81,7 @@ class Request:
     entry: str
     kinds: tuple[ParameterKind, ...]
     memory: tuple[MemoryType | None, ...]
+    host: HostConvention
     plan: str = "default"
     arguments_may_change: bool = False
     strict: bool = False

@@ -41,7 +41,7 @@ _TYPES: Mapping[str, FunctionType] = {
     ARENA_DEFER: function_type(VOID, [PTR, PTR]),
     ARENA_FAILED: function_type(types.I1, [PTR]),
     STACK_FULL: function_type(types.I1, [PTR]),
-    ARENA_REASON: function_type(types.I32, [PTR]),
+    ARENA_REASON: function_type(types.I32, [PTR, types.I32, types.I32]),
     POINTER_PAIR: function_type(PTR, [PTR, PTR, PTR]),
     LANES_OPEN: function_type(PTR, [PTR, types.I64]),
     LANES_FAILED: function_type(VOID, [PTR, PTR, types.I64]),

@@ -18,6 +18,7 @@ from irad.decompile.pair_text import PairText, pair_text
 from irad.driver import locate
 from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
@@ -112,7 +113,7 @@ def _function(
         _check_calls(captured)
         made = pair_text(captured.pairs[0], arguments, result, namer)
     except IradError as error:
-        locate(error, captured.module)
+        locate(error, captured.module, NUMBA)
         raise
     name = f"{dispatcher.py_func.__name__}_gradient"
     return _written(name, arguments, result, positions, made), made.exceptions

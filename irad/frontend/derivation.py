@@ -28,6 +28,7 @@ from irad.frontend.custom import catalogue, entry, packs
 from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules_of
 from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.linkable import Linkable
+from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.cpu import Program, load_program
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
@@ -249,7 +250,7 @@ def generated(
         try:
             made = generate(module, wanted.request, registry, last=last)
         except IradError as error:
-            locate(error, module)
+            locate(error, module, NUMBA)
             raise
     return wanted, module, made
 
@@ -316,6 +317,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
     return Request(
         entry=program.entry,
         kinds=tuple(kinds),
+        host=NUMBA,
         plan=task.options.plan,
         arguments_may_change=arguments_may_change,
         strict=task.options.strict,

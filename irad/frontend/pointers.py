@@ -100,6 +100,7 @@ class _Table:
             program.entry,
             variant.kinds,
             variant.memory,
+            self.request.host,
             self.request.plan,
             strict=self.request.strict,
             zero_wins=self.request.zero_wins,

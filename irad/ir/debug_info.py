@@ -25,11 +25,6 @@ def source_location(module: Module, inst: Instruction) -> SourceLocation | None:
     return DebugInfo(module).location(inst)
 
 
-def inline_chain(module: Module, inst: Instruction) -> list[SourceLocation]:
-    """All places of an instruction: its own first, then the call it was inlined at, and so on outwards."""
-    return DebugInfo(module).inline_chain(inst)
-
-
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One place of an instruction, the symbol of the function it is in, and where that is defined."""

@@ -23,6 +23,7 @@ from irad.options import Options
 from irad.passes.pipeline import COMPLETE
 from irad.raw import program
 from irad.raw.checks import check_units
+from irad.raw.convention import C
 from irad.raw.declared import Declared, read_declared
 from irad.raw.emit import PERSONALITY, add_wrapper, operands_of, result_of, wrapper_type
 from irad.raw.handwritten import define_pair
@@ -160,6 +161,7 @@ class _Work:
             entry=program.ENTRY,
             kinds=tuple(kinds),
             memory=tuple(memory),
+            host=C,
             plan=self.options.plan,
             strict=self.options.strict,
             zero_wins=self.options.zero_times_infinity == "zero",
@@ -194,7 +196,7 @@ def _refuse(name: str, record: Any) -> None:
     try:
         check_units(record.pairs)
     except IradError as error:
-        locate(error, record.program.module)
+        locate(error, record.program.module, C)
         raise
 
 

@@ -25,10 +25,12 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
 from irad.passes.memory.record_layouts import scalars
+from irad.raw.convention import C
 from irad.raw.markers import AutodiffCall, Role
 
 PERSONALITY: Final = "__gxx_personality_v0"
 _FRAME_ALIGNMENT: Final = 64
+_EXHAUSTED: Final = const_int(types.I32, C.exhausted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,7 @@ class _Wrapper:
         twins: list[Value] = [value_shadow, *shadows]
         slots = [self.place() for _ in layout.parts]
         arena = self.build.call(self.runtime("irad.arena_open", function_type(PTR, [])), [])
-        self.stop_if(self.build.icmp("eq", arena, ConstantNull(PTR)), const_int(types.I32, -4))
+        self.stop_if(self.build.icmp("eq", arena, ConstantNull(PTR)), _EXHAUSTED)
         frame = self.frame(arena)
         self.run(self.derivative.augmented, [frame, arena, *flat, *(twins[i] for i in self.derivative.shadows)], arena)
         self.run(self.derivative.reverse, [frame, arena, *slots], arena)
@@ -189,7 +191,7 @@ class _Wrapper:
         size = const_int(types.I64, max(self.derivative.frame_size, _FRAME_ALIGNMENT))
         allocate = self.runtime("irad.arena_alloc", function_type(PTR, [PTR, types.I64]))
         frame = self.build.call(allocate, [arena, size])
-        self.stop_if(self.build.icmp("eq", frame, ConstantNull(PTR)), const_int(types.I32, -4))
+        self.stop_if(self.build.icmp("eq", frame, ConstantNull(PTR)), _EXHAUSTED)
         return frame
 
     def run(self, symbol: str, values: list[Value], arena: Value) -> None:
@@ -198,7 +200,8 @@ class _Wrapper:
         status: Value = self.call(sweep, values)
         if sweep.function_type.result is VOID:
             failed: Value = self.build.call(self.runtime("irad.arena_failed", function_type(types.I1, [PTR])), [arena])
-            status = self.build.call(self.runtime("irad.arena_reason", function_type(types.I32, [PTR])), [arena])
+            reason = self.runtime("irad.arena_reason", function_type(types.I32, [PTR, types.I32, types.I32]))
+            status = self.build.call(reason, [arena, _EXHAUSTED, const_int(types.I32, C.no_derivative)])
         else:
             failed = self.build.icmp("ne", status, const_int(types.I32, 0))
         self.stop_if(failed, status)

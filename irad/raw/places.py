@@ -13,6 +13,7 @@ from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, LandingPad, Load, Store
 from irad.ir.module import Function, Module
 from irad.passes.analysis.refusals import ARRAY_REMEDY, CONTAINER_REMEDY
+from irad.raw.convention import C
 from irad.raw.program import ENTRY
 
 _REPORT: Final = "report it with the function"
@@ -69,7 +70,7 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
             continue
         home = inst.block.function.module if inst.block is not None and inst.block.function is not None else None
         item.instruction = _with_line(home or module, inst)
-        locate(item, home or module)
+        locate(item, home or module, C)
         item.detail = item.detail or _in_words(inst, primal)
 
 

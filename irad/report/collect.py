@@ -21,8 +21,8 @@ from irad.driver import prepare_program
 from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.derivation import observe_derivation
 from irad.frontend.numba.cpu import Program, location_of
-from irad.frontend.numba.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.frontend.numba.library import CPU
+from irad.frontend.numba.reports.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
@@ -259,7 +259,9 @@ class _Observed:
         info = DebugInfo(module)
         namer = _namer(program, map(str, module.functions))
         places = {symbol: _definition(function, source) for symbol, (function, _) in program.python_functions.items()}
-        tape_places = TapePlaces(derived.tape_marks, derived.frame_parts, SourceMap(module, derived.launches))
+        tape_places = TapePlaces(
+            derived.tape_marks, derived.frame_parts, SourceMap(module, derived.request.host.library, derived.launches)
+        )
         readers = {
             made.pair.variant: PairReader(made, info, source, namer, program.ruled, places, copies, tape_places.loops)
             for made in pairs

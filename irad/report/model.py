@@ -3,7 +3,7 @@
 `irad.report.collect` fills it, `irad.report.shown.text`, `.html` and the command line only show it.
 
 A *line number* is of the user's source. Facts about a value carry the places of the instruction, innermost first, as
-`irad.ir.debug_info.inline_chain` gives them; `place` is the innermost one that lies in the user's own files.
+`DebugInfo.inline_chain` gives them; `place` is the innermost one that lies in the user's own files.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from irad.backend.line_marks import OUTSIDE, with_marks
 from irad.backend.sampler import Sampler
 from irad.data.copies import copied
 from irad.errors import SignatureError
-from irad.frontend.numba.replaced import kinds_of, replaced_code
+from irad.frontend.numba.reports.replaced import kinds_of, replaced_code
 from irad.frontend.numba.untyped import types
 from irad.report.machine import is_of_reverse_sweep, line_finder
 from irad.report.model import Report, Times

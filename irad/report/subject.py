@@ -20,7 +20,7 @@ from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.problems import default_positions
 from irad.frontend.calls.pullback import STATE_TYPE, ForwardDispatcher, task_for
 from irad.frontend.calls.signature import without_derivative
-from irad.frontend.numba.inspection import program_of
+from irad.frontend.numba.reports.inspection import program_of
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, gradients, layouts, tree
 from irad.frontend.values.abi import Argument

@@ -22,6 +22,7 @@ from typing import Final
 from irad.ir import types
 from irad.ir.types import FloatType, Type
 
+_LIBRARIES: Final = ("numba_", "__nv_")  # how the names of the C helpers and of libdevice's functions begin
 _HELPER_PREFIX: Final = "irad_"
 _SUFFIXES: Final = ((types.DOUBLE, "f64", ""), (types.FLOAT, "f32", "f"))
 _INTEGER_SUFFIXES: Final = ("i32", "i64", "i16", "i8")
@@ -213,6 +214,15 @@ TABLE: Final[Mapping[str, Names]] = MappingProxyType(
         "expn_integer": _names(scipy="expn", integers=(0,)),
     }
 )
+
+
+def stem_of_symbol(symbol: str) -> str:
+    """The name of a function without its library and precision: `floor` of `llvm.floor.v4f64`, `floor`, `floorf`."""
+    if symbol.startswith("llvm."):
+        return symbol.split(".")[1]
+    for library in _LIBRARIES:
+        symbol = symbol.removeprefix(library)
+    return symbol[:-1] if symbol.endswith("f") else symbol
 
 
 def integer_arguments(name: str) -> frozenset[int]:

@@ -22,6 +22,7 @@ from irad.ir.instructions import Binary, CallSite, Cast, FCmp, Instruction, Phi,
 from irad.ir.module import Function
 from irad.ir.text.keywords import FAST_MATH
 from irad.ir.types import holds_floats
+from irad.ruleset.symbols import stem_of_symbol
 
 # Functions that IEEE 754 defines to the last bit, by the stem of their symbol. Not `fmuladd`, which may be fused or
 # not, and not `maxnum` and `fmax`, which may return either zero.
@@ -72,11 +73,8 @@ def _computes_with_floats(call: CallSite) -> bool:
 
 
 def _stem(call: CallSite) -> str:
-    """`floor` of `llvm.floor.v4f64`, `floor` and `floorf`; empty where what is called has no name."""
+    """Of what is called (`stem_of_symbol`); empty where that has no name."""
     callee = call.callee
     if not isinstance(callee, Function) or callee.name is None:
         return ""
-    if callee.name.startswith("llvm."):
-        return callee.name.split(".")[1]
-    name = callee.name.removeprefix("numba_").removeprefix("__nv_")
-    return name[:-1] if name.endswith("f") else name
+    return stem_of_symbol(callee.name)

@@ -9,7 +9,7 @@ Method  The pointer must lead to one allocation only, and come from it without a
 Limit   instances that are passed from one iteration to the next, through phis or memory, are not followed.
 
     loop:
-      %m = call ptr @NRT_MemInfo_alloc_aligned(…)      %p = load ptr, ptr (%m + 24)
+      %m = call ptr @allocate(…)      %p = load ptr, ptr (%m + 24)
       store double %x, ptr %p                          of the next iteration: to another array
       call void @ruled(ptr %p)                         what it is passed stays as it is
       br i1 %more, label %loop, label %done

@@ -6,23 +6,28 @@ running the reverse sweep. In callees every return is taken to be one after whic
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import Phi, Ret
 from irad.ir.module import Block
 from irad.ir.values import ConstantInt, Value
 
-_NO_ERROR = (0, -2, -3)  # ok, ok with None, end of iteration: Numba's status codes without an exception
 
+def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset[Block]:
+    """The blocks from which a return without an error can be reached.
 
-def live_blocks(cfg: ControlFlow, is_entry: bool) -> frozenset[Block]:
-    """The blocks from which a return without an error can be reached."""
+    Args:
+        cfg: of a function in normal form.
+        returned: the statuses that are no errors; None where every return counts.
+    """
     live: dict[Block, None] = {}
     pending: list[Block] = []
     for block in cfg.order:
         last = block.terminator
         if not isinstance(last, Ret):
             continue
-        sources = _returning(block, last, cfg) if is_entry else None
+        sources = None if returned is None else _returning(block, last, cfg, returned)
         if sources is None or sources:
             live[block] = None
             pending.extend(cfg.predecessors[block] if sources is None else sources)
@@ -34,15 +39,15 @@ def live_blocks(cfg: ControlFlow, is_entry: bool) -> frozenset[Block]:
     return frozenset(live)
 
 
-def _returning(block: Block, last: Ret, cfg: ControlFlow) -> list[Block] | None:
+def _returning(block: Block, last: Ret, cfg: ControlFlow, returned: Collection[int]) -> list[Block] | None:
     """The predecessors that lead to a return without error; None when all do (or when it cannot be told)."""
     status = last.operands[0] if last.operands else None
     if isinstance(status, Phi) and status.block is block:
-        return [p for v, p in status.incoming() if not _is_error(v) and p in cfg.predecessors]
-    if status is not None and _is_error(status):
+        return [p for v, p in status.incoming() if not _is_error(v, returned) and p in cfg.predecessors]
+    if status is not None and _is_error(status, returned):
         return []
     return None
 
 
-def _is_error(status: Value) -> bool:
-    return isinstance(status, ConstantInt) and status.value not in _NO_ERROR
+def _is_error(status: Value, returned: Collection[int]) -> bool:
+    return isinstance(status, ConstantInt) and status.value not in returned

@@ -1,11 +1,11 @@
 """Checks what can fail in a forward sweep: memory of the tape or of the machine's stack, a pair found by a pointer.
 
 Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
-in the arena. Then the sweep returns at once; the entry returns the status `EXHAUSTED`, and the caller raises
-MemoryError. A look-up of a pair that fails is treated alike; the status is then `NO_PAIR`.
+in the arena. Then the sweep returns at once; the entry returns the status `HostConvention.exhausted`, and the caller
+raises an error. A look-up of a pair that fails is treated alike; the status is then `HostConvention.no_derivative`.
 
-Around the launch of a parallel loop Numba gives up Python's lock, and holds a schedule. Who leaves there first does
-what would have followed: takes the lock again, frees the schedule.
+Around the launch of a parallel loop the program gives up a lock, and holds a schedule. Who leaves there first does what
+would have followed: takes the lock again, frees the schedule.
 
 A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
 how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of
@@ -13,9 +13,6 @@ the entry looks at the flag.
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -25,8 +22,9 @@ from irad.ir.instructions import Alloca, Call, Instruction
 from irad.ir.module import Block, Function
 from irad.ir.types import Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
-from irad.passes.augmented.owned_references import DROPS, owned_behind
+from irad.passes.augmented.owned_references import owned_behind
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.convention import Bracket, HostConvention
 from irad.passes.runtime import (
     ARENA_ALLOC,
     ARENA_ALLOC_PRODUCT,
@@ -39,23 +37,13 @@ from irad.passes.runtime import (
     runtime_function,
 )
 
-EXHAUSTED = -4
-NO_PAIR = -5
 _GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, POINTER_PAIR})
-
-# What Numba does after the launch of a parallel loop, in this order, and the call before it that began it.
-_ENDED_BY: Final[Mapping[str, str]] = {
-    "PyEval_RestoreThread": "PyEval_SaveThread",
-    "numba_gil_release": "numba_gil_ensure",
-    "set_parallel_chunksize": "get_parallel_chunksize",
-    "deallocate_sched": "allocate_sched",
-}
-_LAST = "deallocate_sched"
 
 
 def check_allocations(augmented: AugmentedPrimal) -> None:
     """Inserts the checks."""
-    generated = augmented.program.augmented
+    generated, host = augmented.program.augmented, augmented.program.request.host
+    around = () if host.parallel is None else host.parallel.around
     through_pointers = {made.call for made in augmented.pointer_frames.values()}
     leave: Block | None = None
 
@@ -63,38 +51,38 @@ def check_allocations(augmented: AugmentedPrimal) -> None:
         return _name(call) in _GIVE_NULL or call.callee in generated or call in through_pointers
 
     held: dict[Call, tuple[Value, ...]] = {}
-    if augmented.program.request.meters:  # a limit is exceeded again and again, memory runs out once
-        held = owned_behind(
-            augmented, {i for i in augmented.function.instructions() if isinstance(i, Call) and may_fail(i)}
-        )
+    if augmented.program.request.meters and host.references is not None:
+        # a limit is exceeded again and again, memory runs out once
+        checked = {i for i in augmented.function.instructions() if isinstance(i, Call) and may_fail(i)}
+        held = owned_behind(augmented, host.references, checked)
     for block in list(augmented.function.blocks):
         calls = [i for i in block.instructions if isinstance(i, Call)]
         failing = [i for i in calls if may_fail(i)]
-        owed = {call: _owed(calls, call) for call in failing}
+        owed = {call: _owed(calls, call, around) for call in failing}
         for call in reversed(failing):  # so that each instruction moves once
             leave = leave or _leave(augmented)
             rest = split_after(call)
             assert call.block is not None
             build = Builder(call.block)
             failed = _failed(build, augmented, call, gives_null=_name(call) in _GIVE_NULL)
-            build.cond_br(failed, _leave_after(owed[call], held.get(call, ()), leave), rest)
+            build.cond_br(failed, _leave_after(owed[call], held.get(call, ()), leave, host), rest)
 
 
 def _name(call: Call) -> str | None:
     return call.callee.name if isinstance(call.callee, Function) else None
 
 
-def _owed(calls: list[Call], failing: Call) -> list[Call]:
+def _owed(calls: list[Call], failing: Call, around: tuple[Bracket, ...]) -> list[Call]:
     """What ends the launch of a parallel loop that the failing call is part of; all of it is in one block."""
     place = calls.index(failing)
     before, after = calls[:place], calls[place + 1 :]
-    owed = [call for call in after if _ends_what_began(call, before, after)]
-    last = next((i for i, call in enumerate(owed) if _name(call) == _LAST), None)
+    owed = [call for call in after if _ends_what_began(call, before, after, around)]
+    last = next((i for i, call in enumerate(owed) if _name(call) == around[-1].ends), None)
     return [] if last is None else owed[: last + 1]
 
 
-def _ends_what_began(call: Call, before: list[Call], after: list[Call]) -> bool:
-    opener = _ENDED_BY.get(_name(call) or "")
+def _ends_what_began(call: Call, before: list[Call], after: list[Call], around: tuple[Bracket, ...]) -> bool:
+    opener = next((bracket.begins for bracket in around if bracket.ends == _name(call)), None)
     if opener is None:
         return False
     [subject] = call.arguments
@@ -103,7 +91,7 @@ def _ends_what_began(call: Call, before: list[Call], after: list[Call]) -> bool:
     return any(_name(other) == opener and subject in other.arguments for other in before)
 
 
-def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block) -> Block:
+def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block, host: HostConvention) -> Block:
     """A way to leave that first does what is owed, and drops the references that are held."""
     if not owed and not held:
         return leave
@@ -113,7 +101,9 @@ def _leave_after(owed: list[Call], held: tuple[Value, ...], leave: Block) -> Blo
         block.append(clone_instruction(call, {}))
     build = Builder(block)
     for value in held:
-        build.call(build.module.declare(DROPS, types.function_type(types.VOID, [types.PTR])), [value])
+        assert host.references is not None
+        drop = build.module.declare(host.references.drops, types.function_type(types.VOID, [types.PTR]))
+        build.call(drop, [value])
     build.br(leave)
     return block
 
@@ -155,9 +145,12 @@ def check_stack(augmented: AugmentedPrimal) -> None:
 
 def _status(build: Builder, augmented: AugmentedPrimal, type_: Type) -> Value:
     """What the entry returns when it is left."""
-    if not any(_calls_through_pointer(pair) for pair in augmented.program.module.defined_functions()):
-        return const_int(type_, EXHAUSTED)
-    return build.call(runtime_function(augmented.program.module, ARENA_REASON), [augmented.arena])
+    program = augmented.program
+    exhausted = const_int(type_, program.request.host.exhausted)
+    if not any(map(_calls_through_pointer, program.module.defined_functions())):
+        return exhausted
+    statuses = [exhausted, const_int(type_, program.request.host.no_derivative)]
+    return build.call(runtime_function(program.module, ARENA_REASON), [augmented.arena, *statuses])
 
 
 def _calls_through_pointer(function: Function) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.passes.analysis.callees import resolve
-from irad.passes.analysis.deferrable_frees import drops_reference
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.runtime import ARENA_DEFER, runtime_function
 from irad.ruleset.interface import Inactive
@@ -15,10 +14,10 @@ def defer_frees(augmented: AugmentedPrimal, kept: int) -> None:
     """Hands the references to kept allocations to the arena instead of dropping them."""
     if not kept:
         return
-    unit = augmented.unit
+    unit, host = augmented.unit, augmented.program.request.host
     for block in unit.cfg.order:
         for call in block.instructions:
-            if not isinstance(call, CallSite) or not drops_reference(call):
+            if not isinstance(call, CallSite) or not host.drops_reference(call):
                 continue
             if not unit.points_to.reachable(unit.points_to.mask(call.arguments[0])) & kept or not isinstance(
                 resolve(call, unit.registry), Inactive

@@ -6,12 +6,12 @@ Method  backward: a reference is held where, on every way on to the return, it i
         taken; what is returned is dropped, too. An intersection over successors, to the greatest fixpoint; ways that
         raise do not count.
 Limit   a reference that is dropped by another name than it is held by, or only on some ways, is not found: it is kept,
-        as Numba keeps it where an exception is raised. Where a reference may be taken by another name nothing is
+        as the host keeps it where an exception is raised. Where a reference may be taken by another name nothing is
         released, so that nothing is ever released twice.
 
-    call void @NRT_incref(ptr %x)
+    call void @take(ptr %x)
     %slab = call ptr @irad.tape_alloc_product(…)      held behind it: %x
-    call void @NRT_decref(ptr %x)
+    call void @drop(ptr %x)
 """
 
 from __future__ import annotations
@@ -25,29 +25,30 @@ from irad.ir.module import Block, Function
 from irad.ir.values import Constant, ConstantInt, Value
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.convention import ReferenceCounts
 from irad.passes.runtime import ARENA_DEFER
 
-TAKES: Final = "NRT_incref"
-DROPS: Final = "NRT_decref"
-_MAKES: Final = "NRT_MemInfo_alloc"
 _ANYTHING: Final = -1
 
 State: TypeAlias = dict[Value, int]
 
 
-def owned_behind(augmented: AugmentedPrimal, calls: Collection[Call]) -> dict[Call, tuple[Value, ...]]:
+def owned_behind(
+    augmented: AugmentedPrimal, counts: ReferenceCounts, calls: Collection[Call]
+) -> dict[Call, tuple[Value, ...]]:
     """What is held after each of some calls, a value as often as it is."""
-    return _Owned(augmented).behind(calls)
+    return _Owned(augmented, counts).behind(calls)
 
 
 class _Owned:
-    def __init__(self, augmented: AugmentedPrimal) -> None:
-        self.augmented = augmented
+    def __init__(self, augmented: AugmentedPrimal, counts: ReferenceCounts) -> None:
+        self.augmented, self.counts = augmented, counts
+        self.host = augmented.program.request.host
         self.cfg: ControlFlow = control_flow(augmented.function)
         unit = augmented.unit
         signatures = unit.program.signatures
-        self.has_status = unit.variant.is_entry or unit.function in signatures  # as all functions of Numba's
-        live = live_blocks(unit.cfg, True) if self.has_status else unit.live
+        self.has_status = unit.variant.is_entry or unit.function in signatures
+        live = live_blocks(unit.cfg, self.host.returned) if self.has_status else unit.live
         self.live = {augmented.block(block) for block in live}
         self.primal = {copy: primal for primal, copy in augmented.values.items()}
         self.starts: dict[Block, State] = {}
@@ -102,23 +103,23 @@ class _Owned:
         if not isinstance(inst, Call) or not isinstance(inst.callee, Function):
             return
         match inst.callee.name:
-            case name if name == DROPS:
+            case name if name == self.counts.drops:
                 _add(state, inst.arguments[0])
             case name if name == ARENA_DEFER:
                 _add(state, inst.arguments[1])
-            case name if name == TAKES:
+            case name if name == self.counts.takes:
                 self.take(inst.arguments[0], state)
             case _:
                 pass
 
     def is_returned(self, store: Store) -> bool:
         """Whether a store hands new memory to the caller, with the reference to it."""
-        if not self.has_status or not _is_new(store.operands[0]):
+        if not self.has_status or not _is_new(store.operands[0], self.counts):
             return False
         pointer = store.operands[1]
         while isinstance(pointer, GetElementPtr):
             pointer = pointer.operands[0]
-        return self.primal.get(pointer) is self.augmented.unit.function.params[0]
+        return self.primal.get(pointer) is self.augmented.unit.function.params[self.host.result]
 
     def take(self, value: Value, state: State) -> None:
         """A reference that is taken is one less that was held before; by another name it may be any."""
@@ -136,8 +137,8 @@ class _Owned:
         return _ANYTHING if primal is None else self.augmented.unit.points_to.mask(primal)
 
 
-def _is_new(value: Value) -> bool:
-    """Whether a value is memory that Numba's runtime has just made, on whichever way."""
+def _is_new(value: Value, counts: ReferenceCounts) -> bool:
+    """Whether a value is memory that the host has just made, on whichever way."""
     pending, seen = [value], set[Value]()
     while pending:
         each = pending.pop()
@@ -145,7 +146,9 @@ def _is_new(value: Value) -> bool:
             seen.add(each)
             pending.extend(each.operands)
         elif each not in seen and not (
-            isinstance(each, Call) and isinstance(each.callee, Function) and str(each.callee.name).startswith(_MAKES)
+            isinstance(each, Call)
+            and isinstance(each.callee, Function)
+            and str(each.callee.name).startswith(counts.makes)
         ):
             return False
     return True

@@ -2,31 +2,24 @@
 
 Input   a module with its debug metadata.
 Output  for an instruction its places in the user's files, innermost first.
-Method  places in Numba and irad are left out, so that library code counts where it is called. The body of a parallel
-        loop, which Numba keeps in a string, counts for the file that the loop is in. A line that lies outside the
-        function it is said to be in is that of library code that Numba has inlined itself: it keeps the line and
-        changes the file.
+Method  places in library code (`LibraryCode`) are left out, so that it counts where it is called. The body of a
+        parallel loop, which has no file of its own, counts for the file that the loop is in. A line that lies outside
+        the function it is said to be in is that of library code that the host has inlined itself: it keeps the line
+        and changes the file.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from irad.errors import SourceLocation
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Function, Module
 from irad.message import definition_line
+from irad.passes.convention import LibraryCode
 from irad.source_text import holds_line
-
-_NUMBA: Final = f"{os.sep}numba{os.sep}"
-_OVERLOADS: Final = f"{os.sep}irad{os.sep}frontend{os.sep}"
-_ARRAY_EXPRESSION: Final = "__numba_array_expr"  # Numba's functions for them know no line
-_PARALLEL_LOOP: Final = "__numba_parfor_gufunc"
-_LINES_OF_KERNELS: Final = 16  # of the function that Numba writes around the body of a parallel loop
 
 
 @dataclass(eq=False, slots=True)
@@ -34,10 +27,12 @@ class SourceMap:
     """Finds places in one module, whose metadata must not change.
 
     Attributes:
+        library: what is not the user's code.
         launches: the call of each parallel loop, by its function.
     """
 
     module: Module
+    library: LibraryCode
     launches: Mapping[Function, CallSite] = field(default_factory=dict)
     _info: DebugInfo = field(init=False)
 
@@ -49,12 +44,15 @@ class SourceMap:
 
         Where all of it is library code, its own place alone; empty where nothing is known.
         """
-        found = _outside_library(self._info.inline_chain(inst))
-        if any(place.function.startswith(_PARALLEL_LOOP) for place in found):
-            launch = self._launch(inst)
-            if launch is not None:
-                found = [_in_file(place, launch) for place in found if not _is_around_body(place)]
-        return [place for place in found if holds_line(place.file, place.function, place.line)]
+        return [place for place in self._known(inst) if holds_line(place.file, place.function, place.line)]
+
+    def places(self, inst: Instruction) -> list[SourceLocation]:
+        """The same; where there are none, that of the parallel loop it is in, or what else is known."""
+        found = self.chain(inst)
+        if found:
+            return found
+        launch = self._launch(inst)
+        return [launch] if launch is not None else self._outside_library(self._info.inline_chain(inst))
 
     def locate(self, inst: Instruction) -> SourceLocation | None:
         """The innermost of the places; None where nothing is known."""
@@ -89,7 +87,7 @@ class SourceMap:
             frames = self._info.frames(inst)
             if frames and frames[-1].symbol.strip('"') == function.name:
                 found = frames[-1].definition
-                if is_library(found.file) or not found.line:
+                if self.library.holds(found.file) or not found.line:
                     return None
                 return SourceLocation(found.file, definition_line(found.file, found.line), found.function)
         return None
@@ -104,30 +102,21 @@ class SourceMap:
             step = step.origin
         return None
 
+    def _known(self, inst: Instruction) -> list[SourceLocation]:
+        """The places outside of the library, those in the body of a parallel loop in the file that the loop is in."""
+        found = self._outside_library(self._info.inline_chain(inst))
+        launch = self._launch(inst) if any(map(self._is_in_kernel, found)) else None
+        if launch is None:
+            return found
+        return [
+            SourceLocation(launch.file, place.line, launch.function) if self._is_in_kernel(place) else place
+            for place in found
+            if not (self._is_in_kernel(place) and place.line <= self.library.kernel_lines)
+        ]
 
-def user_places(chain: list[SourceLocation]) -> list[SourceLocation]:
-    """Those of an instruction's places that lie in the user's files; the innermost of all where none does."""
-    found = _outside_library(chain)
-    return [place for place in found if holds_line(place.file, place.function, place.line)] or found
+    def _outside_library(self, chain: list[SourceLocation]) -> list[SourceLocation]:
+        chain = [place for place in chain if not place.function.startswith(self.library.without_lines)] or chain
+        return [place for place in chain if not self.library.holds(place.file)] or chain[:1]
 
-
-def _outside_library(chain: list[SourceLocation]) -> list[SourceLocation]:
-    chain = [place for place in chain if not place.function.startswith(_ARRAY_EXPRESSION)] or chain
-    return [place for place in chain if not is_library(place.file)] or chain[:1]
-
-
-def is_library(file: str) -> bool:
-    """Whether a file belongs to Numba, or to what irad compiles of its own."""
-    return _NUMBA in file or _OVERLOADS in file
-
-
-def _is_around_body(place: SourceLocation) -> bool:
-    """Whether a place is in the code that Numba writes around the body of a parallel loop."""
-    return place.function.startswith(_PARALLEL_LOOP) and place.line <= _LINES_OF_KERNELS
-
-
-def _in_file(place: SourceLocation, launch: SourceLocation) -> SourceLocation:
-    """A place in the body of a parallel loop as one in the file that the loop is in."""
-    if not place.function.startswith(_PARALLEL_LOOP):
-        return place
-    return SourceLocation(launch.file, place.line, launch.function)
+    def _is_in_kernel(self, place: SourceLocation) -> bool:
+        return place.function.startswith(self.library.kernels)

@@ -8,7 +8,7 @@ Method  inclusion-based and flow-insensitive: every pointer has a set of objects
         variable.
 Limit   an element of an array is as good as any other, and there is one object for all allocations of a site.
 
-    %m = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)      m → {header m}; at byte 24: {allocation m}
+    %m = call ptr @allocate(i64 %n)      m → {header m}; at byte 24: {allocation m}
     %d = load ptr, ptr (m + 24)                                   d → {allocation m}
     %p = select i1 %c, ptr %d, ptr %arg                           p → {allocation m, argument arg}
 """

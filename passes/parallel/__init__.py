@@ -1,1 +1,1 @@
-"""Parallel loops: Numba's kernels made differentiable, and run in lanes by both sweeps."""
+"""Parallel loops: kernels made differentiable, and run in lanes by both sweeps."""

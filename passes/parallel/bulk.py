@@ -23,7 +23,8 @@ from irad.ir.instructions import Call, CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import PTR, VOID, function_type
 from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
-from irad.passes.parallel.flatten import LAUNCH
+from irad.passes.convention import ParallelLoops
+from irad.passes.parallel.launch import emit_launch
 
 CLEAR = "irad.parallel.clear"
 
@@ -44,23 +45,24 @@ class _Operation:
     emit: Callable[[Builder, Value, Value, Value], None]
 
 
-def spread_bulk(module: Module) -> None:
+def spread_bulk(module: Module, host: ParallelLoops) -> None:
     """Replaces clears and copies in functions that launch parallel loops."""
-    hosts = _hosts(module)
-    for function in hosts:
+    callers = _callers(module, host.launch)
+    for function in callers:
         for call in [i for i in function.instructions() if isinstance(i, Call)]:
             found = _operation_of(call)
             if found is not None:
-                _replace(module, call, found)
-    if hosts:
-        _function_for(module, _OPERATIONS[_MEMSET])
+                _replace(module, host, call, found)
+    if callers:
+        _function_for(module, host, _OPERATIONS[_MEMSET])
 
 
-def _hosts(module: Module) -> list[Function]:
+def _callers(module: Module, launch: str) -> list[Function]:
     """The functions that call launchers and that no kernel calls."""
     functions = list(module.defined_functions())
     calls = {function: [i for i in function.instructions() if isinstance(i, CallSite)] for function in functions}
-    launchers = {function: _kernels(found) for function, found in calls.items() if _kernels(found)}
+    launched = {function: _kernels(found, launch) for function, found in calls.items()}
+    launchers = {function: kernels for function, kernels in launched.items() if kernels}
     inside = _reachable(calls, (kernel for kernels in launchers.values() for kernel in kernels))
     return [
         function
@@ -69,8 +71,8 @@ def _hosts(module: Module) -> list[Function]:
     ]
 
 
-def _kernels(calls: Collection[CallSite]) -> list[Function]:
-    launched = (call.arguments[0] for call in calls if isinstance(call.callee, Function) and call.callee.name == LAUNCH)
+def _kernels(calls: Collection[CallSite], launch: str) -> list[Function]:
+    launched = (call.arguments[0] for call in calls if isinstance(call.callee, Function) and call.callee.name == launch)
     return [kernel for kernel in launched if isinstance(kernel, Function)]
 
 
@@ -102,18 +104,18 @@ def _is_zero(value: Value) -> bool:
     return isinstance(value, ConstantInt) and value.value == 0
 
 
-def _replace(module: Module, call: Call, operation: _Operation) -> None:
+def _replace(module: Module, host: ParallelLoops, call: Call, operation: _Operation) -> None:
     into, source, size = call.arguments[:3]
     build = Builder.before(call)
     build.origin, build.metadata = call, call.metadata
-    build.call(_function_for(module, operation), [into, source, size] if operation.has_source else [into, size])
+    build.call(_function_for(module, host, operation), [into, source, size] if operation.has_source else [into, size])
     call.erase()
 
 
 # ------------------------------------------------------------------------------------------- what is called instead
 
 
-def _function_for(module: Module, operation: _Operation) -> Function:
+def _function_for(module: Module, host: ParallelLoops, operation: _Operation) -> Function:
     """The function that does an operation with all threads."""
     known = module.functions.get(operation.name)
     if known is not None:
@@ -133,11 +135,11 @@ def _function_for(module: Module, operation: _Operation) -> Function:
         most = build.select(_is_apart(build, into, source, size), most, const_int(types.I64, 0))
     build.cond_br(build.icmp("ugt", most, const_int(types.I64, 1)), ready, alone)
     build = Builder(ready)
-    threads = build.call(module.declare("get_num_threads", function_type(types.I64, [])), [])
+    threads = build.call(module.declare(host.threads, function_type(types.I64, [])), [])
     pieces = build.intrinsic("llvm.umin.i64", types.I64, [threads, most])
     build.cond_br(build.icmp("ugt", pieces, const_int(types.I64, 1)), spread, alone)
     build = Builder(spread)
-    _spread(build, operation, (into, source, size), pieces)
+    _spread(build, host, operation, (into, source, size), pieces)
     build.ret()
     build = Builder(alone)
     operation.emit(build, into, source, size)
@@ -153,7 +155,9 @@ def _is_apart(build: Builder, into: Value, source: Value, size: Value) -> Value:
     return build.and_(ahead, behind)
 
 
-def _spread(build: Builder, operation: _Operation, memory: tuple[Value, Value, Value], pieces: Value) -> None:
+def _spread(
+    build: Builder, host: ParallelLoops, operation: _Operation, memory: tuple[Value, Value, Value], pieces: Value
+) -> None:
     """Launches a piece for each thread; what is left over is done here."""
     into, source, size = memory
     grain = const_int(types.I64, -_GRAIN)
@@ -164,16 +168,14 @@ def _spread(build: Builder, operation: _Operation, memory: tuple[Value, Value, V
         build.store(value, place, align=8)
     for place in (steps, build.byte_offset(steps, 8)):
         build.store(step, place, align=8)
-    numbers = [const_int(types.I64, 0), const_int(types.I64, 2), pieces]
-    launch = build.module.declare(LAUNCH, function_type(VOID, [*[PTR] * 5, *[types.I64] * 3]))
-    build.call(launch, [_kernel_for(build.module, operation), args, dims, steps, _NULL, *numbers])
+    emit_launch(host, build, _kernel_for(build.module, operation), [args, dims, steps], 2, pieces)
     done = build.mul(step, pieces)
     rest = build.byte_offset(source, done) if operation.has_source else source
     operation.emit(build, build.byte_offset(into, done), rest, build.sub(size, done))
 
 
 def _kernel_for(module: Module, operation: _Operation) -> Function:
-    """What Numba's threads run: pieces that lie one after the other."""
+    """What the host's threads run: pieces that lie one after the other."""
     kernel = module.define(f"{operation.name}.kernel", _KERNEL, ["args", "dims", "steps", "data"])
     kernel.prefix = ("internal",)
     args, dims, steps, _ = kernel.params

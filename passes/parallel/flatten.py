@@ -1,7 +1,7 @@
 """Parallel loops become calls: each kernel a function of plain parameters, each launch a call of it.
 
 Input   a prepared module.
-Output  the module: where Numba launched a kernel over memory full of pointers, it now calls the *loop function* with
+Output  the module: where a kernel was launched over memory full of pointers, it now calls the *loop function* with
         what that memory holds. Called as it stands, a loop function does the whole work; `launch` spreads it over
         threads.
 Method  a kernel takes everything from three vectors at constant offsets: pointers to its arrays (the first to the
@@ -9,7 +9,7 @@ Method  a kernel takes everything from three vectors at constant offsets: pointe
         of its thread becomes that of the *lane*, the part of the schedule that it works on.
 Limit   a kernel that does anything else with the vectors is left alone, and refused later as a call without a rule.
 
-    call void @numba_parallel_for(ptr @kernel, ptr %args, ptr %dims, ptr %steps, ptr null, i64 1, i64 3, i64 %threads)
+    call void @launch(ptr @kernel, ptr %args, ptr %dims, ptr %steps, ptr null, i64 1, i64 3, i64 %threads)
 
     %a = load ptr, ptr (%args + 8)
     call void @kernel.loop(i64 0, i64 %threads, i64 %chunks, ptr %schedule, i64 %step, ptr %a, …)
@@ -29,12 +29,11 @@ from irad.ir.module import Function, Module
 from irad.ir.values import ConstantNull, Parameter, Value, const_int
 from irad.passes.analysis.callees import PARALLEL
 from irad.passes.analysis.summary import summarise
+from irad.passes.convention import ParallelLoops
 from irad.passes.memory.addresses import offset_modulo
 from irad.passes.request import LoopArray, MemoryType
 from irad.ruleset.registry import Registry
 
-LAUNCH = "numba_parallel_for"
-_THREAD = "get_thread_id"
 _ARGS, _DIMS, _STEPS, _DATA = range(4)
 
 # The parameters that every loop function starts with.
@@ -85,18 +84,21 @@ class Loop:
 Loops: TypeAlias = dict[Function, Loop]
 
 
-def flatten_parallel_loops(module: Module, registry: Registry, arrays: Mapping[str, tuple[LoopArray, ...]]) -> Loops:
+def flatten_parallel_loops(
+    module: Module, registry: Registry, host: ParallelLoops, arrays: Mapping[str, tuple[LoopArray, ...]]
+) -> Loops:
     """Replaces every launch whose kernel is known; kernels that launch others come after those.
 
     Args:
         module: prepared.
         registry: the rules.
+        host: how loops are launched.
         arrays: by symbol of a kernel what its arguments are.
 
     Returns:
         The loop functions.
     """
-    flattener = _Flattener(module, registry, arrays)
+    flattener = _Flattener(module, registry, host, arrays)
     for function in module.defined_functions():
         flattener.visit(function)
     return {loop.function: loop for loop in flattener.loops.values() if loop is not None}
@@ -106,6 +108,7 @@ def flatten_parallel_loops(module: Module, registry: Registry, arrays: Mapping[s
 class _Flattener:
     module: Module
     registry: Registry
+    host: ParallelLoops
     arrays: Mapping[str, tuple[LoopArray, ...]]
     loops: dict[Function, Loop | None] = field(default_factory=dict)
     visited: dict[Function, None] = field(default_factory=dict)
@@ -116,7 +119,7 @@ class _Flattener:
             return
         self.visited[function] = None
         for call in [i for i in function.instructions() if isinstance(i, CallSite)]:
-            kernel = _kernel_of(call)
+            kernel = _kernel_of(call, self.host.launch)
             if kernel is None:
                 continue
             loop = self.loop_of(kernel)
@@ -131,16 +134,16 @@ class _Flattener:
             slots = _slots_of(kernel, arrays)
             self.loops[kernel] = None
             if slots is not None:
-                loop = Loop(_loop_function(self.module, kernel, slots), tuple(slots), arrays)
+                loop = Loop(_loop_function(self.module, kernel, slots, self.host.thread), tuple(slots), arrays)
                 summarise(loop.function, loop.memory(), self.registry)
                 self.loops[kernel] = loop
         return self.loops[kernel]
 
 
-def _kernel_of(call: CallSite) -> Function | None:
+def _kernel_of(call: CallSite, launch: str) -> Function | None:
     """The kernel that a call launches, if it is a launch of a known one without extra data."""
     callee = call.callee
-    if not isinstance(callee, Function) or callee.name != LAUNCH:
+    if not isinstance(callee, Function) or callee.name != launch:
         return None
     kernel, _, _, _, data, *_ = call.arguments
     known = isinstance(kernel, Function) and not kernel.is_declaration and isinstance(data, ConstantNull)
@@ -189,8 +192,8 @@ def _loads_of(pointer: Parameter | GetElementPtr) -> list[Load] | None:
     return found
 
 
-def _loop_function(module: Module, kernel: Function, slots: list[Slot]) -> Function:
-    """A copy of a kernel that takes its slots as parameters."""
+def _loop_function(module: Module, kernel: Function, slots: list[Slot], thread: str) -> Function:
+    """A copy of a kernel that takes its slots as parameters, and its lane in place of the number of its thread."""
     kinds = [types.PTR if slot.vector == _ARGS else types.I64 for slot in slots]
     type_ = types.function_type(types.VOID, [types.I64, types.I64, types.I64, *kinds])
     names = ["lane", "threads", "chunks", "schedule", "step", *(_name_of(slot) for slot in slots[2:])]
@@ -206,7 +209,7 @@ def _loop_function(module: Module, kernel: Function, slots: list[Slot]) -> Funct
             assert offset is not None
             _replace(copies[load], parameters[Slot(vector, offset)])
     for call in [i for i in loop.instructions() if isinstance(i, CallSite)]:
-        if isinstance(call.callee, Function) and call.callee.name == _THREAD:
+        if isinstance(call.callee, Function) and call.callee.name == thread:
             _replace(call, loop.params[LANE])
     _drop_unused_addresses(loop)
     return loop

@@ -3,10 +3,10 @@
 Input   the pair of a loop function, declared, and the pair of one lane.
 Output  the bodies of the former. To everyone else they look like those of any other function.
 Method  the augmented function divides the schedule into as many lanes as there are threads, gives each a record with
-        its own frame, arena and share of the schedule, and has Numba's threads run them. The reverse has them run the
-        reverse of the same lanes. A lane is an ordinary sequential program: its tape is its own, and what it leaves in
-        a reduction's slot, it leaves in that of its number, whichever thread ran it. So nothing depends on chance.
-        The division is the one that OpenMP's static schedule makes, in which Numba's own result has the same bits.
+        its own frame, arena and share of the schedule, and has the host's threads run them. The reverse has them run
+        the reverse of the same lanes. A lane is an ordinary sequential program: its tape is its own, and what it leaves
+        in a reduction's slot, it leaves in that of its number, whichever thread ran it. So nothing depends on chance.
+        The division is the one that OpenMP's static schedule makes, in which the primal's result has the same bits.
 
     record of a lane:  arena │ first index │ parameters of the augmented function … │ frame
 """
@@ -22,7 +22,8 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import FunctionType
 from irad.ir.values import ConstantNull, GlobalVariable, Value, const_int
-from irad.passes.parallel.flatten import CHUNKS, LANE, LAUNCH, SCHEDULE, STEP, THREADS, is_loop_function
+from irad.passes.convention import ParallelLoops
+from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, STEP, THREADS, is_loop_function
 from irad.passes.parallel.partials import Table
 from irad.passes.program import Pair, Program
 from irad.passes.runtime import (
@@ -43,7 +44,7 @@ _FIRST, _PARAMETERS = 8, 16  # in a record
 LAUNCHER_FRAME = 64
 
 
-def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit) -> None:
+def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit, host: ParallelLoops) -> None:
     """Fills the pair of a loop function.
 
     Args:
@@ -51,13 +52,14 @@ def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit) -> Non
         pair: the loop as its caller sees it.
         lane: the same variant, for one lane.
         unit: of the lane.
+        host: how loops are launched.
     """
     record = _Record(pair.augmented.function_type.params[2:], lane.frame_size)
     pair.frame_size.initializer = const_int(types.I64, LAUNCHER_FRAME)
     watched = program.request.watches or program.request.meters
-    _build_augmented(program.module, pair, record, _augmented_kernel(program.module, lane, record), watched)
+    _build_augmented(host, pair, record, _augmented_kernel(program.module, lane, record), watched)
     table = Table.of(program.loops[unit.function], unit, pair, record.frame)
-    _build_reverse(program.module, pair, record, _reverse_kernel(program.module, lane, record), table, watched)
+    _build_reverse(host, pair, record, _reverse_kernel(program.module, lane, record), table, watched)
 
 
 def lane_head(pair: Pair) -> int:
@@ -70,7 +72,7 @@ def lane_parameter(number: int) -> int:
     return _PARAMETERS + 8 * number
 
 
-def launch_loops(module: Module) -> None:
+def launch_loops(module: Module, host: ParallelLoops) -> None:
     """Lets calls of the loop functions themselves, where nothing is differentiated, use all threads, too."""
     launchers: dict[Function, Function] = {}
     for function in module.defined_functions():
@@ -78,7 +80,7 @@ def launch_loops(module: Module) -> None:
             if isinstance(call, CallSite) and isinstance(call.callee, Function) and is_loop_function(call.callee):
                 loop = call.callee
                 if loop not in launchers:
-                    launchers[loop] = _build_primal(module, loop)
+                    launchers[loop] = _build_primal(host, module, loop)
                 call.set_operand(len(call.operands) - 1, launchers[loop])
 
 
@@ -135,7 +137,7 @@ def _reverse_kernel(module: Module, lane: Pair, record: _Record) -> Function:
 
 
 def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) -> Function:
-    """A function that Numba's threads can run: does its share of the lanes, one after the other."""
+    """A function that the host's threads can run: does its share of the lanes, one after the other."""
     kernel = module.define(name, _KERNEL, ["args", "dims", "steps", "data"])
     kernel.prefix = ("internal",)
     args, dims, steps, _ = kernel.params
@@ -153,10 +155,11 @@ def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) ->
 # ------------------------------------------------------------------------------------------------ launchers
 
 
-def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Function, watched: bool) -> None:
+def _build_augmented(host: ParallelLoops, pair: Pair, record: _Record, kernel: Function, watched: bool) -> None:
     frame, arena, *given = pair.augmented.params
     frame.name, arena.name = "frame", "arena"
     build = Builder(pair.augmented.add_block("entry"))
+    module = build.module
     exhausted = pair.augmented.add_block("exhausted")
     Builder(exhausted).ret()
     lanes, size = _number_of_lanes(build, given), record.size(build)
@@ -174,15 +177,18 @@ def _build_augmented(module: Module, pair: Pair, record: _Record, kernel: Functi
 
     if watched:
         build.call(runtime_function(module, LANES_WATCH), [arena, arenas, lanes])
-    build = _run(_repeat(build, lanes, fill), kernel, records, lanes, size)
+    build = _run(host, _repeat(build, lanes, fill), kernel, records, lanes, size)
     build.call(runtime_function(module, LANES_FAILED), [arena, arenas, lanes])
     build.ret()
 
 
-def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function, table: Table, watched: bool) -> None:
+def _build_reverse(
+    host: ParallelLoops, pair: Pair, record: _Record, kernel: Function, table: Table, watched: bool
+) -> None:
     frame, arena = pair.reverse.params
     frame.name, arena.name = "frame", "arena"
     build = Builder(pair.reverse.add_block("entry"))
+    module = build.module
     lanes = build.load(types.I64, build.byte_offset(frame, _LANES), align=8)
     records = build.load(types.PTR, build.byte_offset(frame, _RECORDS), align=8)
     size = record.size(build)
@@ -196,14 +202,14 @@ def _build_reverse(module: Module, pair: Pair, record: _Record, kernel: Function
     if table.obstacle is not None:
         build.call(kernel, [vectors.args, vectors.dims, vectors.steps, _NULL])
     else:
-        build = _run_without_lock(build, kernel, vectors, lanes, apart)
+        build = _run_without_lock(host, build, kernel, vectors, lanes, apart)
     build.call(runtime_function(module, PARTIALS_CLOSE), description)
     arenas = build.load(types.PTR, build.byte_offset(frame, _ARENAS), align=8)
     build.call(runtime_function(module, LANES_FAILED), [arena, arenas, lanes])
     build.ret()
 
 
-def _build_primal(module: Module, loop: Function) -> Function:
+def _build_primal(host: ParallelLoops, module: Module, loop: Function) -> Function:
     """A function of the loop function's type that runs it in lanes."""
     record = _Record(loop.function_type.params, None)
 
@@ -221,7 +227,7 @@ def _build_primal(module: Module, loop: Function) -> Function:
     def fill(inner: Builder, lane: Value) -> None:
         record.fill(inner, inner.byte_offset(records, inner.mul(lane, size)), _NULL, _share(inner, lane, lanes, given))
 
-    _run(_repeat(build, lanes, fill), kernel, records, lanes, size).ret()
+    _run(host, _repeat(build, lanes, fill), kernel, records, lanes, size).ret()
     return launcher
 
 
@@ -261,25 +267,27 @@ class _Vectors:
         return vectors
 
 
-def _run(build: Builder, kernel: Function, records: Value, lanes: Value, size: Value) -> Builder:
-    """Runs a kernel over all lanes in Numba's threads; a single one in this thread. Returns the place behind."""
+def _run(host: ParallelLoops, build: Builder, kernel: Function, records: Value, lanes: Value, size: Value) -> Builder:
+    """Runs a kernel over all lanes in the host's threads; a single one in this thread. Returns the place behind."""
     vectors = _Vectors.of(build, records, lanes, size)
     many = build.icmp("ugt", lanes, const_int(types.I64, 1))
-    return _choose(build, many, lambda there: _launch(there, kernel, vectors, lanes), kernel, vectors)
+    return _choose(build, many, lambda there: _launch(host, there, kernel, vectors, lanes), kernel, vectors)
 
 
-def _run_without_lock(build: Builder, kernel: Function, vectors: _Vectors, lanes: Value, apart: Value) -> Builder:
-    """The same, where Python's lock may be held: a thread that wanted it would wait for this one, and this for it."""
+def _run_without_lock(
+    host: ParallelLoops, build: Builder, kernel: Function, vectors: _Vectors, lanes: Value, apart: Value
+) -> Builder:
+    """The same, where the host's lock may be held: a thread that wanted it would wait for this one, and this for it."""
     module, head = build.module, Builder.at_start(build.function.entry)
     lock = head.alloca(types.I32, align=4)
 
     def launch(there: Builder) -> None:
         there.store(const_int(types.I32, 0), lock, align=4)
-        there.call(module.declare("numba_gil_ensure", _function(types.VOID, types.PTR)), [lock])
-        state = there.call(module.declare("PyEval_SaveThread", _function(types.PTR)), [])
-        _launch(there, kernel, vectors, lanes)
-        there.call(module.declare("PyEval_RestoreThread", _function(types.VOID, types.PTR)), [state])
-        there.call(module.declare("numba_gil_release", _function(types.VOID, types.PTR)), [lock])
+        there.call(module.declare(host.lock.begins, _function(types.VOID, types.PTR)), [lock])
+        state = there.call(module.declare(host.yielded.begins, _function(types.PTR)), [])
+        _launch(host, there, kernel, vectors, lanes)
+        there.call(module.declare(host.yielded.ends, _function(types.VOID, types.PTR)), [state])
+        there.call(module.declare(host.lock.ends, _function(types.VOID, types.PTR)), [lock])
 
     many = build.and_(build.icmp("ugt", lanes, const_int(types.I64, 1)), apart)
     return _choose(build, many, launch, kernel, vectors)
@@ -300,10 +308,17 @@ def _choose(
     return Builder(done)
 
 
-def _launch(build: Builder, kernel: Function, vectors: _Vectors, lanes: Value) -> None:
-    none, one = const_int(types.I64, 0), const_int(types.I64, 1)
-    function = build.module.declare(LAUNCH, _function(types.VOID, *[types.PTR] * 5, *[types.I64] * 3))
-    build.call(function, [kernel, vectors.args, vectors.dims, vectors.steps, _NULL, none, one, lanes])
+def _launch(host: ParallelLoops, build: Builder, kernel: Function, vectors: _Vectors, lanes: Value) -> None:
+    emit_launch(host, build, kernel, [vectors.args, vectors.dims, vectors.steps], 1, lanes)
+
+
+def emit_launch(
+    host: ParallelLoops, build: Builder, kernel: Function, vectors: Sequence[Value], arrays: int, count: Value
+) -> None:
+    """Launches a kernel on so many arrays, in so many threads."""
+    function = build.module.declare(host.launch, _function(types.VOID, *[types.PTR] * 5, *[types.I64] * 3))
+    numbers = [const_int(types.I64, 0), const_int(types.I64, arrays), count]
+    build.call(function, [kernel, *vectors, _NULL, *numbers])
 
 
 def _function(result: types.Type, *params: types.Type) -> FunctionType:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from irad.errors import UnsupportedError
+from irad.frontend.numba.convention import NUMBA
 from irad.ir import types
 from irad.ir.instructions import Call, Ret
 from irad.ir.module import Function
-from irad.passes.augmented.allocation_failure import EXHAUSTED
 from irad.passes.derivative import generate
 from irad.passes.request import CalleeRequest, Request
 from tests.passes.units import block, derivative, generated, parsed, registry, request_of
@@ -73,7 +73,7 @@ def test_without_pointers_it_is_memory():
     text = "define double @g(double %x) noinline {\n %y = fmul double %x, %x\n ret double %y\n}"
     made = generated(TEXT.replace("%p(", "@g(") + text, "scca")[0]
     leave = block(made.pair.augmented, "exhausted").terminator
-    assert leave.operands[0].value == EXHAUSTED
+    assert leave.operands[0].value == NUMBA.exhausted
 
 
 CALLEE = """
@@ -85,7 +85,7 @@ define double @g(double %x) {
 
 def callee_request(function: Function, type_: types.FunctionType) -> Request:
     request = request_of(function, "a")
-    return Request(request.entry, request.kinds, request.memory, callee=CalleeRequest(type_, True, False))
+    return Request(request.entry, request.kinds, request.memory, NUMBA, callee=CalleeRequest(type_, True, False))
 
 
 def test_a_pair_for_callers_elsewhere():

@@ -2,19 +2,20 @@ from __future__ import annotations
 
 import pytest
 
+from irad.frontend.numba.convention import NUMBA
 from irad.passes.request import MemoryType, ParameterKind, Request
 
 
 def test_equal_requests_are_one_key():
     def request(**options):
-        return Request("f", (ParameterKind.ACTIVE,), (MemoryType(8, ((0, "double"),)),), **options)
+        return Request("f", (ParameterKind.ACTIVE,), (MemoryType(8, ((0, "double"),)),), NUMBA, **options)
 
     assert request() == request()
     assert len({request(), request(), request(strict=True), request(plan="save_all")}) == 3
 
 
 def test_defaults():
-    request = Request("f", (), ())
+    request = Request("f", (), (), NUMBA)
     assert (request.plan, request.arguments_may_change, request.strict) == ("default", False, False)
 
 

@@ -12,13 +12,14 @@ import llvmlite.binding as ll
 
 from irad.backend.runtime import process, support
 from irad.driver import Derivative, derive
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.module import Block, Function, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.types import PointerType
 from irad.ir.values import Value
 from irad.passes.agreement.check import check_agreement
 from irad.passes.analysis.effects import Effects, find_effects
-from irad.passes.augmented.allocation_failure import EXHAUSTED
+from irad.passes.convention import HostConvention
 from irad.passes.derivative import analyse, generate, prepare_module
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.memory.objects import PointsTo
@@ -58,13 +59,17 @@ def parsed(text: str) -> tuple[Module, Function]:
 
 
 def request_of(
-    function: Function, kinds: str, memory: Sequence[MemoryType | None] | None = None, **options: Any
+    function: Function,
+    kinds: str,
+    memory: Sequence[MemoryType | None] | None = None,
+    host: HostConvention = NUMBA,
+    **options: Any,
 ) -> Request:
     """A request: a letter for each parameter (c, a, s); pointers lead to doubles unless said otherwise."""
     if memory is None:
         memory = [DOUBLES if isinstance(p.type, PointerType) else None for p in function.params]
     assert function.name is not None
-    return Request(function.name, tuple(_KINDS[k] for k in kinds), tuple(memory), **options)
+    return Request(function.name, tuple(_KINDS[k] for k in kinds), tuple(memory), host, **options)
 
 
 def unit_of(
@@ -236,7 +241,7 @@ def gradient(text: str, point: Sequence[float], *integers: int, limit: int = 1 <
         status = made.augmented(
             pointer(result), ctypes.c_void_p(0), pointer(a), *numbers, pointer(seed), pointer(shadow)
         )
-        if status == EXHAUSTED:
+        if status == NUMBA.exhausted:
             raise MemoryError
         if status:
             raise ArithmeticError(status)

@@ -42,11 +42,11 @@ found:
   ret ptr %result
 }
 
-; Why a forward sweep is left: the status for out of memory (-4) or for a pointer without a pair (-5).
-define linkonce_odr i32 @irad.arena_reason(ptr %arena) nounwind alwaysinline {
+; Why a forward sweep is left: the host's status for out of memory, or for a pointer without a pair.
+define linkonce_odr i32 @irad.arena_reason(ptr %arena, i32 %exhausted, i32 %no.derivative) nounwind alwaysinline {
   %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
   %failed = load i32, ptr %failed.slot
   %no.pair = icmp eq i32 %failed, 2
-  %status = select i1 %no.pair, i32 -5, i32 -4
+  %status = select i1 %no.pair, i32 %no.derivative, i32 %exhausted
   ret i32 %status
 }

@@ -1,8 +1,8 @@
 ; What takes the place of Python and Numba in a program of `irad opt`: a module of its own beside the run-time support.
 ;
 ; The key of the threads' arenas is made when the program starts, before its own constructors run. A derivative that
-; cannot go on ends the process with a message: C has no exception that its caller could catch. The status is -4 where
-; memory ran out, -5 where a pointer has no pair, -6 where an exception leaves a function that is being differentiated.
+; cannot go on ends the process with a message: C has no exception that its caller could catch. The status is 1 where
+; memory ran out, 2 where a pointer has no pair, 3 where an exception leaves a function that is being differentiated.
 
 @irad.tls_key = hidden global i32 0
 @llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 101, ptr @irad.start, ptr null }]
@@ -22,7 +22,7 @@ entry:
   %fine = icmp eq i32 %status, 0
   br i1 %fine, label %done, label %fail
 fail:
-  call void @irad.end_process(i32 -4)
+  call void @irad.end_process(i32 1)
   unreachable
 done:
   ret void
@@ -33,19 +33,19 @@ define hidden ptr @irad.no_pair(ptr %table, ptr %address, ptr %why) nounwind {
   ret ptr null
 }
 
-; A program without Numba has no reference counts.
-define hidden void @NRT_decref(ptr %object) nounwind noreturn cold noinline {
-  call void @abort()
-  unreachable
+; A program without Numba has no reference counts: nothing waits in an arena to be released. It takes the place of the
+; function of this name in `release.ll`, or wherever that is.
+define hidden void @irad.run_deferred(ptr %mark) nounwind {
+  ret void
 }
 
 ; Writes why a derivative cannot go on and aborts.
 define hidden void @irad.end_process(i32 %status) nounwind noreturn cold noinline {
 entry:
   switch i32 %status, label %unknown [
-    i32 -4, label %no_memory
-    i32 -5, label %no_derivative
-    i32 -6, label %unwinding
+    i32 1, label %no_memory
+    i32 2, label %no_derivative
+    i32 3, label %unwinding
   ]
 no_memory:
   br label %end

@@ -9,7 +9,7 @@ from irad.backend.runtime.support import file_text
 from irad.runtime_layouts import PAIRS
 
 STOP_SYMBOL: Final = "irad.end_process"
-UNWIND_STATUS: Final = -6  # what `STOP_SYMBOL` is given where an exception leaves a differentiated function
+UNWIND_STATUS: Final = 3  # what `STOP_SYMBOL` is given where an exception leaves a differentiated function
 
 
 def standalone_text(tables: Iterable[str] = ()) -> str:

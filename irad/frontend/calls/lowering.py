@@ -27,11 +27,11 @@ from irad.frontend.calls.result_types import derivative_type, gradient_type_of, 
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory, memory_at
 from irad.frontend.memory.shadows import NO_MEMORY
+from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
-from irad.passes.augmented.allocation_failure import EXHAUSTED, NO_PAIR
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
@@ -225,10 +225,10 @@ class Sweeps:
                 self.memory.release()
                 with self.builder.if_then(lacks_value):
                     self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
-                is_memory = self.builder.icmp_signed("==", status.code, _STATUS(EXHAUSTED))
+                is_memory = self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.exhausted))
                 with self.builder.if_then(is_memory):
                     failure.raise_it(self.context, self.builder, self.watched)
-                with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NO_PAIR))):
+                with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.no_derivative))):
                     self.raise_pending(failure)
                 raise_status(self.context, self.builder, status)
             with fine:

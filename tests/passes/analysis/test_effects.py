@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Load
 from irad.ir.values import Value
 from irad.passes.analysis.deferrable_frees import keepable
@@ -178,7 +179,7 @@ def test_a_pointer_to_nothing_known():
 
 def test_what_is_written_is_that_of_the_function():
     unit = unit_of(LIVES, "ss")
-    mask = keepable(unit.function, unit.points_to, registry(), results_change=False)
+    mask = keepable(unit.function, unit.points_to, registry(), NUMBA, results_change=False)
     again = find_effects(unit.cfg, unit.points_to, registry(), arguments_change=False, kept=mask)
     assert again.written == unit.effects.written
     assert again.kept == unit.effects.kept

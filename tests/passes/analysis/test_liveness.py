@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.cfg import control_flow
 from irad.passes.analysis.liveness import live_blocks
 from tests.passes.units import parsed
@@ -25,7 +26,8 @@ end:
 
 def live(text: str, is_entry: bool = True) -> str:
     _, function = parsed(text)
-    return " ".join(sorted(str(b.name) for b in live_blocks(control_flow(function), is_entry)))
+    returned = NUMBA.returned if is_entry else None
+    return " ".join(sorted(str(b.name) for b in live_blocks(control_flow(function), returned)))
 
 
 @pytest.mark.parametrize(

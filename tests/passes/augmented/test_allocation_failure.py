@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 import irad
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.builder import Builder
 from irad.ir.cfg import control_flow
 from irad.ir.instructions import Call, Ret
 from irad.ir.text.printer import print_module
 from irad.passes.analysis.liveness import live_blocks
-from irad.passes.augmented.allocation_failure import EXHAUSTED, split_after
+from irad.passes.augmented.allocation_failure import split_after
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.units import block, canonical, generated, gradient, parsed, value
 
@@ -20,8 +21,8 @@ MEBIBYTE = 1 << 20
 
 
 def test_it_is_an_error_status():
-    text = f"define i32 @f() {{\nentry:\n  ret i32 {EXHAUSTED}\n}}"
-    assert live_blocks(control_flow(parsed(text)[1]), is_entry=True) == frozenset()
+    text = f"define i32 @f() {{\nentry:\n  ret i32 {NUMBA.exhausted}\n}}"
+    assert live_blocks(control_flow(parsed(text)[1]), NUMBA.returned) == frozenset()
 
 
 def test_a_slab_that_is_too_large():
@@ -75,7 +76,7 @@ def test_what_leaves():
     for made in generated(CALLEE, "scsc"):
         leave = block(made.pair.augmented, "exhausted").terminator
         assert isinstance(leave, Ret)
-        assert leave.operands[0].value == (EXHAUSTED if made.pair.variant.is_entry else 0)
+        assert leave.operands[0].value == (NUMBA.exhausted if made.pair.variant.is_entry else 0)
 
 
 def test_splitting_moves_phis_along():

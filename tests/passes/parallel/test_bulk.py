@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from irad.backend.runtime import process, support
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function, Module
 from irad.ir.text.parser import parse_module
@@ -128,11 +129,13 @@ done:
 define void @NRT_decref(ptr %p) { ret void }
 """
 PIECE = 1 << 17  # bytes
+assert NUMBA.parallel is not None
+HOST = NUMBA.parallel
 
 
 def spread() -> Module:
     module = parse_module(canonical(TEXT))
-    spread_bulk(module)
+    spread_bulk(module, HOST)
     return module
 
 
@@ -157,14 +160,14 @@ def test_only_clears_and_copies_of_unknown_size_are_replaced():
 def test_the_function_that_clears_is_there_for_the_caller():
     assert spread().functions[CLEAR].prefix == ()
     alone = parse_module(canonical(TEXT.replace("i8 0, i64 %n", "i8 1, i64 %n")))
-    spread_bulk(alone)
+    spread_bulk(alone, HOST)
     assert alone.functions[CLEAR].prefix == ()
 
 
 def test_a_module_without_parallel_loops_stays_as_it_is():
     text = canonical("define void @f(ptr %a) {\n  ret void\n}")
     module = parse_module(text)
-    spread_bulk(module)
+    spread_bulk(module, HOST)
     assert list(module.functions) == ["f"]
 
 

@@ -3,19 +3,23 @@ from __future__ import annotations
 import pytest
 
 from irad.errors import NoRuleError, UnsupportedError
+from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import CallSite, Load
 from irad.ir.module import Function
 from irad.ir.text.printer import print_module
 from irad.passes.analysis.callees import effects_of
-from irad.passes.parallel.flatten import CHUNKS, LANE, LAUNCH, SCHEDULE, THREADS, flatten_parallel_loops
+from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, THREADS, flatten_parallel_loops
 from irad.passes.request import LoopArray, MemoryType
 from tests.passes.parallel.loops import ARRAYS, FOREIGN_KERNEL, INDIRECT, STENCIL
 from tests.passes.units import DOUBLES, POINTERS, canonical, generated, parsed, registry
 
+assert NUMBA.parallel is not None
+LAUNCH = NUMBA.parallel.launch
+
 
 def flattened(text: str, arrays: tuple[LoopArray, ...] = ARRAYS):
     module, function = parsed(text)
-    loops = flatten_parallel_loops(module, registry(), {"kernel": arrays})
+    loops = flatten_parallel_loops(module, registry(), NUMBA.parallel, {"kernel": arrays})
     return module, function, list(loops.values())
 
 

@@ -1,0 +1,39 @@
+"""Numba's convention, as `irad.passes` reads it: names of its runtime, its statuses, its parallel loops."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from irad.passes.convention import Bracket, HostConvention, LibraryCode, ParallelLoops, ReferenceCounts
+
+_LOCK: Final = Bracket("numba_gil_ensure", "numba_gil_release")
+_YIELDED: Final = Bracket("PyEval_SaveThread", "PyEval_RestoreThread")
+
+NUMBA: Final = HostConvention(
+    result=0,
+    returned=(0, -2, -3),  # ok, ok with None, end of iteration
+    exhausted=-4,
+    no_derivative=-5,
+    references=ReferenceCounts("NRT_incref", "NRT_decref", "NRT_MemInfo_alloc"),
+    parallel=ParallelLoops(
+        launch="numba_parallel_for",
+        threads="get_num_threads",
+        thread="get_thread_id",
+        lock=_LOCK,
+        yielded=_YIELDED,
+        around=(
+            _YIELDED,
+            _LOCK,
+            Bracket("get_parallel_chunksize", "set_parallel_chunksize"),
+            Bracket("allocate_sched", "deallocate_sched"),
+        ),
+    ),
+    library=LibraryCode(
+        folders=(f"{os.sep}numba{os.sep}", f"{os.sep}irad{os.sep}frontend{os.sep}"),
+        without_lines=("__numba_array_expr",),
+        kernels=("__numba_parfor_gufunc",),
+        kernel_lines=16,
+    ),
+)
+"""The second of the folders holds what irad has Numba compile of its own."""

@@ -1,0 +1,106 @@
+"""What a program takes for granted of the host that compiled it: statuses, references, parallel loops.
+
+A `HostConvention` is data in the `Request`, defined beside the front end that reads the host's programs. Passes ask it
+instead of naming a symbol or a parameter of the host; what a host does not have is None or empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.ir.instructions import CallSite
+from irad.ir.module import Function
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCounts:
+    """The functions by which a host counts references to memory.
+
+    Attributes:
+        takes, drops: `void (ptr)`; memory is freed when its last reference is dropped.
+        makes: how the names of the functions begin that return new memory, with one reference to it.
+    """
+
+    takes: str
+    drops: str
+    makes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """Two functions, of which one ends what the other began; it is given what that returned or was given."""
+
+    begins: str
+    ends: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelLoops:
+    """How a host runs loops in its threads.
+
+    Attributes:
+        launch: `void (ptr kernel, ptr args, ptr dims, ptr steps, ptr data, i64 first, i64 arrays, i64 threads)`. The
+            kernel is `void (ptr args, ptr dims, ptr steps, ptr data)`, its vectors those of a ufunc.
+        threads: `i64 ()`, how many there are.
+        thread: `i64 ()`, the number of the one that runs.
+        lock: `void (ptr)` and `void (ptr)`, of an i32: what one thread of a process holds at a time.
+        yielded: `ptr ()` and `void (ptr)`: lets other threads have that lock, and takes it again.
+        around: what a program does around a launch, in the order in which it ends.
+    """
+
+    launch: str
+    threads: str
+    thread: str
+    lock: Bracket
+    yielded: Bracket
+    around: tuple[Bracket, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryCode:
+    """Code in a program that is not the user's: errors and reports name where the user calls it.
+
+    Attributes:
+        folders: parts of the paths of its files.
+        without_lines: how the names of functions begin whose line numbers mean nothing.
+        kernels: how the names of the functions begin that hold the body of a parallel loop.
+        kernel_lines: so many lines of such a function are around the body.
+    """
+
+    folders: tuple[str, ...] = ()
+    without_lines: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    kernel_lines: int = 0
+
+    def holds(self, file: str) -> bool:
+        """Whether a file is part of it."""
+        return any(folder in file for folder in self.folders)
+
+
+@dataclass(frozen=True, slots=True)
+class HostConvention:
+    """A host's convention.
+
+    Attributes:
+        result: the parameter for the memory of the result: of the entry, and of the functions that the request has
+            signatures or rules for. They return a status.
+        returned: the statuses with which a caller goes on; with others it leaves as well.
+        exhausted: what the entry of a derivative returns where there is no more memory for its tape.
+        no_derivative: what it returns where a pointer leads to code without a derivative.
+        references: None where memory is freed explicitly.
+        parallel: None where loops are not launched in threads.
+        library: see there.
+    """
+
+    result: int
+    returned: tuple[int, ...]
+    exhausted: int
+    no_derivative: int
+    references: ReferenceCounts | None = None
+    parallel: ParallelLoops | None = None
+    library: LibraryCode = LibraryCode()
+
+    def drops_reference(self, call: CallSite) -> bool:
+        """Whether a call drops a reference to memory."""
+        counts = self.references
+        return counts is not None and isinstance(call.callee, Function) and call.callee.name == counts.drops
