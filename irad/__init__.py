@@ -6,19 +6,23 @@ Numba.
 
 from __future__ import annotations
 
-from importlib import import_module
+from pathlib import Path
 
-from irad.lazy import LazyNames
+from irad.lazy import offer
 
 __version__ = "0.1.0"
 
-_NAMES = LazyNames(__name__, __file__)
+_HERE = Path(__file__).parent
+_NAMES = offer(__name__, _HERE)
+offer(f"{__name__}.rules", _HERE / "rules")  # what users need to write rules is defined in irad.api, above irad.rules
 __all__ = sorted([*_NAMES.homes, "__version__"])
 __dir__ = _NAMES.listed
 
 
 def __getattr__(name: str) -> object:
     if _NAMES.homes.get(name, "").startswith("irad.api."):
-        import_module("irad.backend.machine").check_machine()  # before anything that is made for such machines
-        import_module("irad.backend.compat").check_versions()
+        from irad.backend import compat, machine
+
+        machine.check_machine()  # before anything that is made for such machines
+        compat.check_versions()
     return _NAMES.load(name)

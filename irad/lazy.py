@@ -5,12 +5,16 @@ them, and type checkers, the reference and the running program read the same one
 
     from irad import rules as rules
     from irad.api.grad import grad as grad
+
+A package whose names are defined above it does not know of them: it has what `irad` offers for it, which Python always
+imports first.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Final
@@ -19,19 +23,21 @@ from typing import Final
 class LazyNames:
     """The names in the stub of a package, for its ``__all__``, ``__getattr__`` and ``__dir__``.
 
-    Attributes:
-        homes: of each name the module that defines it; the package itself, where the name is that of a module in it.
-
     Args:
         package: its name.
-        file: its ``__init__.py``.
+        stub: its ``__init__.pyi``.
     """
 
-    def __init__(self, package: str, file: str) -> None:
-        stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
-        imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    def __init__(self, package: str, stub: Path) -> None:
         self._package: Final = package
-        self.homes: Final = {alias.name: node.module or "" for node in imports for alias in node.names}
+        self._stub: Final = stub
+
+    @cached_property
+    def homes(self) -> dict[str, str]:
+        """Of each name the module that defines it; the package itself, where the name is that of a module in it."""
+        stub = ast.parse(self._stub.read_text(encoding="utf-8"))
+        imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+        return {alias.name: node.module or "" for node in imports for alias in node.names}
 
     def load(self, name: str) -> object:
         """What a name stands for; from then on the package has it.
@@ -52,3 +58,16 @@ class LazyNames:
     def listed(self) -> list[str]:
         """All names of the package, loaded or not."""
         return sorted({*vars(sys.modules[self._package]), *self.homes})
+
+
+_offered: Final[dict[str, LazyNames]] = {}
+
+
+def offer(package: str, folder: Path) -> LazyNames:
+    """Makes the names in the stub in a folder known as those of a package."""
+    return _offered.setdefault(package, LazyNames(package, folder / "__init__.pyi"))
+
+
+def offered(package: str) -> LazyNames:
+    """The names that are offered as those of a package."""
+    return _offered[package]

@@ -6,9 +6,9 @@ those of the stub beside this file, and load on first use, since the rules thems
 
 from __future__ import annotations
 
-from irad.lazy import LazyNames
+from irad.lazy import offered
 
-_NAMES = LazyNames(__name__, __file__)
+_NAMES = offered(__name__)
 __all__ = sorted(_NAMES.homes)
 __dir__ = _NAMES.listed
 __getattr__ = _NAMES.load

@@ -72,7 +72,7 @@ def test_numba_starts_with_the_first_function_that_it_compiles():
 @pytest.mark.parametrize("package", PACKAGES)
 def test_each_name_is_where_the_stub_says(package: str):
     module = importlib.import_module(package)
-    names = LazyNames(package, str(module.__file__))
+    names = LazyNames(package, Path(str(module.__file__)).with_suffix(".pyi"))
     for name, home in names.homes.items():
         value = getattr(module, name)
         if home == package:
@@ -96,5 +96,5 @@ def test_names_and_homes_of_a_stub(tmp_path: Path):
     (tmp_path / "__init__.pyi").write_text(
         "from tool import part as part\nfrom tool.one import (\n    A as A,\n    b as b,\n)\nVERSION: str\n"
     )
-    names = LazyNames("tool", str(tmp_path / "__init__.py"))
+    names = LazyNames("tool", tmp_path / "__init__.pyi")
     assert names.homes == {"part": "tool", "A": "tool.one", "b": "tool.one"}

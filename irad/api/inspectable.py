@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect as python_inspect
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
+from irad.lazy import offered
 from irad.options import Options
 
 
@@ -21,11 +21,8 @@ class Inspectable:
 
     def inspect(self, *args: Any, argnums: int | Sequence[int] | None = None, options: Options | None = None) -> Any:
         """An `irad.Inspection` for arguments of the function, or Numba types in their place; see `irad.inspect`."""
-        # Only those who look wait for the import; by name, since mypy loses the names of `irad` in a cycle through it.
-        inspect = import_module("irad.report.inspection").inspect
-
-        looked_at: Any = self
-        return inspect(looked_at, *args, argnums=argnums, options=options)
+        inspect: Any = offered("irad").load("inspect")  # of a layer above; only those who look wait for its import
+        return inspect(self, *args, argnums=argnums, options=options)
 
     def inspect_prepared(self, signature: tuple[Any, ...] | None = None) -> Any:
         """The program as the analyses of irad find it."""

@@ -6,9 +6,11 @@ without Numba.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from irad.lazy import LazyNames
 
-_NAMES = LazyNames(__name__, __file__)
+_NAMES = LazyNames(__name__, Path(__file__).with_suffix(".pyi"))
 __all__ = sorted(_NAMES.homes)
 __dir__ = _NAMES.listed
 __getattr__ = _NAMES.load
