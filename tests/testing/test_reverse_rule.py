@@ -337,15 +337,22 @@ def test_a_constant_value_that_was_forgotten():
 
 
 def test_the_combinations_of_many_arguments():
-    values = (1.0, 2, A, 3.0, 4.0, 5.0)
-    chosen = list(_combinations(values))
+    chosen = list(_combinations((1.0, 2, A, 3.0, 4.0, 5.0)))
     assert chosen[0] == (True, False, True, True, True, True)
-    assert len(chosen) <= 8
-    places = [0, 2, 3, 4, 5]
-    for i, j in combinations(places, 2):
-        assert {(each[i], each[j]) for each in chosen} == {(True, True), (True, False), (False, True), (False, False)}
     assert set(_combinations((1.0, 2.0))) == {(True, True), (True, False), (False, True)}
     assert list(_combinations((1.0, 2))) == [(True, False)]
+
+
+@pytest.mark.parametrize(
+    ("size", "most"), [(3, 4), (4, 5), (5, 6), (6, 6), (10, 6), (11, 7), (15, 7), (30, 8), (40, 9)]
+)
+def test_each_two_arguments_are_seen_in_all_ways(size: int, most: int):
+    chosen = list(_combinations((1.0,) * size))
+    assert chosen[0] == (True,) * size
+    assert all(map(any, chosen))
+    assert len(chosen) == len(set(chosen)) <= most
+    for i, j in combinations(range(size), 2):
+        assert {(each[i], each[j]) for each in chosen} == {(True, True), (True, False), (False, True), (False, False)}
 
 
 def test_wrong_where_an_argument_is_constant():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, count
+from math import comb
 from typing import Any, Final
 
 from numba import typeof
@@ -119,21 +120,19 @@ def unchecked_rules() -> tuple[str, ...]:
 
 
 def _combinations(values: tuple[Any, ...]) -> Iterator[tuple[bool, ...]]:
-    """What may take part: all at first, then so many subsets that each two arguments are seen in all ways there are."""
+    """What may take part: all at first, then the fewest subsets with each two arguments in all four ways.
+
+    After the first row, each argument takes part in equally many rows, fewer than half of them, and no two in the same
+    ones: so there is a row with either of two alone, and one with neither. Two arguments have no row with neither.
+
+    Source:
+        Kleitman and Spencer 1973, "Families of k-independent sets".
+    """
     positions = [i for i, value in enumerate(values) if has_floats(value)]
-    subsets = [each for count in range(len(positions), 0, -1) for each in combinations(positions, count)]
-    for each in _covering(positions, subsets) if len(positions) > 1 else subsets:
-        yield tuple(i in each for i in range(len(values)))
-
-
-def _covering(positions: list[int], subsets: list[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """Subsets in which each two positions are both, either of them alone, and neither; the whole set comes first."""
-    ways = {subset: {(i, i in subset, j, j in subset) for i, j in combinations(positions, 2)} for subset in subsets}
-    missing = set().union(*ways.values())
-    while missing:
-        best = max(subsets, key=lambda subset: len(ways[subset] & missing))
-        missing -= ways[best]
-        yield best
+    rows = next(n for n in count(4) if comb(n - 1, n // 2 - 1) >= len(positions))
+    chosen = dict(zip(positions, combinations(range(1, rows), rows // 2 - 1), strict=False))
+    table = [tuple(i in chosen and row in (0, *chosen[i]) for i in range(len(values))) for row in range(rows)]
+    yield from dict.fromkeys(row for row in table if any(row))
 
 
 def _check_all_active(f: Any, function: Any, trial: Trial, aliasing: bool) -> None:
