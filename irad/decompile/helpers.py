@@ -63,22 +63,10 @@ def address(array: Any) -> int:
 
 
 HELPERS: Final = {
-    "as_int64": as_int64,
-    **{
-        each.__name__: each
-        for each in (
-            address,
-            natural,
-            whole_items,
-            times,
-            divided,
-            unsigned,
-            wrapped,
-            truncated_quotient,
-            truncated_rest,
-        )
-    },
-}
+    "as_int64": as_int64, "address": address, "natural": natural, "whole_items": whole_items, "times": times,
+    "divided": divided, "unsigned": unsigned, "wrapped": wrapped, "truncated_quotient": truncated_quotient,
+    "truncated_rest": truncated_rest,
+}  # fmt: skip
 """What the source calls besides numpy, `scipy.special` and functions of Python."""
 
 BUILTINS: Final = ("abs", "bool", "float", "int", "len", "max", "min", "range", "reversed")

@@ -16,7 +16,7 @@ from irad.decompile.control.loop_forms import LoopForm, find_loop_forms
 from irad.decompile.control.loop_names import name_loops
 from irad.decompile.control.raises import Raised, split_raises
 from irad.decompile.control.structure import Structurer
-from irad.decompile.memory.arrays import Result, parameter_texts, same_values, truth_parameters, unsigned_parameters
+from irad.decompile.memory.arrays import ParameterFacts, Result
 from irad.decompile.memory.chosen import find_chosen
 from irad.decompile.memory.memory import Memory, is_allocation
 from irad.decompile.memory.pointers import origin_of, place_of
@@ -25,6 +25,7 @@ from irad.decompile.naming.names import Namer, source_names
 from irad.decompile.naming.value_names import ValueNames
 from irad.decompile.naming.variables import Choice, Interference, share_variables
 from irad.decompile.needs import keep_choices
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.decompile.sweep_text import SweepText, debug_places
 from irad.decompile.tidy import tidy
@@ -37,7 +38,7 @@ from irad.ir.instructions import Call, Instruction, Load, Phi, Store
 from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
 from irad.ir.trip_count import affine_variables
-from irad.ir.types import IntType, PointerType
+from irad.ir.types import PointerType
 from irad.ir.values import ConstantInt, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.request import ParameterKind
@@ -127,22 +128,19 @@ class _Writer:
         cfg = control_flow(function)
         tree = dominators(cfg)
         params = captured.augmented.function.params[2:]
+        facts = ParameterFacts.of(self.arguments, params, lambda start: self.memory.starts[start].array)
         sheet = Sheet(
             captured, function, cfg, tree, loop_nest(cfg, tree), self.forms, self.memory, reads,
-            is_reverse=augmented is not None, same={**self.same, **same_values(self.arguments, params)},
-            augmented=augmented,
+            is_reverse=augmented is not None, same={**self.same, **facts.same}, augmented=augmented,
+            affine=dict(facts.known), sizes=facts.sizes | facts.strides, nonnegative=set(facts.sizes),
+            truths=facts.truths,
         )  # fmt: skip
         find_affine(sheet)
-        sheet.truths |= truth_parameters(self.arguments, params)
-        unsigned = unsigned_parameters(self.arguments, params)
-        for value, text in parameter_texts(self.arguments, params).items():
+        for value, text in facts.texts.items():
             sheet.texts[value] = _parsed(text)
-            if value in unsigned:
+            if value in facts.unsigned:
                 sheet.unsigned[value] = _parsed(text)
-                sheet.texts[value] = _parsed(f"wrapped({text}, {unsigned[value]})")
-            if any(text.endswith(end) for end in (".size", "]", ".itemsize")) and isinstance(value.type, IntType):
-                sheet.sizes.add(value)
-                sheet.nonnegative.add(value)
+                sheet.texts[value] = _parsed(f"wrapped({text}, {facts.unsigned[value]})")
         find_choices(sheet)
         find_chosen(sheet)
         return sheet
@@ -348,7 +346,7 @@ def check_results(sheet: Sheet) -> None:
                 loads.setdefault(place.offset.number or 0, []).append(inst)
     for found in loads.values():
         if len(found) > 1 or sheet.nest.loop_of(_home(found[0])) is not None:
-            raise sheet.unsupported("a result that is written in several places", found[0])
+            raise refused("a result that is written in several places", found[0])
 
 
 def _home(inst: Instruction) -> Block:

@@ -13,10 +13,8 @@ from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopForm
 from irad.decompile.memory.memory import Memory
 from irad.decompile.memory.reads import Reads
-from irad.errors import UnsupportedError
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
-from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop, LoopNest
 from irad.ir.module import Function
 from irad.ir.values import Value
@@ -35,7 +33,7 @@ class Sheet:
         derivable: those that are computed from parameters and loop variables alone.
         tape: texts of what is saved in loops, by value or start of an array.
         affine: integers that are polynomials in loop variables, and sizes that types tell.
-        sizes, nonnegative: parameters that are sizes of arrays; these, and what is known not to be negative besides.
+        sizes, nonnegative: parameters that are sizes or strides of arrays; what is known not to be negative.
         truths: parameters that are True or False.
         unsigned: parameters of integer types without sign: their text; that in ``texts`` has a sign.
         chosen: pointers that are variables, one array or another.
@@ -65,14 +63,3 @@ class Sheet:
     truths: set[Value] = field(default_factory=set)
     chosen: set[Value] = field(default_factory=set)
     unsigned: dict[Value, Callable[[], ast.expr]] = field(default_factory=dict)
-
-    def unsupported(self, what: str, value: Value) -> UnsupportedError:
-        """The refusal of what has no Python form."""
-        error = UnsupportedError(
-            f"{what} cannot be written as Python",
-            "look at the adjoint as LLVM IR",
-            "Python has no form for it that does the same",
-        )
-        if isinstance(value, Instruction):
-            error.instruction = value
-        return error

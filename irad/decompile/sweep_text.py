@@ -17,6 +17,7 @@ from irad.decompile.memory.chosen import array_of, choice_text
 from irad.decompile.memory.memory import Place, is_allocation
 from irad.decompile.memory.pointers import element_of, flat_index, place_of
 from irad.decompile.naming.variables import Site, is_silent
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.errors import SourceLocation
 from irad.ir.debug_info import DebugInfo
@@ -167,7 +168,7 @@ class SweepText:
         if place.is_header or isinstance(value.type, PointerType):
             if place.array.is_result or place.is_header:
                 return []
-            raise self.sheet.unsupported("a pointer that is stored in memory", store)
+            raise refused("a pointer that is stored in memory", store)
         element = element_of(self.sheet, pointer, value.type)
         if element.array.name.endswith("_bar") and element.array.name.startswith("result") and _is_zero(value):
             return []  # the cotangent of the result is taken once
@@ -182,9 +183,9 @@ class SweepText:
             return []
         returned = place_of(self.sheet, value)
         if returned.array.sources:
-            raise self.sheet.unsupported("returning a variable that is one array or another", value)
+            raise refused("returning a variable that is one array or another", value)
         if returned.is_header or returned.offset.terms:
-            raise self.sheet.unsupported("a part of an array that is returned", value)
+            raise refused("a part of an array that is returned", value)
         text = trees.name(returned.array.name)
         is_flat = result.dimensions > len(returned.array.strides)
         if not place.array.is_shadow:
@@ -198,7 +199,7 @@ class SweepText:
         size = polynomial_of(self.sheet, call.arguments[0])
         parts = size.divided(array.strides[0])
         if parts is None or parts[1].terms:
-            raise self.sheet.unsupported("an allocation of this size", call)
+            raise refused("an allocation of this size", call)
         count = sum_text(self.sheet, parts[0])
         dtype = array.dtype
         more = [ast.keyword("dtype", trees.dotted(dtype))] if dtype != "np.float64" else []
@@ -214,9 +215,7 @@ class SweepText:
     def _call(self, call: CallSite) -> list[ast.stmt]:
         found = bulk_statements(self.sheet, call)
         if found is None:
-            raise self.sheet.unsupported(
-                f"the call of {getattr(call.callee, 'name', None) or 'a function value'}", call
-            )
+            raise refused(f"the call of {getattr(call.callee, 'name', None) or 'a function value'}", call)
         return found
 
     def _comment(self, inst: Instruction) -> list[ast.stmt]:
@@ -334,7 +333,7 @@ def _assigned_at_once(pairs: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:
         for pair in pending:
             name = trees.shown(pair[0])
             others = [v for p, v in pending if p is not pair[0]]
-            if not any(name in _names(v) for v in others):
+            if not any(name in trees.names_in([v]) for v in others):
                 made.append(trees.assign(*pair))
                 pending.remove(pair)
                 break
@@ -349,17 +348,13 @@ def _assigned_at_once(pairs: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:
 
 def _depending(pairs: list[tuple[ast.expr, ast.expr]]) -> list[tuple[ast.expr, ast.expr]]:
     """The first pair, and all that read what these assign or assign what these read."""
-    names = {trees.shown(pairs[0][0])} | _names(pairs[0][1])
+    names = {trees.shown(pairs[0][0])} | trees.names_in([pairs[0][1]])
     while True:
-        found = [(p, v) for p, v in pairs if not names.isdisjoint({trees.shown(p)} | _names(v))]
-        more = names.union(*({trees.shown(p)} | _names(v) for p, v in found))
+        found = [(p, v) for p, v in pairs if not names.isdisjoint({trees.shown(p)} | trees.names_in([v]))]
+        more = names.union(*({trees.shown(p)} | trees.names_in([v]) for p, v in found))
         if more == names:
             return found
         names = more
-
-
-def _names(tree: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 _ARRAY_EXPRESSION = "__numba_array_expr"  # Numba's functions for them know no line

@@ -15,6 +15,7 @@ from irad.decompile.helpers import BUILTINS, HELPERS, namespace
 from irad.decompile.memory.arrays import Result, result_of
 from irad.decompile.naming.names import Namer
 from irad.decompile.pair_text import PairText, pair_text
+from irad.decompile.refusal import refused
 from irad.driver import locate
 from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
@@ -196,20 +197,16 @@ def _called(captured: Capture, symbol: str) -> str:
 def _check_calls(captured: Capture) -> None:
     """Calls that stay calls and take part in the derivative have no form in Python yet."""
     unit = captured.pairs[0].augmented.unit
-    for inst in (inst for block in reaching_success(unit.function) for inst in block.instructions):
-        if not isinstance(inst, CallSite):
+    good = reaching_success(unit.function)
+    for inst in unit.function.instructions():
+        if inst.block not in good or not isinstance(inst, CallSite):
             continue
         callee = resolve(inst, unit.registry)
-        symbol = getattr(inst.callee, "name", None) or "a function value"
+        symbol = str(inst.callee.name) if isinstance(inst.callee, Function) else "a function value"
         moves = symbol.startswith(("NRT_", "llvm.mem", "malloc"))
         if isinstance(callee, Function | Pointer) or (isinstance(callee, CallRule) and not moves):
-            error = UnsupportedError(
-                f"{_called(captured, symbol)} cannot be written as Python",
-                "look at the adjoint as LLVM IR",
-                "what is written is one function, with all that was inlined into it",
-            )
-            error.instruction = inst
-            raise error
+            why = "what is written is one function, with all that was inlined into it"
+            raise refused(_called(captured, symbol), inst, why=why)
 
 
 def _check_result(captured: Capture) -> None:
@@ -237,8 +234,8 @@ def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
         for leaf in argument.leaves:
             plain = leaf.kind in (tree.LeafKind.INERT, tree.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
             if not plain or (leaf.kind is tree.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
-                raise UnsupportedError(
-                    f"the gradient with respect to {argument}, a {argument.type}, cannot be written as Python",
-                    "differentiate with respect to floats and arrays of floats, or look at the adjoint as LLVM IR",
-                    "what is written returns gradients as numbers and arrays",
+                raise refused(
+                    f"the gradient with respect to {argument}, a {argument.type},",
+                    instead="differentiate with respect to floats and arrays of floats",
+                    why="what is written returns gradients as numbers and arrays",
                 )

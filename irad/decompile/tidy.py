@@ -23,59 +23,39 @@ from irad.decompile import trees
 
 def tidy(augmented: list[ast.stmt], reverse: list[ast.stmt], kept: set[str]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Both sweeps, which share their variables; ``kept`` are those that the caller reads."""
-    augmented, reverse = _block(augmented), _block(reverse)
-    while True:
-        read = trees.names_in([*augmented, *reverse]) | kept
-        dropper = _DropUnread(read)
-        augmented, reverse = dropper.body(augmented), dropper.body(reverse)
-        if not dropper.dropped:
-            return _without_repeated_comments(augmented), _without_repeated_comments(reverse)
-        augmented, reverse = _block(augmented), _block(reverse)
+    sweeps = [_block(augmented), _block(reverse)]
+    while doomed := _unread(sweeps, kept):
+        sweeps = [_block(trees.rewritten(body, lambda s: [] if s in doomed else [s])) for body in sweeps]
+    return _without_repeated_comments(sweeps[0]), _without_repeated_comments(sweeps[1])
+
+
+def _unread(sweeps: Sequence[list[ast.stmt]], kept: set[str]) -> set[ast.AST]:
+    """The assignments to variables that nobody reads."""
+    nodes = [node for body in sweeps for statement in body for node in ast.walk(statement)]
+    read = kept | {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return {node for node in nodes if _is_unread(node, read)}
 
 
 def _without_repeated_comments(body: list[ast.stmt]) -> list[ast.stmt]:
     """A comment that says the same as the one before goes."""
-    last: list[str] = [""]
+    last = ""
 
-    def cleaned(statements: list[ast.stmt]) -> list[ast.stmt]:
-        made: list[ast.stmt] = []
-        for statement in statements:
-            if is_comment(statement):
-                text = ast.unparse(statement)
-                if text == last[0]:
-                    continue
-                last[0] = text
-            for part in ("body", "orelse"):
-                inner = getattr(statement, part, None)
-                if inner:
-                    setattr(statement, part, cleaned(inner))
-            made.append(statement)
-        return made
+    def kept(statement: ast.stmt) -> list[ast.stmt]:
+        nonlocal last
+        if trees.is_comment(statement):
+            before, last = last, ast.unparse(statement)
+            return [] if last == before else [statement]
+        return [statement]
 
-    return cleaned(body)
+    return trees.rewritten(body, kept)
 
 
-class _DropUnread(ast.NodeTransformer):
-    """Removes assignments to variables that nobody reads."""
-
-    def __init__(self, read: set[str]) -> None:
-        self.read, self.dropped = read, False
-
-    def body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        made = self.visit(ast.Module(statements, []))
-        assert isinstance(made, ast.Module)
-        return made.body
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
-        return None if self._is_unread(node.targets[0]) else node
-
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | None:
-        return None if self._is_unread(node.target) else node
-
-    def _is_unread(self, place: ast.expr) -> bool:
-        is_unread = isinstance(place, ast.Name) and place.id not in self.read
-        self.dropped |= is_unread
-        return is_unread
+def _is_unread(node: ast.AST, read: set[str]) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AugAssign(target=ast.Name(id=name)):
+            return name not in read
+        case _:
+            return False
 
 
 def _block(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -195,20 +175,20 @@ def _hoisted(body: list[ast.stmt], orelse: list[ast.stmt], test: ast.expr) -> li
 
 def _first_assignments(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The assignments to variables, and comments, that a body begins with."""
-    others = (i for i, s in enumerate(body) if not (is_comment(s) or (isinstance(s, ast.Assign) and _stored(s))))
+    others = (i for i, s in enumerate(body) if not (trees.is_comment(s) or (isinstance(s, ast.Assign) and _stored(s))))
     return list(body[: next(others, len(body))])
 
 
 def _stored(statement: ast.stmt) -> set[str]:
     """The variables that a statement assigns."""
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return trees.names_in([statement], ast.Store)
 
 
 def _depends(statement: ast.stmt, earlier: Sequence[ast.stmt]) -> bool:
     """Whether a statement may not be done before others."""
     reads, stores = trees.names_in([statement]), _stored(statement)
     return any(
-        not is_comment(other) and (_stored(other) & (reads | stores) or trees.names_in([other]) & stores)
+        not trees.is_comment(other) and (_stored(other) & (reads | stores) or trees.names_in([other]) & stores)
         for other in earlier
     )
 
@@ -223,26 +203,14 @@ def _same(a: ast.stmt, b: ast.stmt) -> bool:
 
 def _touches(statement: ast.stmt, test: ast.expr) -> bool:
     stored = _stored(statement)
-    if not stored:
-        return True  # an element of an array
-    return any(isinstance(n, ast.Name) and n.id in stored for n in ast.walk(test))
-
-
-def is_comment(statement: ast.stmt) -> bool:
-    """Whether a statement is a comment."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-        and statement.value.value.startswith(trees.COMMENT)
-    )
+    return not stored or not stored.isdisjoint(trees.names_in([test]))  # none: an element of an array
 
 
 def _without_stale_comments(body: list[ast.stmt]) -> list[ast.stmt]:
     """Comments that nothing follows go."""
     made: list[ast.stmt] = []
     for i, statement in enumerate(body):
-        if is_comment(statement) and (i + 1 == len(body) or is_comment(body[i + 1])):
+        if trees.is_comment(statement) and (i + 1 == len(body) or trees.is_comment(body[i + 1])):
             continue
         made.append(statement)
     return made
@@ -253,7 +221,7 @@ def _without_stale_comments(body: list[ast.stmt]) -> list[ast.stmt]:
 
 def _unguarded(test: ast.expr, body: list[ast.stmt]) -> list[ast.stmt] | None:
     """A loop without the condition in front of it, which its own head repeats."""
-    meat = [s for s in body if not is_comment(s)]
+    meat = [s for s in body if not trees.is_comment(s)]
     if len(meat) != 1:
         return None
     (loop,) = meat
@@ -273,12 +241,7 @@ def _unguarded(test: ast.expr, body: list[ast.stmt]) -> list[ast.stmt] | None:
 
 def _has_continue(body: Sequence[ast.stmt]) -> bool:
     """Whether an iteration may end early: then it would skip the test at its end."""
-    for statement in body:
-        if isinstance(statement, ast.Continue):
-            return True
-        if isinstance(statement, ast.If) and (_has_continue(statement.body) or _has_continue(statement.orelse)):
-            return True
-    return False
+    return any(isinstance(statement, ast.Continue) for statement in trees.of_iteration(body))
 
 
 def _says_nonempty(iterator: ast.expr) -> set[str]:

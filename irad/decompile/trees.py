@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 COMMENT = "#"
 
@@ -178,15 +178,45 @@ def shown(node: ast.AST) -> str:
     return ast.unparse(ast.fix_missing_locations(node))
 
 
-def names_in(body: Sequence[ast.stmt]) -> set[str]:
-    """The variables that are read."""
-    nodes = (node for statement in body for node in ast.walk(statement))
-    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+def names_in(nodes: Sequence[ast.AST], context: type[ast.expr_context] = ast.Load) -> set[str]:
+    """The variables that are read, or assigned where ``context`` is `ast.Store`."""
+    found = (each for node in nodes for each in ast.walk(node))
+    return {each.id for each in found if isinstance(each, ast.Name) and isinstance(each.ctx, context)}
+
+
+def rewritten(body: Sequence[ast.stmt], change: Callable[[ast.stmt], list[ast.stmt]]) -> list[ast.stmt]:
+    """Statements, each replaced by what ``change`` makes of it, in the order of the text; those in it come first."""
+    made: list[ast.stmt] = []
+    for statement in body:
+        if isinstance(statement, ast.If | ast.For | ast.While):
+            statement.body = rewritten(statement.body, change)
+            statement.orelse = rewritten(statement.orelse, change)
+        made += change(statement)
+    return made
+
+
+def of_iteration(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements but those of loops in the body: a `break` or `continue` among them is of the loop around."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from of_iteration(statement.body)
+        if isinstance(statement, ast.If | ast.For | ast.While):
+            yield from of_iteration(statement.orelse)
 
 
 def comment(text: str) -> ast.stmt:
     """A line of its own."""
     return ast.Expr(ast.Constant(f"{COMMENT} {text}"))
+
+
+def is_comment(statement: ast.stmt) -> bool:
+    """Whether a statement is a comment."""
+    match statement:
+        case ast.Expr(value=ast.Constant(value=str() as text)):
+            return text.startswith(COMMENT)
+        case _:
+            return False
 
 
 def unparse(body: Sequence[ast.stmt]) -> str:

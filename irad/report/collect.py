@@ -26,6 +26,7 @@ from irad.frontend.numba.reports.inspection import TypedFunction, program_of, ra
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
+from irad.ir.text.parser import parse_module
 from irad.message import array_types
 from irad.passes.generated import Generated
 from irad.passes.instrument.source_map import SourceMap
@@ -192,7 +193,7 @@ class Collector:
             if name == "analysis.summary":
                 found.primals = record.module.defined_functions()
             elif name == COMPLETE:
-                found.read(record, self.program, self.source, Copies.of_raw_text(self.raw), self.typed)
+                found.read(record, self.program, self.source, Copies.of_raw(parse_module(self.raw)), self.typed)
 
         observe_derivation(
             self.subject.primal,

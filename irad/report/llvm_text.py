@@ -39,12 +39,16 @@ SUPPORT: Final = re.compile(r"(?:_ZN7cpython|cpython\.|cfunc\.|NRT_|irad\.(?!.*\
 """Symbols of wrappers and run-time support, which are not part of the derivative."""
 
 
-def lines_of_text(text: str, source: UserSource, namer: Namer) -> tuple[TextLine, ...]:
-    """The lines of a module that LLVM printed."""
+def metadata_of(text: str) -> Module:
+    """A module with nothing but the metadata of one that LLVM printed."""
     module = Module()
     module.metadata = {int(m[1]): MetadataNode(m[3], bool(m[2])) for m in _NODE.finditer(text)}
-    info = DebugInfo(module)
-    return tuple(_lines(text.splitlines(), info, source, namer))
+    return module
+
+
+def lines_of_text(text: str, source: UserSource, namer: Namer) -> tuple[TextLine, ...]:
+    """The lines of a module that LLVM printed."""
+    return tuple(_lines(text.splitlines(), DebugInfo(metadata_of(text)), source, namer))
 
 
 def _lines(texts: Iterable[str], info: DebugInfo, source: UserSource, namer: Namer) -> Iterator[TextLine]:

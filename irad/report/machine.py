@@ -13,14 +13,12 @@ from irad.backend.assembly import assembly_with_lines
 from irad.errors import BackendError
 from irad.frontend.numba.library import CPU
 from irad.ir.debug_info import DebugInfo
-from irad.ir.module import MetadataNode, Module
 from irad.passes.instrument.sweep_marks import REVERSE
-from irad.report.llvm_text import SUPPORT, lines_of_text
+from irad.report.llvm_text import SUPPORT, lines_of_text, metadata_of
 from irad.report.model import Stage, StageText, TextLine
 from irad.report.names import Namer
 from irad.report.source import UserSource
 
-_NODE: Final = re.compile(r"^!(\d+) = (distinct )?(.*)$", re.M)
 _FUNCTION: Final = re.compile(r'^"?([^\s"]+)"?:')
 
 
@@ -67,9 +65,7 @@ def assembly_stage(texts: list[tuple[str, str]], source: UserSource) -> StageTex
 
 def line_finder(text: str, source: UserSource) -> Callable[[str], int | None]:
     """The user's line of a debug location (`!7`) of a module, None where it has none."""
-    module = Module()
-    module.metadata = {int(m[1]): MetadataNode(m[3], bool(m[2])) for m in _NODE.finditer(text)}
-    info = DebugInfo(module)
+    info = DebugInfo(metadata_of(text))
 
     @cache
     def line_of(node: str) -> int | None:
@@ -80,8 +76,9 @@ def line_finder(text: str, source: UserSource) -> Callable[[str], int | None]:
 
 def is_of_reverse_sweep(text: str) -> Callable[[str], bool]:
     """Whether a debug location (`!7`) of a module is of the reverse sweep."""
-    reverse = {m[1] for m in _NODE.finditer(text) if f"column: {REVERSE}," in m[3]}
-    return lambda node: node[1:] in reverse
+    nodes = metadata_of(text).metadata.items()
+    reverse = {f"!{number}" for number, node in nodes if f"column: {REVERSE}," in node.text}
+    return reverse.__contains__
 
 
 def _heading(name: str, texts: list[tuple[str, str]], comment: str) -> list[TextLine]:

@@ -1,9 +1,9 @@
 """Which Python variables are active on which line.
 
-Numba keeps each variable in memory of its own before LLVM optimises; so the raw text tells which value is stored to
-which variable, and which is passed for which parameter. Values keep their names through LLVM's pipelines, and the
-activity analysis covers those that are left. A variable without any value left, an array for instance, is as active as
-what is made on its line, a parameter as what is made where it is used.
+Numba keeps each variable in memory of its own before LLVM optimises; so the program tells, before that, which value is
+stored to which variable, and which is passed for which parameter. Values keep their names through LLVM's pipelines,
+and the activity analysis covers those that are left. A variable without any value left, an array for instance, is as
+active as what is made on its line, a parameter as what is made where it is used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any, Final, TypeAlias
 
 from irad.frontend.numba.reports.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
-from irad.ir.instructions import Instruction
+from irad.ir.instructions import CallSite, Instruction, Load, Store
+from irad.ir.module import Function, Module
 from irad.ir.types import PointerType
-from irad.ir.values import Parameter, Value
+from irad.ir.values import ConstantFloat, Parameter, Value
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.generated import GeneratedPair
 from irad.report.names import python_name
@@ -29,13 +30,6 @@ Node: TypeAlias = tuple[str, str]  # symbol of the function; version of a variab
 CONSTANT: Final = ("", "")
 """Stands for all constants."""
 
-_NAME: Final = r'%"?([^\s",)]+)"?'
-_DEFINE: Final = re.compile(r'^define [^@\n]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
-_STORE: Final = re.compile(rf"^  store .* {_NAME}, ptr {_NAME}(?:,|$)")
-_CONSTANT: Final = re.compile(rf"^  store (?:double|float) (?!0\.0+e\+00,)[-\d][^,%]*, ptr {_NAME}(?:,|$)")
-_LOAD: Final = re.compile(rf"^  {_NAME} = load .*, ptr {_NAME}(?:,|$)")
-_CALL: Final = re.compile(r'^  (?:\S+ = )?(?:tail )?call [^@]*@(?:"([^"]+)"|([^\s(]+))\((.*)\)')
-_LAST: Final = re.compile(rf"{_NAME}$")
 _COPY: Final = re.compile(r"(?:\.i\d*|\.lcssa\d*)+$")
 _VERSION: Final = re.compile(r"[A-Za-z_]\w*(?:\.\d+)?")
 _TARGET: Final = re.compile(r" +(\S+) = ")
@@ -55,30 +49,30 @@ class Copies:
     variables: Mapping[Node, frozenset[str]]
 
     @staticmethod
-    def of_raw_text(text: str) -> Copies:
+    def of_raw(module: Module) -> Copies:
         """Reads a program that is not optimised."""
         origins: dict[Node, set[Node]] = {}
         variables: dict[Node, set[str]] = {}
-        lines = text.splitlines()
-        parameters = {m[1] or m[2]: _names(m[3]) for line in lines if (m := _DEFINE.match(line)) is not None}
-        symbol = ""
-        for line in lines:
-            if (head := _DEFINE.match(line)) is not None:
-                symbol = head[1] or head[2]
-            elif (constant := _CONSTANT.match(line)) is not None:
-                origins.setdefault((symbol, constant[1]), set()).add(CONSTANT)
-            elif (store := _STORE.match(line)) is not None:
-                value, variable = (symbol, f"%{store[1]}"), store[2]
-                origins.setdefault((symbol, variable), set()).add(value)
-                if _VERSION.fullmatch(variable):
-                    variables.setdefault(value, set()).add(variable)
-            elif (load := _LOAD.match(line)) is not None:
-                origins.setdefault((symbol, f"%{load[1]}"), set()).add((symbol, load[2]))
-            elif (call := _CALL.match(line)) is not None:
-                callee = call[1] or call[2]
-                for parameter, argument in zip(parameters.get(callee, ()), _names(call[3]), strict=False):
-                    if parameter is not None and argument is not None:
-                        origins.setdefault((callee, f"%{parameter}"), set()).add((symbol, f"%{argument}"))
+        for function in module.defined_functions():
+            symbol = str(function.name)
+            for inst in function.instructions():
+                match inst:
+                    case Store(operands=[value, Instruction(name=str(place)) | Parameter(name=str(place))]):
+                        if isinstance(value, ConstantFloat) and (value.value or value.text.startswith("-")):
+                            origins.setdefault((symbol, place), set()).add(CONSTANT)  # what begins with zero is not
+                        elif isinstance(value, Instruction | Parameter):
+                            origins.setdefault((symbol, place), set()).add(_node(symbol, value))
+                            if _VERSION.fullmatch(place):
+                                variables.setdefault(_node(symbol, value), set()).add(place)
+                    case Load(operands=[Instruction(name=str(place)) | Parameter(name=str(place))]):
+                        origins.setdefault(_node(symbol, inst), set()).add((symbol, place))
+                    case CallSite(callee=Function() as callee, arguments=arguments) if not callee.is_declaration:
+                        for parameter, argument in zip(callee.params, arguments, strict=False):
+                            if isinstance(argument, Instruction | Parameter):
+                                key = _node(str(callee.name), parameter)
+                                origins.setdefault(key, set()).add(_node(symbol, argument))
+                    case _:
+                        pass
         return Copies(
             {key: frozenset(found) for key, found in origins.items()},
             {key: frozenset(found) for key, found in variables.items()},
@@ -95,18 +89,8 @@ class Copies:
         return frozenset(seen)
 
 
-def _names(arguments: str) -> list[str | None]:
-    """The name that each of some arguments or parameters ends with, None where that is not a name."""
-    parts, depth, start = [], 0, 0
-    for position, letter in enumerate(arguments):
-        depth += letter in "([{<"
-        depth -= letter in ")]}>"
-        if letter == "," and depth == 0:
-            parts.append(arguments[start:position])
-            start = position + 1
-    parts.append(arguments[start:])
-    found = [_LAST.search(part.strip()) for part in parts]
-    return [match[1] if match is not None else None for match in found]
+def _node(symbol: str, value: Value) -> Node:
+    return symbol, f"%{value.name or id(value)}"
 
 
 @dataclass(frozen=True, slots=True)

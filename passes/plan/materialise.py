@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
 from irad.errors import PlanError
@@ -60,17 +62,7 @@ class Materialiser:
 
     def replace_placeholders(self) -> None:
         """Puts real code in their place."""
-        heads: dict[Block, _Head] = {}
-        placeholders = {need.placeholder for need in self.sweep.needs}
-        for need in self.sweep.needs:
-            block = need.place.block
-            if block not in heads:
-                anchor = next(i for i in block.instructions if i not in placeholders)
-                heads[block] = _Head(self, Builder.before(anchor))
-            if need.placeholder.users:
-                replace_uses(need.placeholder, heads[block].get(need.value))
-        for need in self.sweep.needs:
-            need.placeholder.erase()
+        replace_placeholders(self.sweep, lambda build: _Head(build, self.remat, self.saved, self))
 
     # -------------------------------------------------------------------------------------------- forward sweep
 
@@ -198,12 +190,13 @@ _NOT_IN_ADJOINTS = ("fast", "nnan", "ninf")
 
 
 @dataclass(eq=False, slots=True)
-class _Head:
-    """Produces values at the head of one adjoint block, where ``build`` is, each once."""
+class Head(ABC):
+    """Produces values of the forward sweep at the head of one adjoint block, where ``build`` is, each once."""
 
-    owner: Materialiser
     build: Builder
-    made: dict[Value, Value] = field(default_factory=dict)
+    remat: Rematerialisation
+    saved: Container[Value]
+    made: dict[Value, Value] = field(default_factory=dict, init=False)
 
     def get(self, value: Value) -> Value:
         """A value of the forward sweep, as one of the reverse sweep.
@@ -218,7 +211,7 @@ class _Head:
                 pending.extend(reversed(missing))
                 continue
             if self.at_hand(needed) is None:
-                self.made[needed] = self.load(needed) if needed in self.owner.saved else self.recompute(needed)
+                self.made[needed] = self.load(needed) if needed in self.saved else self.recompute(needed)
             pending.pop()
         found = self.at_hand(value)
         assert found is not None
@@ -226,28 +219,63 @@ class _Head:
 
     def at_hand(self, value: Value) -> Value | None:
         """The value in the reverse sweep, if it needs no code or its code is there."""
-        sweep = self.owner.sweep
-        if is_free(value):
-            return value
-        if value is sweep.augmented.frame_pointer:
-            return sweep.frame_pointer
-        if value is sweep.augmented.arena:
-            return sweep.arena
-        return self.made.get(value)
+        return value if is_free(value) else self.made.get(value)
 
     def parts(self, value: Value) -> tuple[Value, ...]:
         """What `load` or `recompute` will ask for."""
-        owner = self.owner
-        if value in owner.saved:
-            loop = owner.loop_of(value)
-            storage = None if loop is None else owner.storages[loop]
-            if not isinstance(storage, Slab):
-                return ()
-            return (storage.base, storage.count) if storage.prefix(value) else (storage.base,)
-        if value in owner.remat.affine:
-            _, variable = owner.remat.affine[value]
+        if value in self.saved:
+            return self.parts_of_saved(value)
+        if value in self.remat.affine:
+            _, variable = self.remat.affine[value]
             return (variable.start,) if isinstance(variable.step, int) else (variable.start, variable.step)
         return tuple(value.operands) if isinstance(value, Instruction) else ()
+
+    def parts_of_saved(self, value: Value) -> tuple[Value, ...]:
+        """What `load` will ask for."""
+        return ()
+
+    @abstractmethod
+    def load(self, value: Value) -> Value:
+        """A value that is saved."""
+
+    @abstractmethod
+    def recompute(self, value: Value) -> Value:
+        """Any other value, from its parts."""
+
+
+def replace_placeholders(sweep: Sweep, head_at: Callable[[Builder], Head]) -> None:
+    """Puts what is needed in the place of the placeholders; ``head_at`` makes what produces it for one block."""
+    heads: dict[Block, Head] = {}
+    placeholders = {need.placeholder for need in sweep.needs}
+    for need in sweep.needs:
+        block = need.place.block
+        if block not in heads:
+            anchor = next(i for i in block.instructions if i not in placeholders)
+            heads[block] = head_at(Builder.before(anchor))
+        if need.placeholder.users:
+            replace_uses(need.placeholder, heads[block].get(need.value))
+    for need in sweep.needs:
+        need.placeholder.erase()
+
+
+@dataclass(eq=False, slots=True)
+class _Head(Head):
+    """Loads what the `Materialiser` has stored."""
+
+    owner: Materialiser
+
+    def at_hand(self, value: Value) -> Value | None:
+        sweep = self.owner.sweep
+        if value is sweep.augmented.frame_pointer:
+            return sweep.frame_pointer
+        return sweep.arena if value is sweep.augmented.arena else Head.at_hand(self, value)
+
+    def parts_of_saved(self, value: Value) -> tuple[Value, ...]:
+        loop = self.owner.loop_of(value)
+        storage = None if loop is None else self.owner.storages[loop]
+        if not isinstance(storage, Slab):
+            return ()
+        return (storage.base, storage.count) if storage.prefix(value) else (storage.base,)
 
     def load(self, value: Value) -> Value:
         owner = self.owner
@@ -272,10 +300,9 @@ class _Head:
         return self.build.load(types.I64, self.owner.sweep.loops[loop].iteration)
 
     def recompute(self, value: Value) -> Value:
-        remat = self.owner.remat
-        if value in remat.affine:
+        if value in self.remat.affine:
             return self.affine(value)
-        if remat.operands(value) is None or not isinstance(value, Instruction):
+        if self.remat.operands(value) is None or not isinstance(value, Instruction):
             raise PlanError(
                 f"the value {value!r} is neither saved nor recomputable",
                 'use irad.Options(plan="save_all"), and report it with the function',
@@ -301,7 +328,7 @@ class _Head:
 
     def affine(self, value: Value) -> Value:
         """Start + step · iteration."""
-        loop, variable = self.owner.remat.affine[value]
+        loop, variable = self.remat.affine[value]
         start, number = self.get(variable.start), self.iteration(loop)
         build = self.build
         if isinstance(value.type, PointerType):

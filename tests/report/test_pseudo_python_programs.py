@@ -71,6 +71,16 @@ def columns_of_fortran(x, n):
     return total
 
 
+@PROGRAMS.at(1.5, (-1, 5))
+@PROGRAMS.at(1.5, (1, 5))
+@njit
+def signs_in_a_tuple(x, t):
+    n, m = t
+    if n < 0:
+        return x * x * m
+    return x * 3.0
+
+
 @PROGRAMS.at(MATRIX[:, ::2])
 @njit
 def strided(x):

@@ -44,6 +44,7 @@ from irad.decompile.memory.arrays import Array, Element, Items
 from irad.decompile.memory.memory import Address, callee_name
 from irad.decompile.memory.pointers import address_of, element_of, is_truth, is_unsigned, slot_name
 from irad.decompile.memory.reads import STRONG
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir import types
 from irad.ir.instructions import (
@@ -125,7 +126,7 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
         if isinstance(value, Instruction) and value in sheet.augmented.derivable:
             return operation(sheet.augmented, value)
         if isinstance(value, Instruction) and value not in sheet.augmented.stable:
-            raise sheet.unsupported("a value that the reverse sweep cannot name", value)
+            raise refused("a value that the reverse sweep cannot name", value)
         return sheet.augmented.texts[value]()
     match value:
         case LoopVariable(name=name):
@@ -158,12 +159,12 @@ def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
             return text_of(sheet, source)
         case Instruction(block=block) if sheet.augmented is not None and block in sheet.augmented.cfg.position:
             if not is_derivable(sheet.augmented, value):
-                raise sheet.unsupported("a value that the reverse sweep cannot name", value)
+                raise refused("a value that the reverse sweep cannot name", value)
             return operation(sheet.augmented, value)
         case Instruction():
             return operation(sheet, value)
         case _:
-            raise sheet.unsupported(f"the value {value.name or type(value).__name__}", value)
+            raise refused(f"the value {value.name or type(value).__name__}", value)
 
 
 def saved_text(sheet: Sheet, placeholder: Value) -> ast.expr:
@@ -199,7 +200,7 @@ def operation(sheet: Sheet, inst: Instruction) -> ast.expr:
         case ExtractValue(indices=(1,), operands=[Call() as call]) if is_checked_arithmetic(call):
             return ast.Constant(False)
         case _:
-            raise sheet.unsupported(f"the operation {type(inst).__name__}", inst)
+            raise refused(f"the operation {type(inst).__name__}", inst)
 
 
 def _loaded(sheet: Sheet, load: Load) -> ast.expr:
@@ -254,7 +255,7 @@ def _binary(sheet: Sheet, inst: Binary) -> ast.expr:
             return wrapped(trees.binary(left, INTEGER_OPERATORS[inst.opcode](), right), inst)
         case _:
             pass
-    raise sheet.unsupported(f"the operation {inst.opcode}", inst)
+    raise refused(f"the operation {inst.opcode}", inst)
 
 
 def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
@@ -338,7 +339,7 @@ def _cast(sheet: Sheet, inst: Cast) -> ast.expr:
         case "trunc":
             return text_of(sheet, source) if "nsw" in inst.flags else wrapped(text_of(sheet, source), inst)
         case _:
-            raise sheet.unsupported(f"the conversion {inst.opcode}", inst)
+            raise refused(f"the conversion {inst.opcode}", inst)
 
 
 def _call(sheet: Sheet, call: Call) -> ast.expr:
@@ -356,7 +357,7 @@ def _call(sheet: Sheet, call: Call) -> ast.expr:
         made = trees.call("max", trees.binary(a, ast.Sub(), b), trees.number(0))
         return made if is_nonnegative(sheet, polynomial_of(sheet, call.arguments[0])) else wrapped(made, call)
     if function is None:
-        raise sheet.unsupported(f"the call of {callee_name(call) or 'a function value'}", call)
+        raise refused(f"the call of {callee_name(call) or 'a function value'}", call)
     if stem.startswith("llvm.u") and not all(is_nonnegative(sheet, polynomial_of(sheet, a)) for a in call.arguments):
         return wrapped(trees.call(function, *[unsigned_text(sheet, a) for a in call.arguments]), call)
     return trees.call(function, *arguments)
@@ -367,9 +368,7 @@ def element_text(sheet: Sheet, element: Element) -> ast.expr:
     if element.array.is_result:
         offset = element.indices[0].number
         if offset is None:
-            raise sheet.unsupported(
-                f"an element of {element.array.name} at an index that is computed", element.array.origin
-            )
+            raise refused(f"an element of {element.array.name} at an index that is computed", element.array.origin)
         return trees.name(slot_name(sheet, element.array, offset))
     base = array_text(sheet, element.array)
     if element.part is not None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopForm, LoopVariable
-from irad.decompile.memory.arrays import known_sizes
 from irad.decompile.memory.memory import Address, callee_name
 from irad.decompile.sheet import Sheet
 from irad.ir import types
@@ -40,10 +39,7 @@ class LoopCount(Value):
 
 
 def find_affine(sheet: Sheet) -> None:
-    """Notes what integers are that a loop moves by a constant step, and the sizes that types tell."""
-    params = sheet.captured.augmented.function.params[2:]
-    arrays = {start: place.array for start, place in sheet.memory.starts.items()}
-    sheet.affine.update(known_sizes(sheet.memory.arguments, params, arrays))
+    """Notes what integers are that a loop moves by a constant step."""
     if sheet.is_reverse:
         for loop, number in sheet.reads.numbers.items():
             sheet.affine[number] = iteration_number(sheet, loop)

@@ -8,6 +8,7 @@ import numpy as np
 
 from irad.decompile import trees
 from irad.decompile.memory.memory import is_allocation
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir import types
 from irad.ir.instructions import Binary, Call, ICmp
@@ -36,7 +37,7 @@ def logic(sheet: Sheet, inst: Binary, left: ast.expr, right: ast.expr) -> ast.ex
         case "xor":
             return trees.compare(left, ast.NotEq(), right)
         case _:
-            raise sheet.unsupported(f"the operation {inst.opcode} of truth values", inst)
+            raise refused(f"the operation {inst.opcode} of truth values", inst)
 
 
 def float_comparison(predicate: str, a: ast.expr, b: ast.expr) -> ast.expr:
@@ -69,7 +70,7 @@ def pointer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
         (number,) = b.operands
         if isinstance(number, ConstantInt) and number.value < 0:  # no program's memory is at the end of all addresses
             return ast.Constant(inst.predicate[1:] in ("lt", "le"))
-    raise sheet.unsupported("a comparison of addresses", inst)
+    raise refused("a comparison of addresses", inst)
 
 
 def float_value(constant: ConstantFloat) -> float:

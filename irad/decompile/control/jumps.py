@@ -57,9 +57,9 @@ def moved(body: list[ast.stmt], block: Block, rest: list[ast.stmt]) -> list[ast.
     size = sum(isinstance(n, ast.stmt) and not isinstance(n, Goto) for s in rest for n in ast.walk(s))
     if len(sites) > 1 and (len(sites) > _MOST_COPIES or size > _MOST_STATEMENTS):
         return None
-    if any(sites) and any(_jumps_out(rest)):
+    if any(sites) and any(isinstance(s, ast.Break | ast.Continue) for s in trees.of_iteration(rest)):
         return None
-    return _replaced(body, block, rest)
+    return trees.rewritten(body, lambda s: copy.deepcopy(rest) if isinstance(s, Goto) and s.block is block else [s])
 
 
 def _sites(body: Sequence[ast.stmt], block: Block, *, is_inside: bool) -> Iterator[bool]:
@@ -72,30 +72,6 @@ def _sites(body: Sequence[ast.stmt], block: Block, *, is_inside: bool) -> Iterat
         elif isinstance(statement, ast.For | ast.While):
             yield from _sites(statement.body, block, is_inside=True)
             yield from _sites(statement.orelse, block, is_inside=is_inside)
-
-
-def _jumps_out(body: Sequence[ast.stmt]) -> Iterator[bool]:
-    """True for each jump that belongs to a loop around the body."""
-    for statement in body:
-        if isinstance(statement, ast.Break | ast.Continue):
-            yield True
-        elif isinstance(statement, ast.If):
-            yield from _jumps_out([*statement.body, *statement.orelse])
-        elif isinstance(statement, ast.For | ast.While):
-            yield from _jumps_out(statement.orelse)
-
-
-def _replaced(body: Sequence[ast.stmt], block: Block, rest: list[ast.stmt]) -> list[ast.stmt]:
-    made: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, Goto) and statement.block is block:
-            made += copy.deepcopy(rest)
-            continue
-        if isinstance(statement, ast.If | ast.For | ast.While):
-            statement.body = _replaced(statement.body, block, rest)
-            statement.orelse = _replaced(statement.orelse, block, rest)
-        made.append(statement)
-    return made
 
 
 def _split(body: list[ast.stmt], block: Block, rest: list[ast.stmt]) -> list[ast.stmt] | None:

@@ -11,6 +11,7 @@ from irad.decompile.arithmetic.integers import first_index, is_fixed, plain_boun
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopForm, exit_of
 from irad.decompile.control.structure import Range
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir.instructions import CondBr, ICmp, Instruction, Phi
 from irad.ir.loops import Loop
@@ -100,12 +101,12 @@ def _last_block(sheet: Sheet, loop: Loop, number: Value) -> tuple[Block, Block]:
                     return block, out
             case _:
                 pass
-    raise sheet.unsupported("a loop that is reversed in this way", number)
+    raise refused("a loop that is reversed in this way", number)
 
 
 def _first_number(sheet: Sheet, loop: Loop, number: Value) -> Value:
     assert isinstance(number, Phi)
     outside = [v for v, b in number.incoming() if b not in loop.blocks]
     if len({id(v) for v in outside}) != 1:
-        raise sheet.unsupported("a loop that is entered at several places", number)
+        raise refused("a loop that is entered at several places", number)
     return outside[0]

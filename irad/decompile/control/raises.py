@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irad.decompile.raise_effects import is_seen, seen_behind
-from irad.errors import UnsupportedError
+from irad.decompile.refusal import refused
 from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Call, GetElementPtr, Load, Phi, Ret, Store, Unreachable, replace_uses
@@ -144,10 +144,10 @@ def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Blo
 def _check_behind(block: Block, slot: Value) -> None:
     """Refuses what is cut off with the exception and would be missed."""
     if seen_behind(block, slot) is not None:
-        raise UnsupportedError(
-            "what is written to arguments before an exception whose arguments are computed cannot be written as Python",
-            "raise it with constant arguments, or look at the adjoint as LLVM IR",
-            "what puts the exception together is left out, and what else is done there would be, too",
+        raise refused(
+            "what is written to arguments before an exception whose arguments are computed",
+            instead="raise it with constant arguments",
+            why="what puts the exception together is left out, and what else is done there would be, too",
         )
 
 
@@ -249,8 +249,8 @@ def _exception(value: Value) -> Raised:
     raised = _unpickled(*buffer.elements[:2]) if isinstance(buffer, ConstantAggregate) else None
     if raised is not None:
         return raised
-    raise UnsupportedError(
-        "an exception whose arguments are computed when it is raised cannot be written as Python",
-        "raise it with constant arguments, or look at the adjoint as LLVM IR",
-        "the compiled code makes the exception from memory that Python does not see",
+    raise refused(
+        "an exception whose arguments are computed when it is raised",
+        instead="raise it with constant arguments",
+        why="the compiled code makes the exception from memory that Python does not see",
     )

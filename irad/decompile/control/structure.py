@@ -13,16 +13,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from irad.decompile import trees
 from irad.decompile.control.jumps import LABEL, Goto, goto, moved
-from irad.errors import UnsupportedError
+from irad.decompile.refusal import refused
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Br, CondBr, Ret, Switch, Unreachable
 from irad.ir.loops import Loop, LoopNest
 from irad.ir.module import Block
+
+_NO_JUMPS: Final = "Python has loops and branches, and no jumps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,15 @@ class Structurer:
         for block in self.cfg.order[1:]:
             self._attach(block)
         body, _ = self.tree(self.cfg.order[0])
-        return _Resolve(self).body(body)
+        return trees.rewritten(body, self._resolved)
+
+    def _resolved(self, statement: ast.stmt) -> list[ast.stmt]:
+        """An assignment in the place of a `Goto`, where it is looked at; else nothing."""
+        if not isinstance(statement, Goto):
+            return [statement]
+        if statement.block not in self.labelled:
+            return []
+        return [trees.assign(trees.name(LABEL), ast.Constant(self.label(statement.block)))]
 
     def _attach(self, block: Block) -> None:
         parent = self.dominators.immediate[block]
@@ -121,11 +131,7 @@ class Structurer:
     ) -> tuple[list[ast.stmt], dict[Block, None]]:
         """Goes on with a block that was left for."""
         if block not in exits:
-            raise UnsupportedError(
-                "control flow of this form cannot be written as Python",
-                "look at the adjoint as LLVM IR",
-                "Python has loops and branches, and no jumps",
-            )
+            raise refused("control flow of this form", why=_NO_JUMPS)
         more, ends = self.tree(block)
         if len(exits) == 1:
             return body + more, ends
@@ -152,7 +158,9 @@ class Structurer:
             (onwards,) = [t for t in dict.fromkeys(last.targets) if t is not range_.exit]
             rest, exits = self.edge(block, onwards)
             out = self.emitter.edge(block, range_.exit)
-            if trees.names_in(out) & _assigned(rest):  # the end of the last iteration is run before the loop is left
+            if trees.names_in(out) & trees.names_in(
+                rest, ast.Store
+            ):  # the end of the last iteration is run before the loop is left
                 self.handed_out.add(block)
                 rest = out + rest
             return rest, exits
@@ -175,11 +183,7 @@ class Structurer:
             case Unreachable():
                 return self.emitter.end(block), {}
             case _:
-                raise UnsupportedError(
-                    f"a branch by {type(last).__name__} cannot be written as Python",
-                    "look at the adjoint as LLVM IR",
-                    "Python has loops and branches, and no jumps",
-                )
+                raise refused(f"a branch by {type(last).__name__}", last, why=_NO_JUMPS)
 
     def _switch(
         self, block: Block, default: Block, targets: Sequence[Block]
@@ -258,32 +262,10 @@ class Structurer:
         return made, exits
 
 
-def _assigned(body: list[ast.stmt]) -> set[str]:
-    nodes = (n for s in body for n in ast.walk(s))
-    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-
-
 def _not_done_before(out: list[ast.stmt], inner: list[ast.stmt]) -> list[ast.stmt]:
     """The one assignment that a loop hands out, unless it is what each of its iterations ends with."""
     ends = [s for s in inner if not isinstance(s, ast.Continue)]
     if len(out) != 1 or not ends or trees.shown(out[0]) != trees.shown(ends[-1]):
         return out
-    is_variable = bool(_assigned(out)) and not _assigned(out) & trees.names_in(out)
-    return [] if is_variable else out
-
-
-class _Resolve(ast.NodeTransformer):
-    """Replaces `Goto`s by assignments or nothing."""
-
-    def __init__(self, owner: Structurer) -> None:
-        self.owner = owner
-
-    def body(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        made = self.visit(ast.Module(statements, []))
-        assert isinstance(made, ast.Module)
-        return made.body
-
-    def visit_Goto(self, node: Goto) -> ast.stmt | None:
-        if node.block in self.owner.labelled:
-            return trees.assign(trees.name(LABEL), ast.Constant(self.owner.label(node.block)))
-        return None
+    stored = trees.names_in(out, ast.Store)
+    return [] if stored and not stored & trees.names_in(out) else out

@@ -6,13 +6,13 @@ largest first, gives the indices.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from irad.decompile.arithmetic.polynomial import Polynomial, product
-from irad.errors import UnsupportedError
+from irad.decompile.refusal import refused
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
@@ -92,10 +92,10 @@ class Element:
 def array_of_leaf(leaf: Content, params: Sequence[Parameter], name: str) -> Array:
     """The array that an argument is."""
     if not isinstance(leaf.type, types.Array) or (leaf.type.dtype not in (*FLOATS, *COMPLEX) and not _is_plain(leaf)):
-        raise UnsupportedError(
-            f"{name} is a {leaf.type}: its memory cannot be written as Python",
-            "pass numbers and arrays of numbers, or look at the adjoint as LLVM IR",
-            "only the layout of numbers and arrays is known to it",
+        raise refused(
+            f"{name} is a {leaf.type}: its memory",
+            instead="pass numbers and arrays of numbers",
+            why="only the layout of numbers and arrays is known to it",
         )
     itemsize = leaf.type.dtype.bitwidth // 8 if hasattr(leaf.type.dtype, "bitwidth") else 1
     data = params[leaf.data_index]
@@ -125,73 +125,71 @@ def _is_plain(leaf: Content) -> bool:
     return isinstance(leaf.type.dtype, types.Integer | types.Boolean)
 
 
-def parameter_texts(arguments: Sequence[Argument], params: Sequence[Parameter]) -> dict[Value, str]:
-    """What the parameters that are no pointers are in Python: `x`, `x.shape[0]`, `t[1]`."""
-    found: dict[Value, str] = {}
-    for argument in arguments:
-        for leaf in argument.leaves:
-            text = argument.name + "".join(f"[{i}]" for i in leaf.path)
-            if not leaf.is_array:
-                found.update(_number_texts(leaf, params, text))
-                continue
-            dimensions = leaf.type.ndim
-            found[params[leaf.index + tree.ITEM_COUNT]] = f"{text}.size"
-            found[params[leaf.index + tree.ITEM_SIZE]] = f"{text}.itemsize"
-            for i in range(dimensions):
-                of_shape = f"{text}.size" if dimensions == 1 else f"{text}.shape[{i}]"
-                found[params[leaf.index + tree.SHAPE + i]] = of_shape
-                found[params[leaf.index + tree.SHAPE + dimensions + i]] = f"{text}.strides[{i}]"
-    return found
+@dataclass(eq=False, slots=True)
+class ParameterFacts:
+    """What the parameters of the compiled function are in Python.
 
+    Attributes:
+        texts: those that are numbers: `x`, `x.shape[0]`, `t[1]`.
+        same: those that equal others: the length of an array with one dimension is its number of items.
+        known: what the type of an array says about its item size and strides.
+        sizes: lengths and sizes of items, which are not negative.
+        strides: of arrays; they may be negative.
+        unsigned: those of integer types without sign, and how many bits these have.
+        truths: those that are True or False.
+    """
 
-def _number_texts(leaf: Content, params: Sequence[Parameter], text: str) -> dict[Value, str]:
-    width = layouts.width_of(leaf.type)
-    if leaf.type in COMPLEX:
-        return {params[leaf.index]: f"{text}.real", params[leaf.index + 1]: f"{text}.imag"}
-    return {params[leaf.index]: text} if width == 1 else {}
+    texts: dict[Value, str] = field(default_factory=dict)
+    same: dict[Value, Value] = field(default_factory=dict)
+    known: dict[Value, Polynomial] = field(default_factory=dict)
+    sizes: set[Value] = field(default_factory=set)
+    strides: set[Value] = field(default_factory=set)
+    unsigned: dict[Value, int] = field(default_factory=dict)
+    truths: set[Value] = field(default_factory=set)
 
+    @staticmethod
+    def of(
+        arguments: Sequence[Argument], params: Sequence[Parameter], array_at: Callable[[Parameter], Array]
+    ) -> ParameterFacts:
+        """Of all arguments; ``array_at`` gives the array that begins at a parameter."""
+        found = ParameterFacts()
+        for argument in arguments:
+            for leaf in argument.leaves:
+                text = argument.name + "".join(f"[{i}]" for i in leaf.path)
+                if leaf.is_array:
+                    found._add_array(leaf, params, text, array_at(params[leaf.data_index]))
+                else:
+                    found._add_number(leaf, params, text)
+        return found
 
-def unsigned_parameters(arguments: Sequence[Argument], params: Sequence[Parameter]) -> dict[Value, int]:
-    """Parameters of integer types without sign, and how many bits these have."""
-    leaves = [leaf for argument in arguments for leaf in argument.leaves]
-    return {
-        params[leaf.index]: leaf.type.bitwidth
-        for leaf in leaves
-        if isinstance(leaf.type, types.Integer) and not leaf.type.signed
-    }
+    def _add_number(self, leaf: Content, params: Sequence[Parameter], text: str) -> None:
+        first = params[leaf.index]
+        if leaf.type in COMPLEX:
+            self.texts |= {first: f"{text}.real", params[leaf.index + 1]: f"{text}.imag"}
+        elif layouts.width_of(leaf.type) == 1:
+            self.texts[first] = text
+        if isinstance(leaf.type, types.Integer) and not leaf.type.signed:
+            self.unsigned[first] = leaf.type.bitwidth
+        elif isinstance(leaf.type, types.Boolean):
+            self.truths.add(first)
 
-
-def truth_parameters(arguments: Sequence[Argument], params: Sequence[Parameter]) -> set[Value]:
-    """Parameters that are True or False."""
-    leaves = [leaf for argument in arguments for leaf in argument.leaves]
-    return {params[leaf.index] for leaf in leaves if isinstance(leaf.type, types.Boolean)}
-
-
-def same_values(arguments: Sequence[Argument], params: Sequence[Parameter]) -> dict[Value, Value]:
-    """Parameters that always equal others: the length of an array with one dimension is its number of items."""
-    found: dict[Value, Value] = {}
-    for argument in arguments:
-        for leaf in argument.leaves:
-            if leaf.is_array and leaf.type.ndim == 1:
-                found[params[leaf.index + tree.SHAPE]] = params[leaf.index + tree.ITEM_COUNT]
-    return found
-
-
-def known_sizes(
-    arguments: Sequence[Argument], params: Sequence[Parameter], arrays: Mapping[Value, Array]
-) -> dict[Value, Polynomial]:
-    """What the type of an array says about its item size and strides."""
-    found: dict[Value, Polynomial] = {}
-    for argument in arguments:
-        for leaf in argument.leaves:
-            if not leaf.is_array:
-                continue
-            array = arrays[params[leaf.data_index]]
-            found[params[leaf.index + tree.ITEM_SIZE]] = Polynomial.constant(array.itemsize)
+    def _add_array(self, leaf: Content, params: Sequence[Parameter], text: str, array: Array) -> None:
+        dimensions = leaf.type.ndim
+        count, item = params[leaf.index + tree.ITEM_COUNT], params[leaf.index + tree.ITEM_SIZE]
+        lengths, steps = (
+            [params[leaf.index + tree.SHAPE + number * dimensions + i] for i in range(dimensions)] for number in (0, 1)
+        )
+        self.texts |= {count: f"{text}.size", item: f"{text}.itemsize"}
+        self.known[item] = Polynomial.constant(array.itemsize)
+        for i, (length, step) in enumerate(zip(lengths, steps, strict=True)):
+            self.texts |= {length: f"{text}.shape[{i}]", step: f"{text}.strides[{i}]"}
             if leaf.type.layout in ("C", "F"):
-                for i, stride in enumerate(array.strides):
-                    found[params[leaf.index + tree.SHAPE + leaf.type.ndim + i]] = stride
-    return found
+                self.known[step] = array.strides[i]
+        if dimensions == 1:
+            self.texts[lengths[0]] = f"{text}.size"
+            self.same[lengths[0]] = count
+        self.sizes |= {count, item, *lengths}
+        self.strides |= set(steps)
 
 
 def element_at(array: Array, offset: Polynomial, size: int) -> Element:
@@ -241,10 +239,10 @@ def _computed_element(array: Array, offset: Polynomial, part: str | None) -> Ele
     """
     item = Polynomial.constant(array.itemsize)
     if array.layout == "A" and not (len(array.strides) == 1 and array.strides[0].equals(item)):
-        raise UnsupportedError(
-            f"an index of {array.name}, which has gaps between its items or rows, cannot be written as Python",
-            f"pass a contiguous array (np.ascontiguousarray({array.name})), or look at the adjoint as LLVM IR",
-            "the index is computed in bytes, and cannot be told from these",
+        raise refused(
+            f"an index of {array.name}, which has gaps between its items or rows,",
+            instead=f"pass a contiguous array (np.ascontiguousarray({array.name}))",
+            why="the index is computed in bytes, and cannot be told from these",
         )
     return Element(array, (items_in(offset, array.itemsize),), part, is_flat=len(array.strides) > 1 or array.is_flat)
 

@@ -10,6 +10,7 @@ from irad.decompile.arithmetic.integers import polynomial_of
 from irad.decompile.memory.arrays import items_in
 from irad.decompile.memory.memory import Place
 from irad.decompile.memory.pointers import place_of
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value
@@ -37,7 +38,7 @@ def _fill(sheet: Sheet, call: CallSite, arguments: list[Value]) -> list[ast.stmt
     pointer, byte, size = arguments[:3]
     place = place_of(sheet, pointer)
     if not isinstance(byte, ConstantInt) or (byte.value and place.array.itemsize != 1):
-        raise sheet.unsupported("memory that is filled with bytes other than zero", call)
+        raise refused("memory that is filled with bytes other than zero", call)
     if place.array.is_result:
         return [] if place.array.is_shadow else None
     number = trees.number(byte.value if place.array.itemsize == 1 else 0.0)

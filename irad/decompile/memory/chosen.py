@@ -25,6 +25,7 @@ from irad.decompile.memory.arrays import Array, items_in
 from irad.decompile.memory.memory import Place, is_allocation
 from irad.decompile.memory.pointers import address_of, origin_of, place_of
 from irad.decompile.naming.variables import is_silent
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir.instructions import Call, CallSite, Cast, ICmp, Instruction, Load, Phi, Select, Store
 from irad.ir.types import PointerType
@@ -50,14 +51,14 @@ def find_chosen(sheet: Sheet) -> None:
     _merge_equal(sheet, ordered)
     chosen = [pointer for pointer in ordered if pointer not in sheet.memory.starts]
     if chosen and sheet.is_reverse:
-        raise sheet.unsupported("a choice between arrays that only the reverse sweep makes", chosen[0])
+        raise refused("a choice between arrays that only the reverse sweep makes", chosen[0])
     sheet.chosen = set(chosen)
     _describe(sheet, chosen)
     for inst in sheet.function.instructions():
         if isinstance(inst, Cast) and inst.opcode == "ptrtoint":
             number = address_of(sheet, inst.operands[0])
             if number is None:
-                raise sheet.unsupported("the address of what is no array, as a number,", inst)
+                raise refused("the address of what is no array, as a number,", inst)
             sheet.affine[inst] = number
 
 
@@ -129,18 +130,18 @@ def _describe(sheet: Sheet, chosen: list[Instruction]) -> None:
         if headers == {True}:
             starts[pointer] = Place(starts[pointer].array, Polynomial.constant(0), is_header=True)
         elif len(headers) > 1:
-            raise sheet.unsupported("a variable that is an array or its header", pointer)
+            raise refused("a variable that is an array or its header", pointer)
         _fill(sheet, pointer, starts[pointer].array, roots, is_view=pointer in views)
 
 
 def _fill(sheet: Sheet, pointer: Instruction, array: Array, roots: list[Array], *, is_view: bool) -> None:
     """Says of an array what its sources have in common."""
     if not roots or any(root.is_result for root in roots):
-        raise sheet.unsupported("a variable that is an array or a number in memory", pointer)
+        raise refused("a variable that is an array or a number in memory", pointer)
     first = roots[0]
     names = " or ".join(dict.fromkeys(root.name for root in roots))
     if any(_kind(root) != _kind(first) for root in roots):
-        raise sheet.unsupported(f"a variable that is one of arrays with different items ({names})", pointer)
+        raise refused(f"a variable that is one of arrays with different items ({names})", pointer)
     array.itemsize, array.dtype, array.is_complex, array.is_shadow = _kind(first)
     array.sources = frozenset(roots)
     array.is_view = is_view
@@ -149,7 +150,7 @@ def _fill(sheet: Sheet, pointer: Instruction, array: Array, roots: list[Array], 
         return
     item = Polynomial.constant(array.itemsize)
     if not all(root.layout == "C" or (len(root.strides) == 1 and root.strides[0].equals(item)) for root in roots):
-        raise sheet.unsupported(
+        raise refused(
             f"a variable that is one array or another ({names}), one of which has gaps or is in Fortran's order,",
             pointer,
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.memory.arrays import Array, Result, array_of_leaf
-from irad.errors import UnsupportedError
+from irad.decompile.refusal import refused
 from irad.frontend.values import abi
 from irad.ir import types
 from irad.ir.instructions import Alloca, Call, Freeze, GetElementPtr, Instruction, Load, Phi, Select, Store
@@ -142,7 +142,7 @@ def byte_offset(gep: GetElementPtr, indices: list[Value], polynomial: Callable[[
             total = total + Polynomial.constant(types.field_offsets(current)[index.value])
             current = types.struct_body(current).elements[index.value]
         else:
-            raise _unsupported("an address in a structure of this form", gep)
+            raise refused("an address in a structure of this form", gep)
     return total
 
 
@@ -191,14 +191,3 @@ def _accessed(allocation: Value) -> str | None:
                 case _:
                     pass
     return None
-
-
-def _unsupported(what: str, value: Value) -> UnsupportedError:
-    error = UnsupportedError(
-        f"{what} cannot be written as Python",
-        "look at the adjoint as LLVM IR",
-        "Python has no form for it that does the same",
-    )
-    if isinstance(value, Instruction):
-        error.instruction = value
-    return error

@@ -9,6 +9,7 @@ from irad.decompile.arithmetic.integers import iteration_number, polynomial_of
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.memory.arrays import Array, Element, element_at, flat_element, items_in
 from irad.decompile.memory.memory import HEADER_DATA, Place, byte_offset
+from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir import types
 from irad.ir.instructions import Freeze, GetElementPtr, Load, Phi, Select
@@ -41,10 +42,10 @@ def place_of(sheet: Sheet, pointer: Value) -> Place:
         case Freeze(operands=[value]) | Phi(operands=[value]) if pointer not in sheet.reads.affine:
             return place_of(sheet, value)
         case Phi() | Select():
-            raise sheet.unsupported("a pointer that leads to one array or another, or moves through one,", pointer)
+            raise refused("a pointer that leads to one array or another, or moves through one,", pointer)
         case _:
             pass
-    raise sheet.unsupported("a pointer that is loaded from memory or computed", pointer)
+    raise refused("a pointer that is loaded from memory or computed", pointer)
 
 
 def _saved_place(sheet: Sheet, pointer: Value, saved: Value) -> Place:
@@ -125,7 +126,7 @@ def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> Element:
     """The element that an access is to."""
     place = place_of(sheet, pointer)
     if place.is_header:
-        raise sheet.unsupported("an access to the header of an array", pointer)
+        raise refused("an access to the header of an array", pointer)
     if place.array.is_result:
         return Element(place.array, (place.offset,))
     array = place.array
@@ -143,5 +144,5 @@ def slot_name(sheet: Sheet, array: Array, offset: int) -> str:
     """The variable for a number in a stack slot or in the place of the result."""
     known = array.slots.get(offset)
     if known is None and array.slots:
-        raise sheet.unsupported("a result of this form", array.origin)
+        raise refused("a result of this form", array.origin)
     return known or (array.name if offset == 0 else f"{array.name}_{offset // 8}")
