@@ -18,7 +18,7 @@ from irad.rules import (
     typed_list,
 )
 from irad.rules.blas import level1, level2, level3, products
-from irad.rules.lapack import least_squares, reflectors, singular, spectra, symbols, systems
+from irad.rules.lapack import general_spectra, least_squares, reflectors, singular, spectra, symbols, systems
 from irad.rules.scipy import outputs, special, voigt
 from irad.ruleset.interface import Rule
 
@@ -37,6 +37,7 @@ ALL: Final[tuple[Rule, ...]] = (
     *systems.RULES,
     *reflectors.RULES,
     *spectra.RULES,
+    *general_spectra.RULES,
     *singular.RULES,
     *least_squares.RULES,
     *symbols.RULES,

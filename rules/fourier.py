@@ -11,18 +11,20 @@ whole one: `c2r` counts all but the first and, of an even number, the last twice
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from irad.ir import types
+from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.values import Value, const_int
-from irad.rules.blas.elements import Element, choose
-from irad.rules.lapack.matrices import I64, NONE, ONE, PTR, Kernel, kernel
-from irad.rules.lapack.parts import workspace
+from irad.ir.values import Value
+from irad.rules.dense.elements import ElementType, choose
+from irad.rules.dense.kernel import I64, NONE, ONE, PTR, TWO, Kernel, values_of
+from irad.rules.dense.matrix import Vector
+from irad.rules.dense.saved import workspace
 from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
 _PRECISIONS: Final = {"f32": types.FLOAT, "f64": types.DOUBLE}
-_TWO: Final = const_int(I64, 2)
 # Numba's functions that return nothing return a pointer.
 _WHOLE: Final = types.function_type(PTR, (PTR, I64, I64, I64, I64, types.DOUBLE))
 _HALF: Final = types.function_type(PTR, (PTR, PTR, I64, I64, I64, I64, types.DOUBLE))
@@ -45,8 +47,27 @@ def _in_place_reverse(context: ReverseContext, call: CallSite, saved: Sequence[V
 # ------------------------------------------------------------------------------------------------ real numbers
 
 
-def _precision(call: CallSite) -> Element:
-    return Element(_PRECISIONS[(call.callee.name or "").rpartition(".")[2]], False)
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines of ``n`` numbers, and how they are transformed."""
+
+    outer: Value
+    n: Value
+    inner: Value
+    forward: Value
+    factor: Value
+
+    def count(self, build: Builder) -> Value:
+        """Numbers in all lines."""
+        return build.mul(build.mul(self.outer, self.n), self.inner)
+
+    def halved(self, build: Builder) -> _Lines:
+        """Half spectra of them."""
+        return replace(self, n=build.add(build.sdiv(self.n, TWO), ONE))
+
+
+def _precision(call: CallSite) -> ElementType:
+    return ElementType(_PRECISIONS[(call.callee.name or "").rpartition(".")[2]], False)
 
 
 def _half_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
@@ -54,106 +75,65 @@ def _half_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value
     data, result, outer, n, inner, *_ = call.arguments
     if not (context.is_active(data) and context.is_active(result)):
         return ()
-    build, element = context.before, _precision(call)
+    build = context.before
     lines = build.mul(context.value(outer), context.value(inner))
-    each = build.add(build.mul(context.value(n), const_int(I64, 2)), _TWO)
-    return (workspace(context, element, build.mul(lines, each)),)
+    each = build.add(build.mul(context.value(n), TWO), TWO)
+    return (workspace(context, _precision(call), build.mul(lines, each)),)
 
 
 def _half_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     if not saved:
         return
     data, result, *numbers = call.arguments
-    name = call.callee.name or ""
-    to_real = ".c2r." in name
-    body = _from_real_kernel if to_real else _to_real_kernel
-    parameters = (PTR, PTR, I64, I64, I64, I64, types.DOUBLE, PTR)
-    function = kernel(
-        context.builder.module, "c2r_adjoint" if to_real else "r2c_adjoint", _precision(call), parameters, body
-    )
-    shadows = [context.shadow(data), context.shadow(result)]
-    context.builder.call(function, [*shadows, *(context.value(v) for v in numbers), context.value(saved[0])])
+    k, shadows = Kernel(context.builder, _precision(call)), (context.shadow(data), context.shadow(result))
+    operands = (*shadows, _Lines(*(context.value(v) for v in numbers)), context.value(saved[0]))
+    if ".c2r." in (call.callee.name or ""):
+        k.outline("c2r_adjoint", _from_real, *operands)
+    else:
+        k.outline("r2c_adjoint", _to_real, *operands)
 
 
-def _to_real_kernel(
-    k: Kernel,
-    shadow: Value,
-    result_bar: Value,
-    outer: Value,
-    n: Value,
-    inner: Value,
-    forward: Value,
-    factor: Value,
-    work: Value,
-) -> None:
+def _to_real(k: Kernel, shadow: Value, result_bar: Value, lines: _Lines, work: Value) -> None:
     """Of `r2c`: x̄ += c2r(half of ȳ) where it counts twice."""
-    c, build, half = _complex(k), k.build, _spectrum(k, n)
-    spectrum, line = work, build.gep(c.element.type, work, [build.mul(build.mul(outer, half), inner)])
-    with k.loop(outer) as o, k.loop(half) as j, k.loop(inner) as i:
-        place = _place(k, o, half, j, inner, i)
-        value = c.item(result_bar, place)
-        c.put(c.nothing, result_bar, place)
-        c.put(choose(_counts_twice(k, n, j), k.number(0.5) * value, value), spectrum, place)
-    _transform(k, "c2r", spectrum, line, outer, n, inner, forward, factor)
-    with k.loop(build.mul(build.mul(outer, n), inner)) as i:
-        k.put(k.item(shadow, i) + k.item(line, i), shadow, i)
+    half, count = lines.halved(k.build), lines.count(k.build)
+    result, spectrum = (Vector(k.complex, data, half.count(k.build)) for data in (result_bar, work))
+    line, bar = Vector(k, spectrum.at(spectrum.size), count), Vector(k, shadow, count)
+    with k.loop(lines.outer) as o, k.loop(half.n) as j, k.loop(lines.inner) as i:
+        place = _place(k, half, o, j, i)
+        value = result[place]
+        result[place] = k.nothing
+        spectrum[place] = choose(_counts_twice(k, lines, j), 0.5 * value, value)
+    _transform(k, "c2r", spectrum, line, lines)
+    bar.fill(lambda i: bar[i] + line[i])
 
 
-def _from_real_kernel(
-    k: Kernel,
-    shadow: Value,
-    result_bar: Value,
-    outer: Value,
-    n: Value,
-    inner: Value,
-    forward: Value,
-    factor: Value,
-    work: Value,
-) -> None:
+def _from_real(k: Kernel, shadow: Value, result_bar: Value, lines: _Lines, work: Value) -> None:
     """Of `c2r`: x̄ += r2c(ȳ), twice where it counts twice."""
-    c, build, half = _complex(k), k.build, _spectrum(k, n)
-    spectrum = work
-    _transform(k, "r2c", result_bar, spectrum, outer, n, inner, forward, factor)
-    with k.loop(build.mul(build.mul(outer, n), inner)) as i:
-        k.put(k.nothing, result_bar, i)
-    with k.loop(outer) as o, k.loop(half) as j, k.loop(inner) as i:
-        place = _place(k, o, half, j, inner, i)
-        value = c.item(spectrum, place)
-        c.put(c.item(shadow, place) + choose(_counts_twice(k, n, j), value + value, value), shadow, place)
+    half = lines.halved(k.build)
+    bar, spectrum = (Vector(k.complex, data, half.count(k.build)) for data in (shadow, work))
+    result = Vector(k, result_bar, lines.count(k.build))
+    _transform(k, "r2c", result, spectrum, lines)
+    result.fill(lambda i: k.nothing)
+    with k.loop(lines.outer) as o, k.loop(half.n) as j, k.loop(lines.inner) as i:
+        place = _place(k, half, o, j, i)
+        value = spectrum[place]
+        bar[place] = bar[place] + choose(_counts_twice(k, lines, j), value + value, value)
 
 
-def _complex(k: Kernel) -> Kernel:
-    return Kernel(k.build, Element(k.element.scalar, True))
+def _place(k: Kernel, lines: _Lines, o: Value, j: Value, i: Value) -> Value:
+    return k.build.add(k.build.mul(k.build.add(k.build.mul(o, lines.n), j), lines.inner), i)
 
 
-def _spectrum(k: Kernel, n: Value) -> Value:
-    """Numbers in half a spectrum."""
-    return k.build.add(k.build.sdiv(n, _TWO), ONE)
-
-
-def _place(k: Kernel, o: Value, length: Value, j: Value, inner: Value, i: Value) -> Value:
-    return k.build.add(k.build.mul(k.build.add(k.build.mul(o, length), j), inner), i)
-
-
-def _counts_twice(k: Kernel, n: Value, j: Value) -> Value:
+def _counts_twice(k: Kernel, lines: _Lines, j: Value) -> Value:
     build = k.build
-    return build.and_(build.icmp("sgt", j, NONE), build.icmp("slt", build.mul(j, _TWO), n))
+    return build.and_(build.icmp("sgt", j, NONE), build.icmp("slt", build.mul(j, TWO), lines.n))
 
 
-def _transform(
-    k: Kernel,
-    kind: str,
-    data: Value,
-    result: Value,
-    outer: Value,
-    n: Value,
-    inner: Value,
-    forward: Value,
-    factor: Value,
-) -> None:
+def _transform(k: Kernel, kind: str, data: Vector, result: Vector, lines: _Lines) -> None:
     """In the direction other than that of the primal."""
     function = k.build.module.declare(f"irad.fft.{kind}.{k.element.name}", _HALF)
-    k.build.call(function, [data, result, outer, n, inner, k.build.sub(ONE, forward), factor])
+    backward = replace(lines, forward=k.build.sub(ONE, lines.forward))
+    k.build.call(function, [data.data, result.data, *values_of(backward)])
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -16,7 +16,7 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
 from irad.ir.values import ConstantNull, Value, const_int
-from irad.rules.memory import fill, move
+from irad.rules.memory import fill, move, move_back
 from irad.ruleset.interface import (
     AugmentedContext,
     AugmentedPrimal,
@@ -24,8 +24,8 @@ from irad.ruleset.interface import (
     Effects,
     Inactive,
     Origin,
-    ReverseContext,
     Rule,
+    no_adjoint,
 )
 
 _HEADER: Final = 64  # bytes; keeps the shadow as aligned as the tape
@@ -92,18 +92,6 @@ def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence
     return shadow, new, after.select(failed, const_int(types.I64, 0), copied)
 
 
-def _reallocate_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """Nothing uses the old memory after the call, so its cotangent is just that of the new memory."""
-    if saved:
-        old, new, common = (context.value(v) for v in saved)
-        move(context.builder, old, new, common)
-        fill(context.builder, new, common)
-
-
-def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """Fresh memory depends on nothing."""
-
-
 _FRESH: Final = Effects(result=Origin.FRESH)
 _MOVED: Final = Effects(
     reads=frozenset({0}), frees=frozenset({0}), result=Origin.FRESH, keeps=0, raw=True, writes_no_floats=False
@@ -118,9 +106,9 @@ _DELETE: Final = (
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("malloc", "NRT_Allocate", *_NEW), _FRESH, _nothing, _allocate(_argument(0))),
-    CallRule(("calloc",), _FRESH, _nothing, _allocate(_product)),
-    CallRule(("aligned_alloc", "memalign"), _FRESH, _nothing, _allocate(_argument(1))),
-    CallRule(("realloc",), _MOVED, _reallocate_reverse, _reallocate_augmented),
+    CallRule(("malloc", "NRT_Allocate", *_NEW), _FRESH, no_adjoint, _allocate(_argument(0))),
+    CallRule(("calloc",), _FRESH, no_adjoint, _allocate(_product)),
+    CallRule(("aligned_alloc", "memalign"), _FRESH, no_adjoint, _allocate(_argument(1))),
+    CallRule(("realloc",), _MOVED, move_back, _reallocate_augmented),
     Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0}))),
 )

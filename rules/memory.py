@@ -38,6 +38,17 @@ def move(build: Builder, into: Value, source: Value, size: Value) -> None:
     build.call(memmove, [into, source, size, const_int(types.I1, 0)])
 
 
+def move_back(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """The reverse part of a reallocation: of old and new shadow, and the bytes in both.
+
+    Nothing uses the old memory after the call, so its cotangent is just that of the new memory.
+    """
+    if saved:
+        old, new, common = (context.value(v) for v in saved)
+        move(context.builder, old, new, common)
+        fill(context.builder, new, common)
+
+
 def _copy_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     into, source, size = call.arguments[:3]
     if context.is_active(into) and context.holds_pointers(source):

@@ -14,8 +14,16 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
 from irad.ir.values import Value, const_int
-from irad.rules.memory import fill, move
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Inactive, Origin, ReverseContext, Rule
+from irad.rules.memory import fill, move, move_back
+from irad.ruleset.interface import (
+    AugmentedContext,
+    CallRule,
+    Effects,
+    Inactive,
+    Origin,
+    Rule,
+    no_adjoint,
+)
 
 _HEADER: Final = 64  # bytes; keeps the data as aligned as the primal's
 _DATA, _SIZE = 24, 32  # offsets in the header
@@ -52,39 +60,27 @@ def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence
     common = build.select(build.icmp("ult", old_size, new_size), old_size, new_size)
     fill(build, new, new_size)
     move(build, new, old, common)
-    build.store(new, build.byte_offset(shadow, _DATA), align=8)
-    build.store(new_size, build.byte_offset(shadow, _SIZE), align=8)
-    context.set_shadow(new)
+    _set_data(context, header, new, new_size)
     return old, new, common
 
 
 def _replace_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     """The data of an allocation is replaced by fresh memory; who asked copies from the old memory and frees it."""
     header, size = call.arguments
-    if not context.is_active(header):
-        return ()
-    new_size = context.before.zext(context.value(size), types.I64)
-    new = context.allocate(new_size)
-    build = context.before
-    fill(build, new, new_size)
-    shadow = context.shadow(header)
-    build.store(new, build.byte_offset(shadow, _DATA), align=8)
-    build.store(new_size, build.byte_offset(shadow, _SIZE), align=8)
-    context.set_shadow(new)
+    if context.is_active(header):
+        new_size = context.before.zext(context.value(size), types.I64)
+        new = context.allocate(new_size)
+        fill(context.before, new, new_size)
+        _set_data(context, header, new, new_size)
     return ()
 
 
-def _reallocate_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """Nothing uses the old memory after the call, so its cotangent is just that of the new memory."""
-    if not saved:
-        return
-    old, new, common = (context.value(v) for v in saved)
-    move(context.builder, old, new, common)
-    fill(context.builder, new, common)
-
-
-def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """Fresh memory depends on nothing."""
+def _set_data(context: AugmentedContext, header: Value, new: Value, size: Value) -> None:
+    """The header of a shadow leads to new data, whose address is the call's result."""
+    build, shadow = context.before, context.shadow(header)
+    build.store(new, build.byte_offset(shadow, _DATA), align=8)
+    build.store(size, build.byte_offset(shadow, _SIZE), align=8)
+    context.set_shadow(new)
 
 
 _MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
@@ -104,12 +100,12 @@ RULES: Final[tuple[Rule, ...]] = (
             "NRT_MemInfo_alloc_dtor_safe",
         ),
         _MANAGED,
-        _nothing,
+        no_adjoint,
         _allocate_augmented,
     ),
-    CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _nothing, _allocate_augmented),
-    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, _reallocate_reverse, _reallocate_augmented),
-    CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, _nothing, _replace_augmented),
+    CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, no_adjoint, _allocate_augmented),
+    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate_augmented),
+    CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, no_adjoint, _replace_augmented),
     Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),
     Inactive(
         ("NRT_decref", "NRT_Free", "NRT_MemInfo_call_dtor", "NRT_MemInfo_varsize_free"),

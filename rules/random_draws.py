@@ -28,14 +28,13 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.values import Value, const_float, const_int
-from irad.rules.blas.elements import Element
-from irad.rules.lapack.matrices import Kernel, kernel
+from irad.ir.values import Value, const_float
+from irad.rules.dense.elements import DOUBLES
+from irad.rules.dense.kernel import TRUE, Kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
 from irad.ruleset.interface import PURE, AugmentedContext, CallRule, Inactive, ReverseContext, Rule
 
 _DOUBLE: Final = types.DOUBLE
-_ELEMENT: Final = Element(types.DOUBLE, False)
 _ZERO, _ONE = const_float(_DOUBLE, 0.0), const_float(_DOUBLE, 1.0)
 _FIGURNOV: Final = "Figurnov, Mohamed, Mnih 2018, Implicit reparameterization gradients, arXiv:1805.08498"
 _SMALL: Final = 1e-17  # of a sum: terms below it change nothing
@@ -93,16 +92,15 @@ def _repeat(
 
 
 def _call(name: str, arguments: Sequence[Value], build: Builder, body: Callable[..., Value]) -> Value:
-    function = kernel(build.module, name, _ELEMENT, [_DOUBLE] * len(arguments), body, _DOUBLE)
-    return build.call(function, arguments)
+    return Kernel(build, DOUBLES).outline(name, body, *arguments, result=_DOUBLE)
 
 
 def _either(
     k: Kernel, inside: Value, below: Value, from_below: Callable[[], Value], from_above: Callable[[], Value]
 ) -> Value:
     """One of two numbers; the other is not computed; 0 if neither is wanted."""
-    slot, always = k.variable(k.nothing), const_int(types.I1, 1)
-    for condition, number in ((below, from_below), (k.build.xor(below, always), from_above)):
+    slot = k.variable().pointer
+    for condition, number in ((below, from_below), (k.build.xor(below, TRUE), from_above)):
         with k.when(k.build.and_(inside, condition)):
             k.build.store(number(), slot)
     return k.build.load(_DOUBLE, slot)

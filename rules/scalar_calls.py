@@ -9,7 +9,6 @@ __muldc3(a, b, c, d)          (a + bi) (c + di), __divdc3 the quotient, as compi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from irad.ir import types
@@ -17,6 +16,8 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, ExtractElement
 from irad.ir.types import FloatType, VectorType
 from irad.ir.values import Value, const_float, const_int, zero
+from irad.rules.dense.elements import ElementType, Scalar, choose
+from irad.rules.dense.kernel import Cell, Kernel
 from irad.ruleset.expr import call_function
 from irad.ruleset.interface import PURE, AugmentedContext, CallRule, Effects, ReverseContext, Rule
 
@@ -27,7 +28,7 @@ def _frexp_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Valu
     """The power of two that was taken out of the number, as 1 / 2**exponent."""
     exponent = context.after.load(types.I32, context.value(call.arguments[1]))
     negated = context.after.sub(zero(types.I32), exponent)
-    type_ = _float(call)
+    type_ = _float_type(call)
     return (call_function("ldexp", context.after, [const_float(type_, 1.0), negated], type_),)
 
 
@@ -39,177 +40,105 @@ def _frexp_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Valu
 def _modf_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     x, whole = call.arguments
     if context.is_active(whole):
-        context.builder.store(zero(_float(call)), context.shadow(whole))  # a step function was written there
+        context.builder.store(zero(_float_type(call)), context.shadow(whole))  # a step function was written there
     context.accumulate(x, context.cotangent(call))
-
-
-def _float(call: CallSite) -> FloatType:
-    type_ = call.type
-    assert isinstance(type_, FloatType)
-    return type_
 
 
 # ------------------------------------------------------------------------------------------------ complex power
 
 
-@dataclass(frozen=True, slots=True)
-class _Complex:
-    """A complex number under construction."""
-
-    builder: Builder
-    re: Value
-    im: Value
-
-    @classmethod
-    def load(cls, builder: Builder, type_: FloatType, pointer: Value) -> _Complex:
-        second = builder.byte_offset(pointer, types.size_of(type_))
-        return cls(builder, builder.load(type_, pointer), builder.load(type_, second))
-
-    def store(self, pointer: Value) -> None:
-        self.builder.store(self.re, pointer)
-        self.builder.store(self.im, self.builder.byte_offset(pointer, types.size_of(self.re.type)))
-
-    def conjugate(self) -> _Complex:
-        return _Complex(self.builder, self.re, self.builder.fneg(self.im))
-
-    def __add__(self, other: _Complex) -> _Complex:
-        b = self.builder
-        return _Complex(b, b.fadd(self.re, other.re), b.fadd(self.im, other.im))
-
-    def __mul__(self, other: _Complex) -> _Complex:
-        b = self.builder
-        real = b.fsub(b.fmul(self.re, other.re), b.fmul(self.im, other.im))
-        return _Complex(b, real, b.fadd(b.fmul(self.re, other.im), b.fmul(self.im, other.re)))
-
-    def scaled(self, factor: Value) -> _Complex:
-        b = self.builder
-        return _Complex(b, b.fmul(self.re, factor), b.fmul(self.im, factor))
-
-    def unless(self, condition: Value, other: _Complex) -> _Complex:
-        b = self.builder
-        return _Complex(b, b.select(condition, other.re, self.re), b.select(condition, other.im, self.im))
-
-
-def _power_type(call: CallSite) -> FloatType:
-    return types.FLOAT if call.callee.name == "numba_cpowf" else types.DOUBLE
+def _kernel(builder: Builder, call: CallSite) -> Kernel:
+    return Kernel(builder, ElementType(types.FLOAT if call.callee.name == "numba_cpowf" else types.DOUBLE, True))
 
 
 def _power_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    a, b, c = (context.value(argument) for argument in call.arguments)
-    type_ = _power_type(call)
-    numbers = (
-        _Complex.load(context.before, type_, a),
-        _Complex.load(context.before, type_, b),
-        _Complex.load(context.after, type_, c),
-    )
-    return [part for number in numbers for part in (number.re, number.im)]
+    builders = context.before, context.before, context.after
+    places = [(_kernel(builder, call), argument) for builder, argument in zip(builders, call.arguments, strict=True)]
+    return [part for k, argument in places for part in k.load(context.value(argument)).parts]
 
 
 def _power_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
     base, exponent, result = call.arguments
     if not context.is_active(result):
         return
-    builder, type_ = context.builder, _power_type(call)
+    k = _kernel(context.builder, call)
     parts = [context.value(value) for value in saved]
-    a, b, c = (_Complex(builder, re, im) for re, im in zip(parts[::2], parts[1::2], strict=True))
-    nothing = const_float(type_, 0.0)
-    origin = _Complex(builder, nothing, nothing)
-    shadow = context.shadow(result)
-    cotangent = _Complex.load(builder, type_, shadow)
-    origin.store(shadow)
-    silent = _is_zero(cotangent)  # a zero cotangent stays zero whatever the partial
+    a, b, c = (Scalar(k.build, pair) for pair in zip(parts[::2], parts[1::2], strict=True))
+    shadow = Cell(k, context.shadow(result))
+    cotangent = shadow.value
+    shadow.value = k.nothing
+    silent = cotangent.is_zero()  # a zero cotangent stays zero whatever the partial
     if context.is_active(base):
-        partial = _partial_by_base(a, b, c, type_)
-        _add(context, base, (cotangent * partial.conjugate()).unless(silent, origin), type_)
+        bar = Cell(k, context.shadow(base))
+        bar.value = bar.value + choose(silent, 0.0, cotangent * _partial_by_base(a, b, c).conj())
     if context.is_active(exponent):
-        logarithm = _logarithm(a, type_).unless(_is_zero(a), origin)
-        _add(context, exponent, (cotangent * (c * logarithm).conjugate()).unless(silent, origin), type_)
+        bar = Cell(k, context.shadow(exponent))
+        logarithm = choose(a.is_zero(), 0.0, _logarithm(a))
+        bar.value = bar.value + choose(silent, 0.0, cotangent * (c * logarithm).conj())
 
 
-def _is_zero(number: _Complex) -> Value:
-    b = number.builder
-    nothing = const_float(_type_of(number), 0.0)
-    return b.and_(b.fcmp("oeq", number.re, nothing), b.fcmp("oeq", number.im, nothing))
-
-
-def _type_of(number: _Complex) -> FloatType:
-    type_ = number.re.type
-    assert isinstance(type_, FloatType)
-    return type_
-
-
-def _partial_by_base(a: _Complex, b: _Complex, c: _Complex, type_: FloatType) -> _Complex:
+def _partial_by_base(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
     """`b c / a`; at a = 0 it is 1 for b = 1 and else 0, the limit for Re b > 1."""
-    builder, nothing, one = a.builder, const_float(type_, 0.0), const_float(type_, 1.0)
-    square = builder.fadd(builder.fmul(a.re, a.re), builder.fmul(a.im, a.im))
-    general = (b * c * a.conjugate()).scaled(builder.fdiv(one, square))
-    linear = builder.and_(builder.fcmp("oeq", b.re, one), builder.fcmp("oeq", b.im, nothing))
-    at_origin = _Complex(builder, builder.select(linear, one, nothing), nothing)
-    return general.unless(_is_zero(a), at_origin)
+    general = b * c * a.conj() * _inverse(a.square())
+    at_origin = choose((b - 1.0).is_zero(), a.lifted(1.0), 0.0)
+    return choose(a.is_zero(), at_origin, general)
 
 
-def _logarithm(a: _Complex, type_: FloatType) -> _Complex:
-    builder = a.builder
-    length = call_function("hypot", builder, [a.re, a.im], type_)
-    angle = call_function("atan2", builder, [a.im, a.re], type_)
-    return _Complex(builder, call_function("log", builder, [length], type_), angle)
+def _inverse(number: Scalar) -> Scalar:
+    return number.lifted(1.0) / number
 
 
-def _add(context: ReverseContext, pointer: Value, amount: _Complex, type_: FloatType) -> None:
-    shadow = context.shadow(pointer)
-    (_Complex.load(context.builder, type_, shadow) + amount).store(shadow)
+def _logarithm(a: Scalar) -> Scalar:
+    real, imag = a.parts
+    type_ = _float_type(real)
+    length = call_function("hypot", a.build, [real, imag], type_)
+    angle = call_function("atan2", a.build, [imag, real], type_)
+    return Scalar(a.build, (call_function("log", a.build, [length], type_), angle))
+
+
+def _float_type(value: Value) -> FloatType:
+    assert isinstance(value.type, FloatType)
+    return value.type
 
 
 # ------------------------------------------------------------------------------------------------ complex arithmetic
 
 
-def _parts_of(builder: Builder, number: Value, type_: FloatType) -> _Complex:
+def _returned(builder: Builder, number: Value, type_: FloatType) -> Scalar:
     """A complex number that a function returns: a structure, or both parts in one vector register."""
     if not isinstance(number.type, VectorType):
-        return _Complex(builder, builder.extract_value(number, 0), builder.extract_value(number, 1))
+        return Scalar(builder, (builder.extract_value(number, 0), builder.extract_value(number, 1)))
     parts = [ExtractElement(type_, operands=[number, const_int(types.I64, index)]) for index in range(2)]
     for part in parts:
         builder.insert(part)
-    return _Complex(builder, *parts)
+    return Scalar(builder, tuple(parts))
 
 
-def _operands(context: ReverseContext, call: CallSite) -> tuple[_Complex, _Complex]:
-    a, b, c, d = (context.value(argument) for argument in call.arguments)
-    return _Complex(context.builder, a, b), _Complex(context.builder, c, d)
+def _arithmetic(context: ReverseContext, call: CallSite) -> tuple[Scalar, Scalar, Scalar]:
+    """The cotangent of the result, and both operands."""
+    build, (a, b, c, d) = context.builder, (context.value(argument) for argument in call.arguments)
+    cotangent = _returned(build, context.cotangent(call), _float_type(a))
+    return cotangent, Scalar(build, (a, b)), Scalar(build, (c, d))
 
 
-def _accumulate(context: ReverseContext, call: CallSite, index: int, amount: _Complex, silent: Value) -> None:
-    nothing = const_float(_type_of(amount), 0.0)
-    amount = amount.unless(silent, _Complex(context.builder, nothing, nothing))
-    context.accumulate(call.arguments[index], amount.re)
-    context.accumulate(call.arguments[index + 1], amount.im)
-
-
-def _type_of_arguments(call: CallSite) -> FloatType:
-    type_ = call.arguments[0].type
-    assert isinstance(type_, FloatType)
-    return type_
+def _accumulate(context: ReverseContext, call: CallSite, cotangent: Scalar, *amounts: Scalar) -> None:
+    """Adds to the operands, nothing where the cotangent is zero."""
+    silent = cotangent.is_zero()
+    parts = [part for amount in amounts for part in choose(silent, 0.0, amount).parts]
+    for argument, part in zip(call.arguments, parts, strict=True):
+        context.accumulate(argument, part)
 
 
 def _product_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    cotangent = _parts_of(context.builder, context.cotangent(call), _type_of_arguments(call))
-    a, b = _operands(context, call)
-    silent = _is_zero(cotangent)
-    _accumulate(context, call, 0, cotangent * b.conjugate(), silent)
-    _accumulate(context, call, 2, cotangent * a.conjugate(), silent)
+    cotangent, a, b = _arithmetic(context, call)
+    _accumulate(context, call, cotangent, cotangent * b.conj(), cotangent * a.conj())
 
 
 def _quotient_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    builder, type_ = context.builder, _type_of_arguments(call)
-    cotangent = _parts_of(builder, context.cotangent(call), type_)
-    a, b = _operands(context, call)
-    silent = _is_zero(cotangent)
-    square = builder.fadd(builder.fmul(b.re, b.re), builder.fmul(b.im, b.im))
-    inverse = b.conjugate().scaled(builder.fdiv(const_float(type_, 1.0), square))
-    by_first = cotangent * inverse.conjugate()
-    _accumulate(context, call, 0, by_first, silent)
-    negated = (a * inverse).scaled(const_float(type_, -1.0))
-    _accumulate(context, call, 2, by_first * negated.conjugate(), silent)
+    cotangent, a, b = _arithmetic(context, call)
+    inverse = b.conj() * _inverse(b.square())
+    by_first = cotangent * inverse.conj()
+    _accumulate(context, call, cotangent, by_first, by_first * (-(a * inverse)).conj())
 
 
 _WRITES_INTEGER: Final = Effects(writes=frozenset({1}), writes_no_floats=True, other=False)

@@ -16,7 +16,7 @@ from irad.ir.types import I64, PTR, VOID, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.rules.typed_list import call_helper
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Place, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Place, ReverseContext, Rule, no_adjoint
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import DICT
 
@@ -219,10 +219,6 @@ def _next_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value
     return ()
 
 
-def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """Addresses have no cotangent, and neither has what is gone."""
-
-
 _KEY_PLACE: Final[Place] = (0, _KEYS)
 _VALUE_PLACE: Final[Place] = (0, _VALUES)
 _PARTS: Final = (_KEY_PLACE, _VALUE_PLACE)
@@ -238,7 +234,7 @@ RULES: Final[tuple[Rule, ...]] = (
     CallRule(
         ("numba_dict_new_sized", "numba_dict_new"),
         Effects(writes=_ITSELF, makes=((0, (_KEYS, _VALUES)),), raw=True),
-        _nothing,
+        no_adjoint,
         _new_augmented,
     ),
     CallRule(
@@ -253,7 +249,7 @@ RULES: Final[tuple[Rule, ...]] = (
         _lookup_reverse,
         _lookup_augmented,
     ),
-    CallRule(("numba_dict_delitem",), _changes(), _nothing, _delete_augmented),
+    CallRule(("numba_dict_delitem",), _changes(), no_adjoint, _delete_augmented),
     CallRule(
         ("numba_dict_popitem",),
         _changes(((1,), _KEY_PLACE), ((2,), _VALUE_PLACE), also=(1, 2)),
@@ -263,7 +259,7 @@ RULES: Final[tuple[Rule, ...]] = (
     CallRule(
         ("numba_dict_iter",),
         Effects(reads=frozenset({1}), writes=_ITSELF, links=((0, (1,)),), raw=True),
-        _nothing,
+        no_adjoint,
         _begin_augmented,
     ),
     CallRule(
@@ -274,7 +270,7 @@ RULES: Final[tuple[Rule, ...]] = (
             links=((1, (0, 0, _KEYS)), (2, (0, 0, _VALUES))),
             raw=True,
         ),
-        _nothing,
+        no_adjoint,
         _next_augmented,
     ),
 )

@@ -16,7 +16,16 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Inactive, Origin, ReverseContext, Rule
+from irad.ruleset.interface import (
+    AugmentedContext,
+    CallRule,
+    Effects,
+    Inactive,
+    Origin,
+    ReverseContext,
+    Rule,
+    no_adjoint,
+)
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import LIST
 
@@ -157,10 +166,6 @@ def _slice(build: Builder, given: list[Value]) -> list[Value]:
     return [given[0], build.add(given[0], one), one]
 
 
-def _nothing(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    """A new list has no items, and the address of items no cotangent."""
-
-
 def _effects(item: int | None = None) -> Effects:
     """Of a callee that changes a list: its size, its items, where they are."""
     items = (0, _ITEMS)
@@ -179,7 +184,7 @@ RULES: Final[tuple[Rule, ...]] = (
     CallRule(
         ("numba_list_new",),
         Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True),
-        _nothing,
+        no_adjoint,
         _new_augmented,
     ),
     CallRule(("numba_list_append",), _effects(1), _written_reverse, _append_augmented),
@@ -188,7 +193,7 @@ RULES: Final[tuple[Rule, ...]] = (
     CallRule(
         ("numba_list_base_ptr",),
         Effects(reads=frozenset({0}), result=Origin.ARGUMENT, header=_ITEMS, raw=True, other=False),
-        _nothing,
+        no_adjoint,
         _base_augmented,
     ),
     Inactive(

@@ -5,32 +5,29 @@ The adjoints are calls of the same library.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from irad.ir.values import Value, const_int
-from irad.rules.blas.elements import Number, choose
-from irad.rules.blas.fortran import I1, Adjoint, Routine, Sizes, matrix
-from irad.rules.lapack.matrices import Matrix, any_nonzero, copy_part
+from irad.ir.values import Value
+from irad.rules.dense.adjoint import Active, Adjoint, MatrixShape, Room, Size, Sizes
+from irad.rules.dense.elements import Scalar, choose, product_or_zero
+from irad.rules.dense.kernel import TRUE
+from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.routine import Routine, fortran_rule
 from irad.ruleset.interface import Rule
 
 
-def _stored(flag: str, rows: str, columns: str) -> Callable[[Sizes], tuple[Value, Value]]:
+def _stored(flag: str, rows: str, columns: str, leading: str) -> MatrixShape:
     """A matrix whose op has so many rows and columns."""
-    return lambda sizes: sizes.swapped(sizes.is_plain(flag), sizes[rows], sizes[columns])
+
+    def size(which: int) -> Size:
+        return lambda sizes: sizes.swapped(sizes.is_plain(flag), sizes[rows], sizes[columns])[which]
+
+    return MatrixShape(size(0), size(1), leading)
 
 
 def _order(sizes: Sizes) -> Value:
     """Of the symmetric or triangular matrix at a side of an m x n one."""
     return sizes.swapped(sizes.is_left(), sizes["m"], sizes["n"])[0]
-
-
-def _result(sizes: Sizes) -> tuple[Value, Value]:
-    return sizes["m"], sizes["n"]
-
-
-def _area(sizes: Sizes) -> Value:
-    return sizes.build.mul(sizes["m"], sizes["n"])
 
 
 # ------------------------------------------------------------------------------------------------ general matrices
@@ -43,31 +40,29 @@ def _gemm(r: Adjoint) -> None:
     in memory for its time: conj(Ā) += α conj(C̄) B is Ā += conj(α) C̄ conj(B).
     """
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
-    m, n, inner, c = s["m"], s["n"], s["k"], (r.bars["c"], s["ldc"])
-    a, b, bar = (r.arrays["a"], s["lda"]), (r.arrays["b"], s["ldb"]), Matrix(*c)
-    with k.when(any_nonzero(k, m, n, bar)):
-        with r.active("alpha"):
-            r.call("gemm", s["transa"], s["transb"], m, n, inner, one, *a, *b, k.nothing, r.work, m)
-            r.add_to_factor("alpha", r.inner(m, n, Matrix(r.work, m), bar))
-        with r.active("a") as shadow:
-            a_bar, end = Matrix(shadow, s["lda"]), (one, shadow, s["lda"])
+    m, n, inner, a, b, bar = s["m"], s["n"], s["k"], r.matrix("a"), r.matrix("b"), r.bar("c")
+    with k.when(bar.any_nonzero()):
+        with r.active_factor("alpha") as alpha_bar:
+            product = r.scratch(m, n)
+            r.call("gemm", s["transa"], s["transb"], m, n, inner, one, a, b, k.nothing, product)
+            alpha_bar.value = alpha_bar.value + product.inner(bar)
+        with r.active("a") as a_bar:
             with k.when(s.is_plain("transa")):
                 conjugates = s.is_transposed("transb")
                 factor = r.conjugated_unless(conjugates, alpha)
-                with r.conjugated(conjugates, m, n, bar), r.conjugated(conjugates, m, inner, a_bar):
-                    r.call("gemm", "n", s.flipped("transb"), m, inner, n, factor, *c, *b, *end)
-            with r.otherwise(s.is_plain("transa")), r.conjugated(s.is_transposed("transa"), inner, m, a_bar):
-                r.call("gemm", s["transb"], "c", inner, m, n, alpha, *b, *c, *end)
-        with r.active("b") as shadow:
-            b_bar, end = Matrix(shadow, s["ldb"]), (one, shadow, s["ldb"])
+                with r.conjugated(conjugates, bar, a_bar):
+                    r.call("gemm", "n", s.flipped("transb"), m, inner, n, factor, bar, b, one, a_bar)
+            with k.unless(s.is_plain("transa")), r.conjugated(s.is_transposed("transa"), a_bar):
+                r.call("gemm", s["transb"], "c", inner, m, n, alpha, b, bar, one, a_bar)
+        with r.active("b") as b_bar:
             with k.when(s.is_plain("transb")):
                 conjugates = s.is_transposed("transa")
                 factor = r.conjugated_unless(conjugates, alpha)
-                with r.conjugated(conjugates, m, n, bar), r.conjugated(conjugates, inner, n, b_bar):
-                    r.call("gemm", s.flipped("transa"), "n", inner, n, m, factor, *a, *c, *end)
-            with r.otherwise(s.is_plain("transb")), r.conjugated(s.is_transposed("transb"), n, inner, b_bar):
-                r.call("gemm", "c", s["transa"], n, inner, m, alpha, *c, *a, *end)
-    r.end_output(m, n, bar, "c")
+                with r.conjugated(conjugates, bar, b_bar):
+                    r.call("gemm", s.flipped("transa"), "n", inner, n, m, factor, a, bar, one, b_bar)
+            with k.unless(s.is_plain("transb")), r.conjugated(s.is_transposed("transb"), b_bar):
+                r.call("gemm", "c", s["transa"], n, inner, m, alpha, bar, a, one, b_bar)
+    r.end_output(bar, lambda: r.matrix("old c"))
 
 
 # ------------------------------------------------------------------------------------------------ symmetric matrices
@@ -76,57 +71,54 @@ def _gemm(r: Adjoint) -> None:
 def _symm(r: Adjoint) -> None:
     """C ← α A B + β C, or α B A, A symmetric; an element of the triangle appears in two places."""
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
-    m, n, c, b = s["m"], s["n"], (r.bars["c"], s["ldc"]), (r.arrays["b"], s["ldb"])
-    flags, a, bar = (s["side"], s["uplo"], m, n), (r.arrays["a"], s["lda"]), Matrix(*c)
-    with k.when(any_nonzero(k, m, n, bar)):
-        with r.active("alpha"):
-            r.call("symm", *flags, one, *a, *b, k.nothing, r.work, m)
-            r.add_to_factor("alpha", r.inner(m, n, Matrix(r.work, m), bar))
-        with r.active("a") as shadow:
-            target, product = Matrix(shadow, s["lda"]), Matrix(r.work, _order(s))
+    m, n, a, b, bar = s["m"], s["n"], r.matrix("a"), r.matrix("b"), r.bar("c")
+    flags = (s["side"], s["uplo"], m, n)
+    with k.when(bar.any_nonzero()):
+        with r.active_factor("alpha") as alpha_bar:
+            product = r.scratch(m, n)
+            r.call("symm", *flags, one, a, b, k.nothing, product)
+            alpha_bar.value = alpha_bar.value + product.inner(bar)
+        with r.active("a") as a_bar:
+            square = r.scratch(a_bar.rows, a_bar.rows)
             with k.when(s.is_left()):
-                r.call("gemm", "n", "t", m, m, n, alpha, *c, *b, k.nothing, r.work, m)
-            with r.otherwise(s.is_left()):
-                r.call("gemm", "t", "n", n, n, m, alpha, *b, *c, k.nothing, r.work, n)
-            with r.triangle(_order(s)) as (i, j):
-                other = choose(k.build.icmp("eq", i, j), k.nothing, k.load(product, j, i))
-                k.store(k.load(target, i, j) + k.load(product, i, j) + other, target, i, j)
-        with r.active("b") as shadow:
-            r.call("symm", *flags, alpha, *a, *c, one, shadow, s["ldb"])
-    r.end_output(m, n, bar, "c")
+                r.call("gemm", "n", "t", m, m, n, alpha, bar, b, k.nothing, square)
+            with k.unless(s.is_left()):
+                r.call("gemm", "t", "n", n, n, m, alpha, b, bar, k.nothing, square)
+            r.add_on_triangle(a_bar, lambda i, j: square[i, j] + choose(k.same(i, j), 0.0, square[j, i]))
+        with r.active("b") as b_bar:
+            r.call("symm", *flags, alpha, a, bar, one, b_bar)
+    r.end_output(bar, lambda: r.matrix("old c"))
 
 
 def _syrk(r: Adjoint) -> None:
     """C ← α A Aᵀ + β C, or α Aᵀ A, on a triangle: conj(Ā) += α S A, or α A S, S = conj(C̄ + C̄ᵀ) of the triangle."""
     k, s, alpha, one = r.k, r.sizes, r.factors["alpha"], r.k.number(1.0)
-    n, inner, bar, work = s["n"], s["k"], Matrix(r.bars["c"], s["ldc"]), Matrix(r.work, s["n"])
-    a, plain = (r.arrays["a"], s["lda"]), s.is_plain("trans")
-    with k.when(any_nonzero(k, n, n, bar)):
-        with r.active("alpha"):
-            r.call("syrk", s["uplo"], s["trans"], n, inner, one, *a, k.nothing, r.work, n)
-            r.add_to_factor("alpha", _inner_of_triangles(r, work, bar))
-        with r.active("a") as shadow:
+    n, inner, a, bar, plain = s["n"], s["k"], r.matrix("a"), r.bar("c"), s.is_plain("trans")
+    work = r.scratch(n, n)
+    with k.when(bar.any_nonzero()):
+        with r.active_factor("alpha") as alpha_bar:
+            r.call("syrk", s["uplo"], s["trans"], n, inner, one, a, k.nothing, work)
+            alpha_bar.value = alpha_bar.value + _inner_of_triangles(r, work, bar)
+        with r.active("a") as a_bar:
             with r.triangle(n) as (i, j):
-                value = k.load(bar, i, j).conj()
-                k.store(choose(k.build.icmp("eq", i, j), value + value, value), work, i, j)
-            end = (alpha, r.work, n, *a, one, shadow, s["lda"])
-            rows, columns = s.swapped(plain, n, inner)
-            with r.conjugated(const_int(I1, 1), rows, columns, Matrix(shadow, s["lda"])):
+                value = bar[i, j].conj()
+                work[i, j] = choose(k.same(i, j), value + value, value)
+            with r.conjugated(TRUE, a_bar):
                 with k.when(plain):
-                    r.call("symm", "l", s["uplo"], n, inner, *end)
-                with r.otherwise(plain):
-                    r.call("symm", "r", s["uplo"], inner, n, *end)
-    with r.active("beta"):
-        r.add_to_factor("beta", _inner_of_triangles(r, Matrix(r.arrays["old c"], s["ldc"]), bar))
+                    r.call("symm", "l", s["uplo"], n, inner, alpha, work, a, one, a_bar)
+                with k.unless(plain):
+                    r.call("symm", "r", s["uplo"], inner, n, alpha, work, a, one, a_bar)
+    with r.active_factor("beta") as beta_bar:
+        beta_bar.value = beta_bar.value + _inner_of_triangles(r, r.matrix("old c"), bar)
     with r.triangle(n) as (i, j):
-        k.store(k.product(k.load(bar, i, j), r.factors["beta"].conj()), bar, i, j)
+        bar[i, j] = product_or_zero(bar[i, j], r.factors["beta"].conj())
 
 
-def _inner_of_triangles(r: Adjoint, a: Matrix, b: Matrix) -> Number:
-    k, total = r.k, r.k.variable(r.k.nothing)
+def _inner_of_triangles(r: Adjoint, a: Matrix, b: Matrix) -> Scalar:
+    total = r.k.variable()
     with r.triangle(r.sizes["n"]) as (i, j):
-        k.add_to(total, k.product(k.load(b, i, j), k.load(a, i, j).conj()))
-    return k.read(total)
+        total.accumulate(product_or_zero(b[i, j], a[i, j].conj()))
+    return total.value
 
 
 # ------------------------------------------------------------------------------------------------ triangular matrices
@@ -135,118 +127,108 @@ def _inner_of_triangles(r: Adjoint, a: Matrix, b: Matrix) -> Number:
 def _trmm(r: Adjoint) -> None:
     """B ← α op(A) B, or α B op(A): Ā += conj(α) B̄ Bᴴ, or its like, on the triangle; B̄ ← conj(α) op(A)ᴴ B̄."""
     k, s, alpha = r.k, r.sizes, r.factors["alpha"]
-    m, n, bar = s["m"], s["n"], Matrix(r.bars["b"], s["ldb"])
-    with k.when(any_nonzero(k, m, n, bar)):
-        with r.active("alpha"):
-            copy_part(k, "all", m, n, Matrix(r.arrays["old b"], s["ldb"]), Matrix(r.work, m))
+    m, n, bar = s["m"], s["n"], r.bar("b")
+    with k.when(bar.any_nonzero()):
+        with r.active_factor("alpha") as alpha_bar:
+            product = r.scratch(m, n)
+            product.set(r.matrix("old b"))
             flags = (s["side"], s["uplo"], s["transa"], s["diag"], m, n)
-            r.call("trmm", *flags, k.number(1.0), r.arrays["a"], s["lda"], r.work, m)
-            r.add_to_factor("alpha", r.inner(m, n, Matrix(r.work, m), bar))
-        _add_product(r, r.arrays["old b"], choose(s.is_plain("transa"), alpha.conj(), alpha))
+            r.call("trmm", *flags, k.number(1.0), r.matrix("a"), product)
+            alpha_bar.value = alpha_bar.value + product.inner(bar)
+        _add_product(r, r.matrix("old b"), choose(s.is_plain("transa"), alpha.conj(), alpha))
         _apply_adjoint(r, "trmm", r.conjugated_unless(s.is_transposed("transa"), alpha))
 
 
 def _trsm(r: Adjoint) -> None:
     """B ← α op(A)⁻¹ B =: X, or α B op(A)⁻¹: B̄ ← op(A)⁻ᴴ B̄, Ā -= B̄ Xᴴ, or its like, on the triangle; B̄ ← conj(α) B̄."""
-    k, s = r.k, r.sizes
-    m, n, bar = s["m"], s["n"], Matrix(r.bars["b"], s["ldb"])
-    with k.when(any_nonzero(k, m, n, bar)):
+    k, bar = r.k, r.bar("b")
+    with k.when(bar.any_nonzero()):
         _apply_adjoint(r, "trsm", k.number(1.0))
-        with r.active("alpha"):
-            r.add_to_factor("alpha", r.inner(m, n, Matrix(r.arrays["old b"], s["ldb"]), bar))
-        _add_product(r, r.arrays["new b"], k.number(-1.0))
-        r.scale(m, n, bar, r.factors["alpha"].conj())
+        with r.active_factor("alpha") as alpha_bar:
+            alpha_bar.value = alpha_bar.value + r.matrix("old b").inner(bar)
+        _add_product(r, r.matrix("new b"), k.number(-1.0))
+        bar.scale(r.factors["alpha"].conj())
 
 
-def _apply_adjoint(r: Adjoint, routine: str, factor: Number) -> None:
+def _apply_adjoint(r: Adjoint, routine: str, factor: Scalar) -> None:
     """The adjoint of Aᵀ is conj(A), which BLAS does not have: the operand is conjugated meanwhile."""
-    s, bar = r.sizes, Matrix(r.bars["b"], r.sizes["ldb"])
+    s, bar = r.sizes, r.bar("b")
     flags = (s["side"], s["uplo"], s.flipped("transa"), s["diag"], s["m"], s["n"])
-    with r.conjugated(s.is_transposed("transa"), s["m"], s["n"], bar):
-        r.call(routine, *flags, factor, r.arrays["a"], s["lda"], bar.data, s["ldb"])
+    with r.conjugated(s.is_transposed("transa"), bar):
+        r.call(routine, *flags, factor, r.matrix("a"), bar)
 
 
-def _add_product(r: Adjoint, b: Value, factor: Number) -> None:
+def _add_product(r: Adjoint, b: Matrix, factor: Scalar) -> None:
     """Ā += factor B̄ Bᴴ on the triangle, or Bᴴ B̄ where A is on the right.
 
     Where A is adjoint, B and B̄ change places; where it is transposed, it is the conjugate of that, factor included.
     """
     k, s = r.k, r.sizes
-    m, n, plain = s["m"], s["n"], s.is_plain("transa")
-    with r.active("a") as shadow:
-        target, product = Matrix(shadow, s["lda"]), Matrix(r.work, _order(s))
+    plain, transposed = s.is_plain("transa"), s.is_transposed("transa")
+    with r.active("a") as a_bar:
+        product = r.scratch(a_bar.rows, a_bar.rows)
+        first, second = r.bar("b").or_else(plain, b), b.or_else(plain, r.bar("b"))
         with k.when(s.is_left()):
-            left, right = s.swapped(plain, r.bars["b"], b)
-            r.call("gemm", "n", "c", m, m, n, factor, left, s["ldb"], right, s["ldb"], k.nothing, r.work, m)
-        with r.otherwise(s.is_left()):
-            right, left = s.swapped(plain, r.bars["b"], b)
-            r.call("gemm", "c", "n", n, n, m, factor, left, s["ldb"], right, s["ldb"], k.nothing, r.work, n)
-        with r.triangle(_order(s)) as (i, j):
-            fixed = k.build.and_(s.is_unit(), k.build.icmp("eq", i, j))
-            value = k.load(product, i, j)
-            amount = choose(s.is_transposed("transa"), value.conj(), value)
-            k.store(k.load(target, i, j) + choose(fixed, k.nothing, amount), target, i, j)
+            r.call("gemm", "n", "c", s["m"], s["m"], s["n"], factor, first, second, k.nothing, product)
+        with k.unless(s.is_left()):
+            r.call("gemm", "c", "n", s["n"], s["n"], s["m"], factor, second, first, k.nothing, product)
+        r.add_on_triangle(a_bar, lambda i, j: choose(transposed, product[i, j].conj(), product[i, j]))
 
 
 # ------------------------------------------------------------------------------------------------ rules
 
 
-def _room(sizes: Sizes, active: Callable[[str], bool]) -> Value | None:
+def _product_room(sizes: Sizes, active: Active) -> Room:
+    """For a result, if alpha is active."""
+    return Room([(sizes["m"], sizes["n"])] if active("alpha") else [])
+
+
+def _room(sizes: Sizes, active: Active) -> Room:
     """For a result, if alpha is active, or a product of the order of the other matrix."""
+    if not (active("a") or active("alpha")):
+        return Room()
     build, order = sizes.build, _order(sizes)
-    larger = build.intrinsic("llvm.smax.i64", order.type, [_area(sizes), build.mul(order, order)])
-    return larger if active("a") or active("alpha") else None
+    area = build.mul(sizes["m"], sizes["n"])
+    return Room(vectors=[build.intrinsic("llvm.smax.i64", order.type, [area, build.mul(order, order)])])
 
 
-_GEMM: Final = ("transa", "transb", "m", "n", "k", "alpha", "a", "lda", "b", "ldb", "beta", "c", "ldc")
-_SYMM: Final = ("side", "uplo", "m", "n", "alpha", "a", "lda", "b", "ldb", "beta", "c", "ldc")
-_SYRK: Final = ("uplo", "trans", "n", "k", "alpha", "a", "lda", "beta", "c", "ldc")
-_TRIANGULAR: Final = ("side", "uplo", "transa", "diag", "m", "n", "alpha", "a", "lda", "b", "ldb")
-_B: Final = matrix(_result, "ldb")
-_C: Final = matrix(_result, "ldc")
-_SIDE: Final = matrix(lambda sizes: (_order(sizes), _order(sizes)), "lda")
-_NEEDED: Final = {"a": ("b", "alpha"), "b": ("a", "alpha"), "old c": ("beta",)}
+_SYMM: Final = "side uplo m n alpha a lda b ldb beta c ldc"
+_SYRK: Final = "uplo trans n k alpha a lda beta c ldc"
+_TRIANGULAR: Final = "side uplo transa diag m n alpha a lda b ldb"
+_A, _B = _stored("transa", "m", "k", "lda"), _stored("transb", "k", "n", "ldb")
+_C: Final = MatrixShape("m", "n", "ldc")
+_SIDE: Final = {"a": MatrixShape(_order, _order, "lda"), "b": MatrixShape("m", "n", "ldb")}
+_UPDATED: Final = {"a": _stored("trans", "n", "k", "lda"), "c": MatrixShape("n", "n", "ldc")}
+_NEEDED: Final = {"a": "b alpha", "b": "a alpha", "old c": "beta"}
+_TRMM: Final = {"a": "b alpha", "old b": "a alpha"}
+_TRSM: Final = {"a": "a b alpha", "new b": "a", "old b": "alpha"}
 
 RULES: Final[tuple[Rule, ...]] = (
-    Routine(
-        "gemm",
-        _GEMM,
-        "c",
-        {"a": matrix(_stored("transa", "m", "k"), "lda"), "b": matrix(_stored("transb", "k", "n"), "ldb"), "c": _C},
-        _NEEDED,
-        _gemm,
-        lambda sizes, active: _area(sizes) if active("alpha") else None,
+    fortran_rule(
+        Routine(
+            "gemm",
+            "transa transb m n k alpha a lda b ldb beta c ldc",
+            {"a": _A, "b": _B, "c": _C},
+            _NEEDED,
+            _gemm,
+            "c",
+            _product_room,
+        ),
         letters="sdcz",
-    ).rule(),
-    Routine("symm", _SYMM, "c", {"a": _SIDE, "b": _B, "c": _C}, _NEEDED, _symm, _room).rule(),
-    Routine(
-        "syrk",
-        _SYRK,
-        "c",
-        {"a": matrix(_stored("trans", "n", "k"), "lda"), "c": matrix(lambda s: (s["n"], s["n"]), "ldc")},
-        {"a": ("a", "alpha"), "old c": ("beta",)},
-        _syrk,
-        lambda sizes, _: sizes.build.mul(sizes["n"], sizes["n"]),
+    ),
+    fortran_rule(Routine("symm", _SYMM, {**_SIDE, "c": _C}, _NEEDED, _symm, "c", _room)),
+    fortran_rule(
+        Routine(
+            "syrk",
+            _SYRK,
+            _UPDATED,
+            {"a": "a alpha", "old c": "beta"},
+            _syrk,
+            "c",
+            lambda sizes, _: Room([(sizes["n"], sizes["n"])]),
+        ),
         letters="sdcz",
-    ).rule(),
-    Routine(
-        "trmm",
-        _TRIANGULAR,
-        "b",
-        {"a": _SIDE, "b": _B},
-        {"a": ("b", "alpha"), "old b": ("a", "alpha")},
-        _trmm,
-        _room,
-        letters="sdcz",
-    ).rule(),
-    Routine(
-        "trsm",
-        _TRIANGULAR,
-        "b",
-        {"a": _SIDE, "b": _B},
-        {"a": ("a", "b", "alpha"), "new b": ("a",), "old b": ("alpha",)},
-        _trsm,
-        _room,
-        letters="sdcz",
-    ).rule(),
+    ),
+    fortran_rule(Routine("trmm", _TRIANGULAR, _SIDE, _TRMM, _trmm, "b", _room), letters="sdcz"),
+    fortran_rule(Routine("trsm", _TRIANGULAR, _SIDE, _TRSM, _trsm, "b", _room), letters="sdcz"),
 )

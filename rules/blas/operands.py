@@ -1,45 +1,23 @@
-"""What the rules of BLAS share: operands kept for the reverse sweep, factors, cotangents of results."""
+"""Alpha and beta of a product, and the loops that its adjoint needs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from functools import partial
 
 from irad.errors import UnsupportedError
-from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Alloca, CallSite, GetElementPtr, Store
 from irad.ir.types import FloatType
-from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, TrackedValue, Value, const_float, const_int, zero
-from irad.rules.blas.elements import Element, Factor
-from irad.rules.kernels import conjugate_matrix, scale_complex_matrix, scale_matrix
+from irad.ir.values import ConstantFloat, ConstantInt, GlobalVariable, TrackedValue, Value, const_float, const_int
+from irad.rules.dense.elements import ElementType, Parts, Scalar, choose, product_or_zero
+from irad.rules.dense.kernel import I1, I64, INLINED, NONE, Kernel
+from irad.rules.dense.matrix import Matrix, Vector
 from irad.ruleset.interface import AugmentedContext, ReverseContext
 
-ONE: Final = const_int(types.I64, 1)
-PLAIN: Final = const_int(types.I8, ord("n"))
-TRANSPOSED: Final = const_int(types.I8, ord("t"))
 
-
-def kept(
-    context: AugmentedContext, pointer: Value, element: Element, count: Callable[[Builder], Value], *, wanted: bool
-) -> Value:
-    """An operand as the reverse sweep finds it: itself, or a copy if it may be overwritten; null if not wanted."""
-    if not wanted:
-        return zero(types.PTR)
-    operand = context.value(pointer)
-    if not context.overwritten(pointer):
-        return operand
-    size = context.before.mul(count(context.before), const_int(types.I64, element.size))
-    copy, never = context.allocate(size), const_int(types.I1, 0)
-    context.before.intrinsic("llvm.memcpy.p0.p0.i64", types.VOID, [copy, operand, size, never])
-    return copy
-
-
-# ------------------------------------------------------------------------------------------------ factors
-
-
-def factor(context: AugmentedContext, pointer: Value, element: Element, name: str) -> Factor:
+def factor(context: AugmentedContext, pointer: Value, element: ElementType, name: str) -> Parts:
     """The value of alpha or beta, read before the call.
 
     Raises:
@@ -99,85 +77,84 @@ def _only_reads(call: CallSite, pointer: Value) -> bool:
     return name.startswith("llvm.lifetime.") or all(index in factors for index in positions)
 
 
-def slot(builder: Builder, value: Factor, element: Element) -> Value:
+def pointer_to(k: Kernel, number: Scalar) -> Value:
     """A pointer to a number: a constant of the module, or a slot in the frame that is filled here."""
-    if len(value) == 1 and isinstance(value[0], ConstantFloat):
-        return _constant_slot(builder, value[0], element.scalar)
-    place = Builder.at_start(builder.function.entry).alloca(types.array_type(len(value), element.scalar))
-    element.store(builder, value, place)
-    return place
-
-
-def _constant_slot(builder: Builder, value: ConstantFloat, type_: FloatType) -> GlobalVariable:
-    name = f"irad_constant_{type_}_{value.text}"
-    found = builder.module.globals.get(name)
-    if found is None:
-        found = GlobalVariable(
-            types.PTR, name, value_type=type_, initializer=value, constant=True, prefix=("private", "unnamed_addr")
-        )
-        builder.module.globals[name] = found
-    return found
+    if isinstance(number.parts[0], ConstantFloat) and not k.element.is_complex:
+        return k.constant(number.parts[0].value)
+    slot = k.slot(k.element.type)
+    k.store(number, slot)
+    return slot
 
 
 # ------------------------------------------------------------------------------------------------ cotangents
 
 
-def take(context: ReverseContext, result: Value, element: Element) -> Factor:
+def take(context: ReverseContext, k: Kernel, result: Value) -> Scalar:
     """The cotangent of a result in memory; it is zero afterwards."""
-    shadow, nothing = context.shadow(result), zero(element.scalar)
-    cotangent = element.load(context.builder, shadow)
-    element.store(context.builder, tuple(nothing for _ in cotangent), shadow)
+    shadow = context.shadow(result)
+    cotangent = k.load(shadow)
+    k.store(k.nothing, shadow)
     return cotangent
 
 
 @contextmanager
-def conjugated(
-    builder: Builder, element: Element, rows: Value, columns: Value, matrix: Value, leading: Value
-) -> Iterator[None]:
-    """For the code emitted inside, a matrix in memory is its conjugate; nothing happens to a real one."""
-    if element.is_complex:
-        conjugate_matrix(builder, element.scalar, rows, columns, matrix, leading)
+def conjugated(*matrices: Matrix) -> Iterator[None]:
+    """For the code emitted inside, matrices in memory are their conjugates; nothing happens to real ones."""
+    _conjugate(matrices)
     yield
-    if element.is_complex:
-        conjugate_matrix(builder, element.scalar, rows, columns, matrix, leading)
+    _conjugate(matrices)
 
 
-def scale_result(
-    builder: Builder, element: Element, beta: Factor, shadow: Value, rows: Value, columns: Value, leading: Value
-) -> None:
-    """Turns the cotangent of the new content of a result, or its conjugate, into that of the old one: β times it."""
-    if len(beta) == 2:
-        scale_complex_matrix(builder, element.scalar, rows, columns, (beta[0], beta[1]), shadow, leading)
+def _conjugate(matrices: tuple[Matrix, ...]) -> None:
+    for a in matrices:
+        if a.k.element.is_complex:
+            a.k.outline("conjugate_matrix", lambda _, a: a.conjugate(), a, attributes=INLINED)
+
+
+def scale_result(beta: Scalar, bar: Matrix) -> None:
+    """Turns the cotangent of the new content of a result, or its conjugate, into that of the old one: β times it.
+
+    A β of zero clears what is there, NaN included.
+    """
+    if len(beta.parts) == 1 and isinstance(beta.parts[0], ConstantFloat) and beta.parts[0].value == 1.0:
         return
-    if not (isinstance(beta[0], ConstantFloat) and beta[0].value == 1.0):
-        scale_matrix(builder, element.scalar, rows, columns, beta[0], shadow, leading)
+    bar.k.outline("scale_matrix", _scale, bar, beta, attributes=INLINED)
 
 
-# ------------------------------------------------------------------------------------------------ shapes
+def _scale(_: Kernel, a: Matrix, factor: Scalar) -> None:
+    a.fill(lambda i, j: product_or_zero(factor, a[i, j]))
 
 
-def is_plain(builder: Builder, flag: Value) -> Value:
-    """Whether a transposition letter says "as it is" (`n` or `N`)."""
-    lower = builder.or_(flag, const_int(types.I8, 0x20))
-    return builder.icmp("eq", lower, PLAIN)
+def add_scaled(scale: Scalar, x: Vector, y: Vector, *, sign: Scalar | None = None, zero_wins: bool = False) -> None:
+    """`y += scale * x`; nothing at all where ``scale`` is zero.
+
+    Args:
+        scale: the factor.
+        x, y: the vectors.
+        sign: of the imaginary parts of complex x: −1 takes the conjugate.
+        zero_wins: a zero of ``x`` adds nothing where ``scale`` is infinite.
+    """
+    name = "add_scaled_zero_wins" if zero_wins else "add_scaled"
+    signs = () if sign is None else (sign,)
+    x.k.outline(name, partial(_add_scaled, zero_wins), x, y, scale, *signs, attributes=INLINED)
 
 
-def flipped(builder: Builder, flag: Value) -> Value:
-    """The other transposition letter."""
-    return builder.select(is_plain(builder, flag), TRANSPOSED, PLAIN)
+def _add_scaled(zero_wins: bool, k: Kernel, x: Vector, y: Vector, scale: Scalar, *signs: Scalar) -> None:
+    multiply = partial(_product_or_zero, k) if zero_wins else k.build.fmul
+    with k.loop(k.build.select(scale.is_zero(), NONE, x.size)) as i:
+        item = x[i]
+        for sign in signs:
+            item = Scalar(k.build, (item.parts[0], (sign * item.imag).parts[0]))
+        y[i] = y[i] + scale.product(item, multiply)
 
 
-def chosen(builder: Builder, condition: Value, a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
-    """One of two lists of arguments."""
-    return [builder.select(condition, x, y) for x, y in zip(a, b, strict=True)]
+def _product_or_zero(k: Kernel, scale: Value, x: Value) -> Value:
+    """The product, or zero where ``x`` is and ``scale`` is a number."""
+    factor, number = Scalar(k.build, (scale,)), Scalar(k.build, (x,))
+    wins = k.build.and_(number.is_zero(), k.build.fcmp("oeq", scale, scale))
+    return choose(wins, 0.0, factor * number).parts[0]
 
 
-def at_least_one(builder: Builder, size: Value) -> Value:
-    """A leading dimension that BLAS accepts for an empty matrix too."""
-    return builder.intrinsic("llvm.smax.i64", types.I64, [size, ONE])
-
-
-def extent(builder: Builder, rows: Value, columns: Value, leading: Value) -> Value:
-    """The extent of a column-major matrix in elements, from the first to the end of the last."""
-    last = builder.add(builder.mul(builder.sub(columns, ONE), leading), rows)
-    return builder.intrinsic("llvm.smax.i64", types.I64, [last, const_int(types.I64, 0)])
+def distance(build: Builder, step: Value) -> Value:
+    """Between the elements of a vector: a negative step walks the same memory backwards."""
+    return build.intrinsic("llvm.abs.i64", I64, [step, const_int(I1, 0)])

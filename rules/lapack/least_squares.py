@@ -9,138 +9,111 @@ is destroyed. The rank counts as constant: where it is not full, the derivative 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from irad.ir import types
-from irad.ir.builder import Builder
-from irad.ir.instructions import CallSite
-from irad.ir.values import Value, const_int
-from irad.rules.blas.elements import Number, element_of
-from irad.rules.lapack.matrices import I64, NONE, PTR, Kernel, Matrix, copy_part, given, kernel, transpose_into
-from irad.rules.lapack.parts import copied, extent, kept_result, shadow_or_null, workspace
-from irad.rules.lapack.singular import add_singular_values, size_of_workspace
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.ir.values import Value
+from irad.rules.dense.adjoint import Active, Adjoint, MatrixShape, Room, Sizes, VectorShape
+from irad.rules.dense.elements import Scalar, quotient_or_zero
+from irad.rules.dense.kernel import NONE, TWO
+from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.routine import Routine, numba_rule
+from irad.rules.lapack.singular import add_singular_values, room_for_values
+from irad.ruleset.interface import Rule
 
-_NUMPY: Final = "np.linalg.lstsq"
-_GELSD: Final = types.function_type(types.I32, (types.I8, I64, I64, I64, PTR, I64, PTR, I64, PTR, types.DOUBLE, PTR))
 _GOLUB_PEREYRA: Final = (
     "Golub, Pereyra 1973, The differentiation of pseudo-inverses and nonlinear least squares problems"
 )
 
 
-def _forward(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    kind, m, n, nrhs, a, lda, b, ldb, _, _, rank = call.arguments
-    element, build = element_of(kind, _NUMPY), context.before
-    rows, columns, sides, lead_a, lead_b = (context.value(v) for v in (m, n, nrhs, lda, ldb))
-    longer = build.intrinsic("llvm.smax.i64", I64, [rows, columns])
-    matrix = copied(context, build, a, element, extent(build, rows, columns, lead_a))
-    right = copied(context, build, b, element, extent(build, rows, sides, lead_b))
-    solution = kept_result(context, b, element, extent(build, longer, sides, lead_b))
-    found = context.after.zext(context.after.load(types.I32, context.value(rank)), I64)
-    sizes = _sizes(build, rows, columns, sides, longer)
-    total: Value = size_of_workspace(build, rows, columns)
-    for size in sizes:
-        total = build.add(total, size)
-    return matrix, right, solution, found, workspace(context, element, total)
+def _room(sizes: Sizes, _: Active) -> Room:
+    """The matrix, two right-hand sides, one, r, D; singular values, the rank, and room for their adjoint."""
+    build, m, n, sides = sizes.build, sizes["m"], sizes["n"], sizes["nrhs"]
+    longer = _longer(sizes)
+    other = room_for_values(sizes.build, m, n).size(build)
+    assert other is not None
+    systems = [(m, n), (longer, build.mul(sides, TWO)), (longer, sides), (m, sides), (n, sides)]
+    return Room(systems, [longer, TWO, other])
 
 
-def _sizes(build: Builder, rows: Value, columns: Value, sides: Value, longer: Value) -> list[Value]:
-    """Of the parts of the working memory: the matrix, two right-hand sides, r, D, singular values, rank."""
-    mul, twice = build.mul, build.mul(sides, const_int(I64, 2))
-    systems = [mul(rows, columns), mul(longer, twice), mul(longer, sides)]
-    return [*systems, mul(rows, sides), mul(columns, sides), longer, const_int(I64, 2)]
+def _longer(sizes: Sizes) -> Value:
+    return sizes.build.intrinsic("llvm.smax.i64", sizes["m"].type, [sizes["m"], sizes["n"]])
 
 
-def _reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    kind, m, n, nrhs, a, lda, b, ldb, s, rcond, _ = call.arguments
-    element, build = element_of(kind, _NUMPY), context.builder
-    sizes = [context.value(v) for v in (m, n, nrhs, lda, ldb)]
-    matrix, right, solution, rank, work = (context.value(v) for v in saved)
-    parameters = (*[I64] * 5, PTR, PTR, PTR, I64, types.DOUBLE, PTR, PTR, PTR, PTR)
-    function = kernel(build.module, "lstsq_adjoint", element, parameters, _kernel)
-    shadows = [shadow_or_null(context, v) for v in (a, b, s)]
-    build.call(function, [*sizes, matrix, right, solution, rank, context.value(rcond), *shadows, work])
-
-
-def _kernel(
-    k: Kernel,
-    m: Value,
-    n: Value,
-    sides: Value,
-    lead_a: Value,
-    lead_b: Value,
-    matrix: Value,
-    right: Value,
-    solution: Value,
-    rank: Value,
-    rcond: Value,
-    a_shadow: Value,
-    b_shadow: Value,
-    s_shadow: Value,
-    work: Value,
-) -> None:
+def _gelsd(r: Adjoint) -> None:
     """b̄ = β + λ r, Ā = -b̄ xᴴ + r δᴴ + γ Dᴴ; β = A⁺ᴴ x̄, γ = A⁺ᴴ x, δ = A⁺ β, D = x̄ - Aᴴ β, λ for the residual."""
-    build = k.build
-    longer = build.intrinsic("llvm.smax.i64", I64, [m, n])
-    copy, two, one, residual, rest, values, found, other = k.take_parts(
-        work, [*_sizes(build, m, n, sides, longer), NONE]
-    )
-    a, x, bar = Matrix(matrix, lead_a), Matrix(solution, lead_b), Matrix(b_shadow, lead_b)
-    beta, gamma = Matrix(two, longer), Matrix(build.gep(k.element.type, two, [build.mul(longer, sides)]), longer)
-    delta, r, d = Matrix(one, longer), Matrix(residual, m), Matrix(rest, n)
-    gelsd, letter = build.module.declare("numba_ez_gelsd", _GELSD), k.letter
+    k, s, build = r.k, r.sizes, r.k.build
+    m, n, sides, rank, longer = s["m"], s["n"], s["nrhs"], r.arrays["int rank"], _longer(s)
+    copy, two, one, res, d = r.work.matrices
+    values, found, other = r.work.vectors
+    a, b_bar = r.matrix("old a"), r.bar("b")
+    x, bar = r.matrix("new b").sized(n, sides), b_bar.sized(n, sides)
+    beta, gamma = two.sized(n, sides), two.part(NONE, sides, n, sides)
+    delta, last = one.sized(n, sides), (values.data, s["rcond"], found.data)
 
-    with k.when(given(k, b_shadow)):
-        copy_part(k, "all", n, sides, bar, beta)
-        copy_part(k, "all", n, sides, x, gamma)
-        transpose_into(k, m, n, a, Matrix(copy, n))
-        both = build.mul(sides, const_int(I64, 2))
-        build.call(gelsd, [letter, n, m, both, copy, n, two, longer, values, rcond, found])
-        copy_part(k, "all", m, sides, Matrix(right, lead_b), r)
-        k.multiply(m, sides, n, ("n", a), ("n", x), r, scale=-1.0, keep=1.0)
-        copy_part(k, "all", n, sides, bar, d)
-        k.multiply(n, sides, m, ("c", a), ("n", beta), d, scale=-1.0, keep=1.0)
-        copy_part(k, "all", m, sides, beta, delta)
-        copy_part(k, "all", m, n, a, Matrix(copy, m))
-        build.call(gelsd, [letter, m, n, sides, copy, m, one, longer, values, rcond, found])
+    with k.when(b_bar.given):
+        beta.set(bar)
+        gamma.set(x)
+        turned = Matrix.dense(k, copy.data, n, m)
+        turned.set(a.H)
+        k.entry("numba_ez_gelsd", n, m, two.columns, copy.data, n, two.data, longer, *last)
+        res.set(r.matrix("old b").sized(m, sides))
+        res.add(-(a @ x))
+        d.set(bar)
+        d.add(-(a.H @ beta.sized(m, sides)))
+        one.sized(m, sides).set(beta.sized(m, sides))
+        copy.set(a)
+        k.entry("numba_ez_gelsd", m, n, sides, copy.data, m, one.data, longer, *last)
         with k.loop(sides) as j:
-            share = _residual_share(k, m, n, j, x, bar)
+            share = _residual_share(m, n, j, r.matrix("new b"), b_bar)
             with k.loop(m) as i:
-                k.store(k.load(beta, i, j) + share * k.load(r, i, j), bar, i, j)
+                b_bar[i, j] = two[i, j] + share * res[i, j]
             with k.loop(longer, m) as i:
-                k.store(k.nothing, bar, i, j)
-    with k.when(given(k, a_shadow)):
-        a_bar = Matrix(a_shadow, lead_a)
-        with k.loop(n) as j, k.loop(m) as i:
-            k.store(k.nothing, a_bar, i, j)
-        with k.when(given(k, b_shadow)):
-            k.multiply(m, n, sides, ("n", bar), ("c", x), a_bar, scale=-1.0, keep=1.0)
+                b_bar[i, j] = k.nothing
+    with r.active("a") as a_bar:
+        a_bar.clear()
+        with k.when(b_bar.given):
+            a_bar.add(-(b_bar.sized(m, sides) @ x.H))
             with k.when(build.icmp("slt", rank, m)):  # else r is 0
-                k.multiply(m, n, sides, ("n", r), ("c", delta), a_bar, keep=1.0)
+                a_bar.add(res @ delta.H)
             with k.when(build.icmp("slt", rank, n)):  # else D is 0
-                k.multiply(m, n, sides, ("n", gamma), ("c", d), a_bar, keep=1.0)
-        with k.when(given(k, s_shadow)):
-            add_singular_values(k, m, n, a, s_shadow, a_bar, other)
+                a_bar.add(gamma.sized(m, sides) @ d.H)
+        with r.active_vector("s") as s_bar:
+            add_singular_values(a, s_bar, a_bar, other.data)
 
 
-def _residual_share(k: Kernel, m: Value, n: Value, j: Value, x: Matrix, bar: Matrix) -> Number:
+def _residual_share(m: Value, n: Value, j: Value, x: Matrix, bar: Matrix) -> Scalar:
     """λ: the cotangent of the rows below the solution is λ times their content."""
-    along, square = k.variable(k.nothing), k.real.variable(k.nothing)
+    k = x.k
+    along, square = k.variable(), k.real.variable()
     with k.loop(m, n) as i:
-        content = k.load(x, i, j)
-        k.add_to(along, k.load(bar, i, j) * content.conj())
-        k.real.add_to(square, content.square())
-    return k.quotient(k.read(along).real, k.real.read(square))
+        content = x[i, j]
+        along.accumulate(bar[i, j] * content.conj())
+        square.accumulate(content.square())
+    return quotient_or_zero(along.value.real, square.value)
 
+
+_GELSD: Final = Routine(
+    "lstsq",
+    "kind m n nrhs a lda b ldb s rcond rank",
+    {
+        "a": MatrixShape("m", "n", "lda"),
+        "b": MatrixShape(_longer, "nrhs", "ldb"),
+        "s": VectorShape(lambda sizes: sizes.smaller("m", "n"), is_real=True),
+    },
+    {"old a": "a b s", "old b": "a b s", "new b": "a b s", "int rank": "a b s"},
+    _gelsd,
+    "a b",
+    _room,
+)
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(
-        ("numba_ez_gelsd",),
-        Effects(reads=frozenset({4, 6}), writes=frozenset({4, 6, 8, 10}), other=False),
-        _reverse,
-        _forward,
-        _GOLUB_PEREYRA,
-        "the rank counts as constant: where it is deficient, the derivative along matrices of the same rank",
+    numba_rule(
+        "numba_ez_gelsd",
+        "np.linalg.lstsq",
+        _GELSD,
+        reads=(4, 6),
+        writes=(4, 6, 8, 10),
+        source=_GOLUB_PEREYRA,
+        policy="the rank counts as constant: where it is deficient, the derivative along matrices of the same rank",
     ),
 )

@@ -11,16 +11,14 @@ sees: the product passes on the cotangent of A⁺ in the shadow of `a`, and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.values import ConstantInt, TrackedValue, Value, const_int
-from irad.rules.blas.elements import Element, Number, choose
-from irad.rules.lapack.matrices import I64, PTR, Kernel, Matrix, any_nonzero, kernel
-from irad.rules.lapack.parts import extent, kept_result, same, workspace
-from irad.ruleset.interface import AugmentedContext, ReverseContext
+from irad.ir.values import ConstantInt, TrackedValue, Value
+from irad.rules.dense.adjoint import Active, Adjoint, Room, Sizes
+from irad.rules.dense.elements import choose, quotient_or_zero
+from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.saved import same
 
 _DECOMPOSITION: Final = "numba_ez_gesdd"
 _PRODUCT: Final = "numba_xxgemm"
@@ -55,86 +53,42 @@ def _is_pair(decomposition: CallSite, product: CallSite) -> bool:
     return letters == [_THIN, _CONJUGATED, _CONJUGATED] and all(same(x, y) for x, y in shared)
 
 
-def keep_decomposition(context: AugmentedContext, call: CallSite, element: Element) -> Sequence[Value]:
-    """The augmented part of the decomposition in a pseudo-inverse."""
-    _, _, m, n, _, _, s, u, ldu, vt, ldvt = call.arguments
-    build = context.before
-    rows, columns = context.value(m), context.value(n)
-    ranked = build.intrinsic("llvm.smin.i64", I64, [rows, columns])
-    left = kept_result(context, u, element, extent(build, rows, ranked, context.value(ldu)))
-    right = kept_result(context, vt, element, extent(build, ranked, columns, context.value(ldvt)))
-    sizes = _sizes(build, rows, columns, ranked)
-    total = sizes[0]
-    for size in sizes[1:]:
-        total = build.add(total, size)
-    return left, right, kept_result(context, s, element.real, ranked), workspace(context, element, total)
+def room_for_pseudo_inverse(sizes: Sizes, _: Active) -> Room:
+    """G U, Gᵀ V, scaled U; two small matrices."""
+    m, n, ranked = sizes["m"], sizes["n"], sizes.smaller("m", "n")
+    return Room([(n, ranked), (m, ranked), (m, ranked), (ranked, ranked), (ranked, ranked)])
 
 
-def _sizes(build: Builder, rows: Value, columns: Value, ranked: Value) -> list[Value]:
-    """Of G U, of Gᵀ V and scaled U, and of two small matrices."""
-    tall, square = build.mul(rows, ranked), build.mul(ranked, ranked)
-    return [build.mul(columns, ranked), tall, tall, square, square]
-
-
-def reverse_decomposition(
-    context: ReverseContext, call: CallSite, element: Element, saved: Sequence[Value], product: CallSite
-) -> None:
-    """The adjoint of a pseudo-inverse, in place of that of its decomposition."""
-    _, _, m, n, a, _, _, _, ldu, _, ldvt = call.arguments
-    left, right, values, work = (context.value(v) for v in saved)
-    rank = context.value(product.arguments[5])
-    parameters = (I64, I64, I64, PTR, I64, PTR, I64, PTR, PTR, PTR)
-    function = kernel(context.builder.module, "pinv_adjoint", element, parameters, _kernel)
-    sizes = [context.value(m), context.value(n), rank]
-    vectors = [left, context.value(ldu), right, context.value(ldvt)]
-    context.builder.call(function, [*sizes, *vectors, values, context.shadow(a), work])
-
-
-def _kernel(
-    k: Kernel,
-    m: Value,
-    n: Value,
-    rank: Value,
-    u_data: Value,
-    ldu: Value,
-    vt_data: Value,
-    ldvt: Value,
-    s: Value,
-    shadow: Value,
-    work: Value,
-) -> None:
+def pseudo_inverse_adjoint(r: Adjoint) -> None:
     """Ā = -Xᴴ G Xᴴ + (I - A X) Gᴴ X Xᴴ + Xᴴ X Gᴴ (I - X A) with X = A⁺ and G = X̄, by Golub and Pereyra 1973.
 
     In the r singular vectors, P = Vᴴ G U: Ā = U K Vᴴ + Gᴴ V S⁻² Vᴴ + U S⁻² Uᴴ Gᴴ, K = -S⁻¹ P S⁻¹ - Pᴴ S⁻² - S⁻² Pᴴ.
     Where r is m the parts with I - A X are 0, where r is n those with I - X A.
     """
-    build, ranked = k.build, k.smaller(m, n)
-    parts = k.take_parts(work, _sizes(build, m, n, ranked))
-    u, vt, bar = Matrix(u_data, ldu), Matrix(vt_data, ldvt), Matrix(shadow, m)
-    g = Matrix(shadow, n)
-    gu, gv, scaled = Matrix(parts[0], n), Matrix(parts[1], m), Matrix(parts[2], m)
-    p, core = Matrix(parts[3], ranked), Matrix(parts[4], ranked)
+    k, build, m, n, rank = r.k, r.k.build, r.sizes["m"], r.sizes["n"], r.sizes["rank"]
+    u, vt, s = r.matrix("new u").sized(m, rank), r.matrix("new vt").sized(rank, n), r.vector("new s")
+    full_gu, full_gv, scaled, p, core = r.work.matrices
+    gu, gv, scaled = full_gu.sized(n, rank), full_gv.sized(m, rank), scaled.sized(m, rank)
+    p, core = p.sized(rank, rank), core.sized(rank, rank)
+    bar, g = Matrix.dense(k, r.bars["a"], m, n), Matrix.dense(k, r.bars["a"], n, m)
     outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
 
-    def value(j: Value) -> Number:
-        return k.real.item(s, j)
-
-    with k.when(any_nonzero(k, n, m, g)):
-        k.multiply(n, rank, m, ("n", g), ("n", u), gu)
-        k.multiply(m, rank, n, ("c", g), ("c", vt), gv)
-        k.multiply(rank, rank, n, ("n", vt), ("n", gu), p)
+    with k.when(g.any_nonzero()):
+        gu.set(g @ u)
+        gv.set(g.H @ vt.H)
+        p.set(vt @ gu)
         with k.loop(rank) as j:
             with k.loop(rank) as i:
-                inverted = k.quotient(k.load(p, i, j), value(i) * value(j))
-                by_u = choose(outside_u, k.quotient(k.load(p, j, i).conj(), value(j) * value(j)), k.nothing)
-                by_v = choose(outside_v, k.quotient(k.load(p, j, i).conj(), value(i) * value(i)), k.nothing)
-                k.store(-(inverted + by_u + by_v), core, i, j)
+                inverted, turned = quotient_or_zero(p[i, j], s[i] * s[j]), p[j, i].conj()
+                by_u = choose(outside_u, quotient_or_zero(turned, s[j] * s[j]), 0.0)
+                by_v = choose(outside_v, quotient_or_zero(turned, s[i] * s[i]), 0.0)
+                core[i, j] = -(inverted + by_u + by_v)
             with k.loop(m) as i:
-                k.store(k.quotient(k.load(gv, i, j), value(j) * value(j)), gv, i, j)
-                k.store(k.load(u, i, j) / (value(j) * value(j)), scaled, i, j)
-        with k.when(build.xor(outside_u, const_int(outside_u.type, 1))), k.loop(rank) as j, k.loop(m) as i:
-            k.store(k.nothing, gv, i, j)
-        k.multiply(m, rank, rank, ("n", u), ("n", core), gv, keep=1.0)
-        k.multiply(m, n, rank, ("n", gv), ("n", vt), bar)
+                gv[i, j] = quotient_or_zero(gv[i, j], s[j] * s[j])
+                scaled[i, j] = u[i, j] / (s[j] * s[j])
+        with k.unless(outside_u):
+            gv.clear()
+        gv.add(u @ core)
+        bar.set(gv @ vt)
         with k.when(outside_v):
-            k.multiply(m, n, rank, ("n", scaled), ("c", gu), bar, keep=1.0)
+            bar.add(scaled @ gu.H)

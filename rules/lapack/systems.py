@@ -14,223 +14,125 @@ do their cotangents; the unit diagonal of L has none. Formulas are those of comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir.instructions import CallSite, Load, Store, Terminator
 from irad.ir.module import Block
-from irad.ir.values import TrackedValue, Value, const_int
-from irad.rules.blas.elements import Element, element_of
-from irad.rules.lapack.matrices import (
-    I64,
-    ONE,
-    PTR,
-    Kernel,
-    Matrix,
-    any_nonzero,
-    copy_part,
-    exchange_rows,
-    kernel,
-    read_pivots,
-    solve_triangular,
-    transpose,
-)
-from irad.rules.lapack.parts import copied, extent, kept_result, letter, same, workspace
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.ir.values import TrackedValue
+from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room
+from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.routine import Routine, Work, numba_rule
+from irad.rules.dense.saved import letter, same
+from irad.rules.dense.triangular import exchange_rows, restore_rows, solve_triangular
+from irad.ruleset.interface import Rule
 
-_SINGULAR: Final = "a singular matrix: what the primal raises; det and slogdet return constants there, derivative 0"
-_INDEFINITE: Final = "not positive definite: the primal raises"
-_GILES: Final = (
+GILES: Final = (
     "Giles 2008, Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 )
+_SINGULAR: Final = "a singular matrix: what the primal raises; det and slogdet return constants there, derivative 0"
+_INDEFINITE: Final = "not positive definite: the primal raises"
 _MURRAY: Final = "Murray 2016, Differentiation of the Cholesky decomposition, arXiv:1602.07527"
 _FACTORISE: Final = "numba_xxgetrf"
 _INVERT: Final = "numba_ez_xxgetri"
 _LU: Final = "de Hoog, Anderssen, Lukas 2011, Differentiation of matrix functionals using triangular factorization"
 
 
+def squares(count: int) -> Work:
+    """Working memory for so many matrices of order n, to find the cotangent of the matrix."""
+    return lambda sizes, active: Room([(sizes["n"], sizes["n"])] * count if active("a") else [])
+
+
 # ------------------------------------------------------------------------------------------------ LU
 
 
-def _factorise_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    kind, m, n, a, lda, ipiv = call.arguments
-    element = element_of(kind, "an LU factorisation (np.linalg.inv, det, slogdet)")
+def factorise(r: Adjoint) -> None:
+    """Ā = P L⁻ᴴ [strictly lower part of Lᴴ L̄ + upper part of Ū Uᴴ] U⁻ᴴ.
+
+    Nothing happens where the cotangent is 0 throughout: a singular matrix has factors too.
+    """
+    lu, bar, pivots = r.matrix("new a"), r.bar("a"), r.arrays["rows ipiv"]
+    with r.k.when(bar.any_nonzero()):
+        one, two, product = r.work.matrices
+        two.set(bar.strictly_lower)
+        with r.k.when(two.any_nonzero()):  # it is 0 for determinants
+            one.set(lu.unit_lower)
+            product.set(one.H @ two)
+            _set_strictly_lower(bar, product)
+        one.set(lu.upper)
+        two.set(bar.upper)
+        product.set(two @ one.H)
+        _set_upper(bar, product)
+        solve_triangular("unit_lower_adjoint", lu, bar)
+        bar.transpose()
+        solve_triangular("upper", lu, bar)
+        bar.transpose()
+        restore_rows(bar, pivots)
+
+
+def _set_upper(target: Matrix, source: Matrix) -> None:
+    k = target.k
+    with k.loop(target.columns) as j, k.loop(k.after(j)) as i:
+        target[i, j] = source[i, j]
+
+
+def _set_strictly_lower(target: Matrix, source: Matrix) -> None:
+    k = target.k
+    with k.loop(target.columns) as j, k.loop(target.rows, k.after(j)) as i:
+        target[i, j] = source[i, j]
+
+
+def _factorisation(call: CallSite) -> Routine | None:
+    _, m, n, *_ = call.arguments
     if _is_at_once(call):
-        return ()
+        return None
     if not same(m, n):
         raise UnsupportedError(
             "there is no derivative rule for the LU factorisation of a non-square matrix",
             "factorise the square part",
             "the rule uses the inverse of the matrix, which exists only if it is square",
         )
-    size, lead = context.value(n), context.value(lda)
-    factors = kept_result(context, a, element, extent(context.before, size, size, lead))
-    return factors, _pivots(context, ipiv, size), _square(context, element, size, 3)
-
-
-def _factorise_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    kind, _, n, a, lda, _ = call.arguments
-    if not saved or not context.is_active(a):
-        return
-    element, (factors, pivots, work) = element_of(kind, "np.linalg.det"), saved
-    function = _factor_adjoint(context, element)
-    size, lead = context.value(n), context.value(lda)
-    arguments = [size, context.value(factors), lead, context.value(pivots), context.shadow(a), context.value(work)]
-    context.builder.call(function, arguments)
-
-
-def _factor_adjoint(context: ReverseContext, element: Element) -> Value:
-    parameters = (I64, PTR, I64, PTR, PTR, PTR)
-    return kernel(context.builder.module, "factor_adjoint", element, parameters, factor_kernel)
-
-
-def factor_kernel(k: Kernel, n: Value, factors: Value, lead: Value, pivots: Value, shadow: Value, work: Value) -> None:
-    """Ā = P L⁻ᴴ [strictly lower part of Lᴴ L̄ + upper part of Ū Uᴴ] U⁻ᴴ.
-
-    Nothing happens where the cotangent is 0 throughout: a singular matrix has factors too.
-    """
-    lu, bar = Matrix(factors, lead), Matrix(shadow, lead)
-    with k.when(any_nonzero(k, n, n, bar)):
-        square = k.build.mul(n, n)
-        one, two, product = (Matrix(part, n) for part in k.take_parts(work, [square] * 3))
-        copy_part(k, "strictly_lower", n, n, bar, two)
-        with k.when(any_nonzero(k, n, n, two)):  # it is 0 for determinants
-            copy_part(k, "unit_lower", n, n, lu, one)
-            k.multiply(n, n, n, ("c", one), ("n", two), product)
-            with k.loop(n) as j, k.loop(n, k.build.add(j, ONE)) as i:
-                k.store(k.load(product, i, j), bar, i, j)
-        copy_part(k, "upper", n, n, lu, one)
-        copy_part(k, "upper", n, n, bar, two)
-        k.multiply(n, n, n, ("n", two), ("c", one), product)
-        with k.loop(n) as j, k.loop(k.build.add(j, ONE)) as i:
-            k.store(k.load(product, i, j), bar, i, j)
-        solve_triangular(k, "unit_lower_adjoint", n, n, lu, bar)
-        transpose(k, n, bar)
-        solve_triangular(k, "upper", n, n, lu, bar)
-        transpose(k, n, bar)
-        exchange_rows(k, n, n, pivots, bar, backward=True)
-
-
-def _pivots(context: AugmentedContext, ipiv: Value, size: Value) -> Value:
-    """The row exchanges of a factorisation, on the tape as i64."""
-    pivots = context.allocate(context.before.mul(size, const_int(I64, 8)))
-    read_pivots(context.after, size, context.value(ipiv), pivots)
-    return pivots
-
-
-def _square(context: AugmentedContext, element: Element, size: Value, count: int) -> Value:
-    """Working memory for square matrices."""
-    before = context.before
-    return workspace(context, element, before.mul(before.mul(size, size), const_int(I64, count)))
+    return _GETRF
 
 
 # ------------------------------------------------------------------------------------------------ systems
 
 
-def _solve_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    kind, n, nrhs, a, lda, ipiv, b, ldb = call.arguments
-    element, before = element_of(kind, "np.linalg.solve"), context.before
-    size, columns, lead_a, lead_b = (context.value(v) for v in (n, nrhs, lda, ldb))
-    factors = kept_result(context, a, element, extent(before, size, size, lead_a))
-    pivots = _pivots(context, ipiv, size)
-    if not context.is_active(a):
-        return factors, pivots
-    solution = kept_result(context, b, element, extent(before, size, columns, lead_b))
-    return factors, pivots, solution, _square(context, element, size, 3)
-
-
-def _solve_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    kind, n, nrhs, a, lda, _, b, ldb = call.arguments
-    if not context.is_active(b):
-        return
-    element, build = element_of(kind, "np.linalg.solve"), context.builder
-    size, columns, lead_a, lead_b = (context.value(v) for v in (n, nrhs, lda, ldb))
-    factors, pivots = (context.value(v) for v in saved[:2])
-    parameters = (I64, I64, PTR, I64, PTR, PTR, I64)
-    transposed = kernel(build.module, "solve_adjoint", element, parameters, solve_kernel)
-    build.call(transposed, [size, columns, factors, lead_a, pivots, context.shadow(b), lead_b])
-    if context.is_active(a):
-        # What leaves the factors for elsewhere comes first: it is 0 in np.linalg.solve.
-        build.call(
-            _factor_adjoint(context, element),
-            [size, factors, lead_a, pivots, context.shadow(a), context.value(saved[3])],
-        )
-        outer = kernel(build.module, "subtract_outer", element, (I64, I64, PTR, I64, PTR, PTR, I64), outer_kernel)
-        solution = context.value(saved[2])
-        build.call(outer, [size, columns, context.shadow(b), lead_b, solution, context.shadow(a), lead_a])
-
-
-def solve_kernel(
-    k: Kernel, n: Value, columns: Value, factors: Value, lead_a: Value, pivots: Value, shadow: Value, lead_b: Value
-) -> None:
-    """B̄ = A⁻ᴴ X̄ = P L⁻ᴴ U⁻ᴴ X̄."""
-    lu, bar = Matrix(factors, lead_a), Matrix(shadow, lead_b)
-    with k.when(any_nonzero(k, n, columns, bar)):
-        solve_triangular(k, "upper_adjoint", n, columns, lu, bar)
-        solve_triangular(k, "unit_lower_adjoint", n, columns, lu, bar)
-        exchange_rows(k, n, columns, pivots, bar, backward=True)
-
-
-def outer_kernel(
-    k: Kernel, n: Value, columns: Value, shadow: Value, lead_b: Value, solution: Value, target: Value, lead_a: Value
-) -> None:
-    """Ā -= B̄ Xᴴ."""
-    bar, x = Matrix(shadow, lead_b), Matrix(solution, lead_b)
-    with k.when(any_nonzero(k, n, columns, bar)):
-        k.multiply(n, n, columns, ("n", bar), ("c", x), Matrix(target, lead_a), scale=-1.0, keep=1.0)
+def solve(r: Adjoint) -> None:
+    """B̄ = A⁻ᴴ X̄ = P L⁻ᴴ U⁻ᴴ X̄, Ā -= B̄ Xᴴ; what leaves the factors for elsewhere comes first."""
+    lu, bar = r.matrix("new a"), r.bar("b")
+    with r.k.when(bar.any_nonzero()):
+        solve_triangular("upper_adjoint", lu, bar)
+        solve_triangular("unit_lower_adjoint", lu, bar)
+        restore_rows(bar, r.arrays["rows ipiv"])
+    with r.active("a") as a_bar:
+        factorise(r)
+        with r.k.when(bar.any_nonzero()):
+            a_bar.add(-(bar @ r.matrix("new b").H))
 
 
 # ------------------------------------------------------------------------------------------------ inverses
 
 
-def _invert_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    kind, n, a, lda, ipiv = call.arguments
-    element, before = element_of(kind, "np.linalg.inv"), context.before
-    size, lead = context.value(n), context.value(lda)
-    count = extent(before, size, size, lead)
-    inverse, work = kept_result(context, a, element, count), _square(context, element, size, 3)
-    if _is_at_once(call):
-        return inverse, work
-    return inverse, work, copied(context, context.before, a, element, count), _pivots(context, ipiv, size)
-
-
-def _invert_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    kind, n, a, lda, _ = call.arguments
-    if not context.is_active(a):
-        return
-    element, build = element_of(kind, "np.linalg.inv"), context.builder
-    size, lead = context.value(n), context.value(lda)
-    inverse, work, *factored = (context.value(v) for v in saved)
-    function = kernel(build.module, "invert_adjoint", element, (I64, PTR, I64, PTR, PTR), _invert_kernel)
-    build.call(function, [size, inverse, lead, context.shadow(a), work])
-    if factored:
-        function = kernel(build.module, "product_adjoint", element, (I64, PTR, I64, PTR, PTR, PTR), _product_kernel)
-        build.call(function, [size, factored[0], lead, factored[1], context.shadow(a), work])
-
-
-def _invert_kernel(k: Kernel, n: Value, inverse: Value, lead: Value, shadow: Value, work: Value) -> None:
+def _invert(r: Adjoint) -> None:
     """Ā = -Xᴴ X̄ Xᴴ for X = A⁻¹."""
-    x, bar, product = Matrix(inverse, lead), Matrix(shadow, lead), Matrix(work, n)
-    with k.when(any_nonzero(k, n, n, bar)):
-        k.multiply(n, n, n, ("c", x), ("n", bar), product)
-        k.multiply(n, n, n, ("n", product), ("c", x), bar, scale=-1.0)
+    x, bar, product = r.matrix("new a"), r.bar("a"), r.work.matrices[0]
+    with r.k.when(bar.any_nonzero()):
+        product.set(x.H @ bar)
+        bar.set(-(product @ x.H))
 
 
-def _product_kernel(
-    k: Kernel, n: Value, factors: Value, lead: Value, pivots: Value, shadow: Value, work: Value
-) -> None:
-    """The factors of A = P L U: with G = Pᵀ Ā, L̄ is the strictly lower part of G Uᴴ, Ū the upper part of Lᴴ G."""
-    lu, bar = Matrix(factors, lead), Matrix(shadow, lead)
-    g, factor, product = (Matrix(part, n) for part in k.take_parts(work, [k.build.mul(n, n)] * 3))
-    exchange_rows(k, n, n, pivots, bar, backward=False)
-    copy_part(k, "all", n, n, bar, g)
-    copy_part(k, "upper", n, n, lu, factor)
-    k.multiply(n, n, n, ("n", g), ("c", factor), bar)
-    copy_part(k, "unit_lower", n, n, lu, factor)
-    k.multiply(n, n, n, ("c", factor), ("n", g), product)
-    with k.loop(n) as j, k.loop(k.build.add(j, ONE)) as i:
-        k.store(k.load(product, i, j), bar, i, j)
+def _invert_factors(r: Adjoint) -> None:
+    """That, as the factors of A = P L U: with G = Pᵀ Ā, L̄ is the strictly lower part of G Uᴴ, Ū the upper of Lᴴ G."""
+    _invert(r)
+    lu, bar, (g, factor, product) = r.matrix("old a"), r.bar("a"), r.work.matrices
+    exchange_rows(bar, r.arrays["rows ipiv"])
+    g.set(bar)
+    factor.set(lu.upper)
+    bar.set(g @ factor.H)
+    factor.set(lu.unit_lower)
+    product.set(factor.H @ g)
+    _set_upper(bar, product)
 
 
 def _is_at_once(call: CallSite) -> bool:
@@ -270,60 +172,109 @@ def _leads_to(block: Block, follower: Block) -> bool:
 # ------------------------------------------------------------------------------------------------ Cholesky
 
 
-def _cholesky_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    kind, uplo, n, a, lda = call.arguments
-    element = element_of(kind, "np.linalg.cholesky")
-    letter(uplo, "U", "np.linalg.cholesky")
-    size, lead = context.value(n), context.value(lda)
-    factor = kept_result(context, a, element, extent(context.before, size, size, lead))
-    return factor, _square(context, element, size, 3)
+def _cholesky(r: Adjoint) -> None:
+    cholesky(r.matrix("new a"), r.bar("a"), *r.work.matrices)
 
 
-def _cholesky_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
-    kind, _, n, a, lda = call.arguments
-    if not context.is_active(a):
-        return
-    element, build = element_of(kind, "np.linalg.cholesky"), context.builder
-    function = kernel(build.module, "cholesky_adjoint", element, (I64, PTR, I64, PTR, PTR), cholesky_kernel)
-    factor, work = (context.value(v) for v in saved)
-    build.call(function, [context.value(n), factor, context.value(lda), context.shadow(a), work])
-
-
-def cholesky_kernel(k: Kernel, n: Value, factor: Value, lead: Value, shadow: Value, work: Value) -> None:
+def cholesky(u: Matrix, bar: Matrix, one: Matrix, two: Matrix, s: Matrix) -> None:
     """Ā = S + Sᴴ on the upper triangle (Re S on the diagonal), S = U⁻¹ Φ(U Ūᴴ)ᴴ U⁻ᴴ, Φ: lower part, diagonal halved.
 
     The lower triangle of the shadow stays as it is: LAPACK does not touch that of the matrix, and of the diagonal it
     reads the real part.
     """
-    u, bar = Matrix(factor, lead), Matrix(shadow, lead)
-    one, two, s = (Matrix(part, n) for part in k.take_parts(work, [k.build.mul(n, n)] * 3))
-    copy_part(k, "upper", n, n, u, one)
-    copy_part(k, "upper", n, n, bar, two)
-    with k.when(any_nonzero(k, n, n, two)):
-        k.multiply(n, n, n, ("n", one), ("c", two), s)
-        with k.loop(n) as j:
+    k = u.k
+    one.set(u.upper)
+    two.set(bar.upper)
+    with k.when(two.any_nonzero()):
+        s.set(one @ two.H)
+        with k.loop(s.columns) as j:
             with k.loop(j) as i:
-                k.store(k.nothing, s, i, j)
-            k.store(k.number(0.5) * k.load(s, j, j), s, j, j)
-        solve_triangular(k, "upper", n, n, u, s)
-        transpose(k, n, s)
-        solve_triangular(k, "upper", n, n, u, s)
-        with k.loop(n) as j:
+                s[i, j] = k.nothing
+            s[j, j] = 0.5 * s[j, j]
+        solve_triangular("upper", u, s)
+        s.transpose()
+        solve_triangular("upper", u, s)
+        with k.loop(s.columns) as j:
             with k.loop(j) as i:
-                k.store(k.load(s, i, j) + k.load(s, j, i).conj(), bar, i, j)
-            k.store(k.load(s, j, j).real, bar, j, j)
+                bar[i, j] = s[i, j] + s[j, i].conj()
+            bar[j, j] = s[j, j].real
+
+
+def _upper_cholesky(call: CallSite) -> Routine:
+    letter(call.arguments[1], "U", "np.linalg.cholesky")
+    return _POTRF
 
 
 # ------------------------------------------------------------------------------------------------ rules
 
-
-def _effects(reads: tuple[int, ...], writes: tuple[int, ...]) -> Effects:
-    return Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
-
+_A: Final = MatrixShape("n", "n", "lda")
+_SYSTEM: Final = {"a": _A, "b": MatrixShape("n", "nrhs", "ldb")}
+_GETRF: Final = Routine(
+    "getrf",
+    "kind _m n a lda ipiv",
+    {"a": _A},
+    {"new a": "a", "rows ipiv": "a"},
+    factorise,
+    "a",
+    squares(3),
+)
+_GESV: Final = Routine(
+    "gesv",
+    "kind n nrhs a lda ipiv b ldb",
+    _SYSTEM,
+    {"new a": "a b", "rows ipiv": "a b", "new b": "a"},
+    solve,
+    "b",
+    squares(3),
+)
+_INVERSION: Final = "kind n a lda ipiv"
+_AT_ONCE: Final = Routine("invert", _INVERSION, {"a": _A}, {"new a": "a"}, _invert, "a", squares(1))
+_GETRI: Final = Routine(
+    "invert_factors",
+    _INVERSION,
+    {"a": _A},
+    {"new a": "a", "old a": "a", "rows ipiv": "a"},
+    _invert_factors,
+    "a",
+    squares(3),
+)
+_POTRF: Final = Routine("potrf", "kind uplo n a lda", {"a": _A}, {"new a": "a"}, _cholesky, "a", squares(3))
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("numba_xgesv",), _effects((3, 6), (3, 5, 6)), _solve_reverse, _solve_augmented, _GILES, _SINGULAR),
-    CallRule((_FACTORISE,), _effects((3,), (3, 5)), _factorise_reverse, _factorise_augmented, _LU, _SINGULAR),
-    CallRule((_INVERT,), _effects((2, 4), (2,)), _invert_reverse, _invert_augmented, _GILES, _SINGULAR),
-    CallRule(("numba_xxpotrf",), _effects((3,), (3,)), _cholesky_reverse, _cholesky_augmented, _MURRAY, _INDEFINITE),
+    numba_rule(
+        "numba_xgesv",
+        "np.linalg.solve",
+        _GESV,
+        reads=(3, 6),
+        writes=(3, 5, 6),
+        source=GILES,
+        policy=_SINGULAR,
+    ),
+    numba_rule(
+        _FACTORISE,
+        "an LU factorisation (np.linalg.inv, det, slogdet)",
+        _factorisation,
+        reads=(3,),
+        writes=(3, 5),
+        source=_LU,
+        policy=_SINGULAR,
+    ),
+    numba_rule(
+        _INVERT,
+        "np.linalg.inv",
+        lambda call: _AT_ONCE if _is_at_once(call) else _GETRI,
+        reads=(2, 4),
+        writes=(2,),
+        source=GILES,
+        policy=_SINGULAR,
+    ),
+    numba_rule(
+        "numba_xxpotrf",
+        "np.linalg.cholesky",
+        _upper_cholesky,
+        reads=(3,),
+        writes=(3,),
+        source=_MURRAY,
+        policy=_INDEFINITE,
+    ),
 )

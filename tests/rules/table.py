@@ -8,7 +8,7 @@ from typing import Final
 
 from irad.rules import ALL, elementwise, fourier, random_draws, scalar_calls
 from irad.rules.blas import level1, level2, level3, products
-from irad.rules.lapack import least_squares, reflectors, spectra, systems
+from irad.rules.lapack import general_spectra, least_squares, reflectors, spectra, systems
 from irad.rules.lapack import singular as lapack_singular
 from irad.rules.lapack import symbols as lapack_symbols
 from irad.rules.scipy import outputs
@@ -39,6 +39,7 @@ _SECTIONS: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
             *systems.RULES,
             *reflectors.RULES,
             *spectra.RULES,
+            *general_spectra.RULES,
             *lapack_singular.RULES,
             *least_squares.RULES,
             *lapack_symbols.RULES,

@@ -148,7 +148,7 @@ class Program:
 
     def _differentiate(self, symbol: str, call: CallSite, sweep: Sweep, pointers: Sequence[Value]) -> None:
         rule = rule_of(symbol)
-        saved = rule.forward(sweep, call)
+        saved = rule.augmented(sweep, call)
         for index in self.overwrite:
             size = number(self.arrays[index].nbytes)
             arguments = [pointers[index], const_int(types.I8, 0xFF), size, const_int(types.I1, 0)]
@@ -445,7 +445,7 @@ def test_a_constant_result_needs_no_adjoint():
     arguments = [letter("d"), const_int(types.I8, 0), number(3), *function.params]
     call = builder.call(callee, arguments)
     sweep = Sweep({}, True, Builder.before(call), Builder(function.entry))
-    saved = rule_of("numba_xxdot").forward(sweep, call)
+    saved = rule_of("numba_xxdot").augmented(sweep, call)
     rule_of("numba_xxdot").reverse(sweep, call, saved)
     assert list(function.instructions()) == [call]
     assert all(isinstance(value, Constant) for value in saved)
@@ -468,7 +468,7 @@ def test_frexp(kind: str):
         assert isinstance(call, Call)
         end = Builder(function.entry)
         sweep = Sweep({}, False, Builder.before(call), end, cotangent_value=const_float(type_, 3.0))
-        rule_of(name).reverse(sweep, call, rule_of(name).forward(sweep, call))
+        rule_of(name).reverse(sweep, call, rule_of(name).augmented(sweep, call))
         [(argument, amount)] = sweep.accumulated
         assert argument is value
         end.store(amount, function.params[0])
@@ -490,7 +490,7 @@ def complex_power(kind: str, a: complex, b: complex, seed: complex, active: tupl
     end = Builder(function.entry)
     known = {p: s for p, s, on in zip(function.params, function.params[3:], (*active, True), strict=False) if on}
     sweep = Sweep(known, False, Builder.before(call), end)
-    rule_of(name).reverse(sweep, call, rule_of(name).forward(sweep, call))
+    rule_of(name).reverse(sweep, call, rule_of(name).augmented(sweep, call))
     end.ret()
     verify(module)
     execute(module, [*arrays, *shadows])

@@ -17,8 +17,10 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.values import Value, const_float, const_int
-from irad.rules.blas.elements import Element
-from irad.rules.lapack.matrices import Kernel, Matrix, kernel, read_pivots, solve_triangular
+from irad.rules.dense.elements import DOUBLES
+from irad.rules.dense.kernel import Kernel
+from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.triangular import Form, read_pivots, solve_triangular
 from tests.rules.test_blas import DTYPE, Program, execute, letter, number, random_array
 
 Arrays = tuple[np.ndarray, ...]
@@ -211,7 +213,7 @@ def test_pivots_of_either_width(type_: type, exchanged: list[int]):
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 130])
 @pytest.mark.parametrize("form", ["upper", "upper_adjoint", "unit_lower_adjoint"])
-def test_triangular_systems_of_several_blocks(form: str, size: int):
+def test_triangular_systems_of_several_blocks(form: Form, size: int):
     matrix, right = fortran("d", size, size) / size + np.eye(size), fortran("d", size, 3, seed=1)
     factor = {"upper": np.triu(matrix), "upper_adjoint": np.triu(matrix).T}.get(
         form, (np.tril(matrix, -1) + np.eye(size)).T
@@ -219,15 +221,11 @@ def test_triangular_systems_of_several_blocks(form: str, size: int):
     expected = np.linalg.solve(factor, right)
     module = Module()
 
-    def body(k: Kernel, factor: Value, right: Value) -> None:
-        n = number(size)
-        solve_triangular(k, form, n, number(3), Matrix(factor, n), Matrix(right, n))
-
-    inner = kernel(module, "test", Element(types.DOUBLE, False), [types.PTR] * 2, body)
     function = module.define("run", types.function_type(types.VOID, [types.PTR] * 2))
-    builder = Builder(function.add_block("entry"))
-    builder.call(inner, function.params)
-    builder.ret()
+    k, n = Kernel(Builder(function.add_block("entry")), DOUBLES), number(size)
+    factor_data, right_data = function.params
+    solve_triangular(form, Matrix.dense(k, factor_data, n, n), Matrix.dense(k, right_data, n, number(3)))
+    k.build.ret()
     execute(module, [np.asfortranarray(matrix), right])
     np.testing.assert_allclose(right, expected, rtol=1e-10, atol=1e-12)
 

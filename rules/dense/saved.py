@@ -1,4 +1,4 @@
-"""What the rules of LAPACK's functions share: types, copies of operands, working memory."""
+"""What rules of BLAS and LAPACK find out about operands when code is generated, and keep of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import Phi, Select
-from irad.ir.values import ConstantInt, Value, const_int, zero
-from irad.rules.blas.elements import Element
-from irad.rules.lapack.matrices import I64, NONE, ONE, PTR
+from irad.ir.values import ConstantInt, Value, const_int
+from irad.rules.dense.elements import ElementType
+from irad.rules.dense.kernel import I64
+from irad.rules.dense.matrix import NOWHERE
+from irad.rules.dense.triangular import read_pivots
 from irad.ruleset.interface import AugmentedContext, ReverseContext
 
 
@@ -62,7 +64,10 @@ def same(a: Value, b: Value) -> bool:
     return a is b
 
 
-def copied(context: AugmentedContext, build: Builder, pointer: Value, element: Element, count: Value) -> Value:
+# ------------------------------------------------------------------------------------------------ kept memory
+
+
+def copied(context: AugmentedContext, build: Builder, pointer: Value, element: ElementType, count: Value) -> Value:
     """A copy of so many elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
     copy = workspace(context, element, count)
     size = build.mul(count, const_int(I64, element.size))
@@ -71,24 +76,32 @@ def copied(context: AugmentedContext, build: Builder, pointer: Value, element: E
     return copy
 
 
-def kept_result(context: AugmentedContext, pointer: Value, element: Element, count: Value) -> Value:
+def kept_operand(context: AugmentedContext, pointer: Value, element: ElementType, count: Value) -> Value:
+    """An operand as the reverse sweep finds it: there, or in a copy if it may be overwritten."""
+    if not context.overwritten(pointer):
+        return context.value(pointer)
+    return copied(context, context.before, pointer, element, count)
+
+
+def kept_result(context: AugmentedContext, pointer: Value, element: ElementType, count: Value) -> Value:
     """What the call leaves in memory, as the reverse sweep finds it: there, or in a copy if it may be overwritten."""
     if not context.overwritten(pointer):
         return context.value(pointer)
     return copied(context, context.after, pointer, element, count)
 
 
-def workspace(context: AugmentedContext, element: Element, count: Value) -> Value:
+def kept_pivots(context: AugmentedContext, pointer: Value, size: Value) -> Value:
+    """The row exchanges of a factorisation, on the tape as i64."""
+    rows = context.allocate(context.before.mul(size, const_int(I64, 8)))
+    read_pivots(context.after, size, context.value(pointer), rows)
+    return rows
+
+
+def workspace(context: AugmentedContext, element: ElementType, count: Value) -> Value:
     """Memory for so many elements, for the adjoint to work in."""
     return context.allocate(context.before.mul(count, const_int(I64, element.size)))
 
 
-def extent(build: Builder, rows: Value, columns: Value, leading: Value) -> Value:
-    """The extent of a column-major matrix in elements, from the first to the end of the last."""
-    count = build.add(build.mul(build.sub(columns, ONE), leading), rows)
-    return build.intrinsic("llvm.smax.i64", I64, [count, NONE])
-
-
 def shadow_or_null(context: ReverseContext, pointer: Value) -> Value:
     """The shadow of a pointer, null where it has none."""
-    return context.shadow(pointer) if context.is_active(pointer) else zero(PTR)
+    return context.shadow(pointer) if context.is_active(pointer) else NOWHERE

@@ -1,0 +1,126 @@
+"""How routines of BLAS and LAPACK are called: as Fortran compiles them, and by Numba's entry points.
+
+    scipy.linalg.cython_blas.dgemm    the export of SciPy, known by its address; every argument is a pointer
+    dgemm_                            the symbol of a library that is loaded; every argument is a pointer
+    numba_xxgemm                      a letter for the element type, sizes by value
+
+What pointers lead to may change before the reverse sweep comes, so letters, sizes and factors behind pointers are read
+in the forward sweep. Integers of a library have 32 or 64 bits; the lower half is read, and what is passed on is valid
+as either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, TypeAlias
+
+from irad.ir import types
+from irad.ir.values import Value, const_int
+from irad.rules.dense.elements import ElementType, Scalar, element_of
+from irad.rules.dense.kernel import I8, I64, PTR, Kernel, Operand, values_of
+from irad.ruleset.interface import AugmentedContext
+
+LETTERS: Final = frozenset({"trans", "transa", "transb", "uplo", "side", "diag", "jobz"})
+_BLAS: Final = "scipy.linalg.cython_blas."
+_LAPACK: Final = "scipy.linalg.cython_lapack."
+_AROUND: Final = {"BLAS": ((_BLAS, ""), ("", "_")), "LAPACK": ((_LAPACK, ""), ("", "_"))}
+_OF_BLAS: Final = frozenset({"gemm", "gemv", "ger", "symm", "symv", "syrk", "trmm", "trmv", "trsm", "trsv"})
+
+
+@dataclass(frozen=True, slots=True)
+class FortranLibrary:
+    """What stands before and behind the names of routines; letters and sizes are behind pointers.
+
+    The letter is that of the elements; the type of a result that differs stands before it: `dz`.
+    """
+
+    prefix: str
+    suffix: str
+    letter: str
+    by_value: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, symbol: str, routine: str, collection: str) -> FortranLibrary:
+        """The library of a symbol."""
+        for prefix, suffix in _AROUND[collection]:
+            if symbol.startswith(prefix) and symbol.endswith(routine + suffix):
+                return cls(prefix, suffix, symbol[len(prefix) : len(symbol) - len(routine + suffix)])
+        raise AssertionError(symbol)
+
+    @property
+    def element(self) -> ElementType:
+        """What its arrays hold."""
+        return element_of(const_int(I8, ord(self.letter[-1])), self.symbol(""))
+
+    def symbol(self, routine: str) -> str:
+        """Another routine of the same element type."""
+        prefix = _BLAS if self.prefix == _LAPACK and routine in _OF_BLAS else self.prefix
+        return f"{prefix}{self.letter}{routine}{self.suffix}"
+
+    def adjoint_of(self, routine: str) -> str:
+        """The name of a routine's adjoint."""
+        return f"{self.prefix}{routine}{self.suffix}_adjoint"
+
+    def read(self, context: AugmentedContext, name: str, argument: Value) -> Value:
+        """A letter or size, in the forward sweep."""
+        if name in LETTERS:
+            return context.before.load(I8, context.value(argument))
+        return context.before.sext(context.before.load(types.I32, context.value(argument)), I64)
+
+    def call(self, k: Kernel, routine: str, *operands: str | Operand) -> None:
+        """Calls another routine of the same element type; letters, sizes and numbers are put into memory for that."""
+        build, symbol = k.build, self.symbol(routine)
+        given = [place for operand in operands for place in _places(k, operand)]
+        function = build.module.functions.get(symbol)
+        if function is None or len(function.function_type.params) != len(given):
+            function = build.module.declare(symbol, types.function_type(types.VOID, (PTR,) * len(given)))
+        build.call(function, given)
+
+
+def _places(k: Kernel, operand: str | Operand) -> list[Value]:
+    if isinstance(operand, str):
+        operand = const_int(I8, ord(operand))
+    if isinstance(operand, Scalar):
+        slot = k.slot(k.element.type)
+        k.store(operand, slot)
+        return [slot]
+    return [_place(k, value) for value in values_of(operand)]
+
+
+def _place(k: Kernel, value: Value) -> Value:
+    if value.type is PTR:
+        return value
+    slot = k.slot(value.type)
+    k.build.store(value, slot)
+    return slot
+
+
+def symbols(routine: str, letters: Sequence[str], collection: str) -> tuple[str, ...]:
+    """A routine in all libraries."""
+    return tuple(
+        FortranLibrary(*around, letter).symbol(routine) for around in _AROUND[collection] for letter in letters
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaLibrary:
+    """Numba's entry points, which call what SciPy exports; letters and sizes come by value."""
+
+    element: ElementType
+    by_value: ClassVar[bool] = True
+
+    def read(self, context: AugmentedContext, name: str, argument: Value) -> Value:
+        """A letter or size, in the forward sweep."""
+        return context.value(argument)
+
+    def adjoint_of(self, routine: str) -> str:
+        """The name of a routine's adjoint."""
+        return f"{routine}_adjoint"
+
+    def call(self, k: Kernel, routine: str, *operands: str | Operand) -> None:
+        """Calls another routine of the same element type."""
+        k.entry(routine, *operands)
+
+
+Library: TypeAlias = FortranLibrary | NumbaLibrary

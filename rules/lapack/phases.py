@@ -1,0 +1,80 @@
+"""What eigenvectors and singular vectors leave open: rotations among those of equal values, and complex phases.
+
+Vectors of equal values are not a function of the matrix: any rotation of them serves. If cotangents come in for those,
+the gradient is NaN (`over_gap`); equal values without cotangents of their vectors are no trouble. A complex vector is
+one up to a phase, which LAPACK chooses (`settled_phase`).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from irad.ir.values import Value
+from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
+from irad.rules.dense.kernel import TRUE, Cell, Kernel
+
+
+def over_gap(k: Kernel, numerator: Scalar, gap: Scalar, largest: Scalar, silent: Value) -> Scalar:
+    """`numerator / gap` of two eigenvalues or singular values.
+
+    A gap that is rounding error in comparison with the ``largest`` value gives NaN: the numerator of a function that
+    does not mind how the vectors are turned is 0 there too, and the limit of the quotient is not known. The result is 0
+    where the cotangents are ``silent``.
+    """
+    tied = gap.magnitude() <= (8.0 * k.element.epsilon) * largest
+    return choose(silent, 0.0, choose(tied, math.nan, quotient_or_zero(numerator, gap)))
+
+
+def all_zero(*values: Scalar) -> Value:
+    """Whether all numbers are 0."""
+    return functools.reduce(values[0].build.and_, [value.is_zero() for value in values])
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """How a function changes with the phase of a vector v: `Im(vᴴ v̄)`, and the size of the terms of that sum."""
+
+    k: Kernel
+    by_phase: Cell
+    size: Cell
+
+    @classmethod
+    def none(cls, k: Kernel) -> Turn:
+        """Of no components."""
+        return cls(k, k.real.variable(), k.real.variable())
+
+    def add(self, count: Value, read: Callable[[Value], tuple[Scalar, Scalar]]) -> None:
+        """Adds so many components; ``read``: vᵢ and v̄ᵢ."""
+        with self.k.loop(count) as i:
+            x, x_bar = read(i)
+            self.by_phase.accumulate((x.conj() * x_bar).imag)
+            self.size.accumulate(x.magnitude() * x_bar.magnitude())
+
+
+def turn_of(k: Kernel, count: Value, read: Callable[[Value], tuple[Scalar, Scalar]]) -> Turn:
+    """Of a vector; ``read``: vᵢ and v̄ᵢ."""
+    turn = Turn.none(k)
+    turn.add(count, read)
+    return turn
+
+
+def settled_phase(turn: Turn, anchor: Scalar, known: Value = TRUE) -> Scalar:
+    """What LAPACK's choice of a complex vector's phase contributes: one component, the anchor, is real.
+
+    Where another change would turn the vector by an angle, it is turned back by the anchor's. So i times the result is
+    to be taken from the anchor's cotangent. Functions that do not mind the phase have no such turn. Where another has
+    one, and the anchor is not known, or too small to tell a phase, the result is NaN.
+
+    Args:
+        turn: of the vector.
+        anchor: the component.
+        known: whether LAPACK is known to make it real.
+    """
+    k, turned = turn.k, turn.by_phase.value
+    telling = anchor.real.magnitude() > k.number(math.sqrt(k.element.epsilon))
+    fixed = k.build.and_(known, k.build.and_(anchor.imag.is_zero(), telling))
+    angle = choose(fixed, turned / anchor.real, math.nan)
+    return choose(turned.magnitude() > (1024.0 * k.element.epsilon) * turn.size.value, angle, 0.0)
