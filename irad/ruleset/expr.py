@@ -27,7 +27,7 @@ from irad.ruleset.terms import (
     Comparison,
     Expr,
     Negation,
-    Number,
+    Numeral,
     Operand,
     Operation,
     Predicate,
@@ -46,7 +46,7 @@ __all__ = [
     "Comparison",
     "Expr",
     "Negation",
-    "Number",
+    "Numeral",
     "Operand",
     "Operation",
     "Symbol",
@@ -101,7 +101,7 @@ def compared_symbols(expr: Expr) -> frozenset[str]:
 
 def _parts(expr: AnyExpr) -> tuple[Expr, ...]:
     match expr:
-        case Symbol() | Number():
+        case Symbol() | Numeral():
             return ()
         case Operation(a=a, b=b):
             return a, b
@@ -151,7 +151,7 @@ class _Evaluator:
         match expr:
             case Symbol(name=name):
                 return self._values[name]
-            case Number(value=value):
+            case Numeral(value=value):
                 return value
             case Operation(opcode=opcode, a=a, b=b):
                 return _arithmetic(opcode, self.value(a), self.value(b))
@@ -163,7 +163,7 @@ class _Evaluator:
                 given = [self.value(argument) for argument in arguments]
                 body = special.BODIES.get(function)
                 if body is not None:
-                    return evaluate(body(*map(Number, given)), {}, self._functions)
+                    return evaluate(body(*map(Numeral, given)), {}, self._functions)
                 return reference.call(function, given, self._functions)
             case unreachable:
                 assert_never(unreachable)
@@ -233,7 +233,7 @@ class _Emitter:
             case Symbol(name=name):
                 value = self._values[name]
                 return builder.sitofp(value, self._type) if isinstance(value.type, IntType) else value
-            case Number(value=number):
+            case Numeral(value=number):
                 return const_float(self._type, number)
             case Operation(opcode=opcode, a=a, b=b):
                 return builder.binary(opcode, self.value(a), self.value(b))
@@ -254,7 +254,7 @@ class _Emitter:
         match expr:
             case Symbol(name=name):
                 return self._values[name]
-            case Operation(opcode="fadd" | "fsub" as opcode, a=a, b=Number(value=number)):
+            case Operation(opcode="fadd" | "fsub" as opcode, a=a, b=Numeral(value=number)):
                 value = self._integer(a)
                 return self._builder.add(value, const_int(value.type, int(number if opcode == "fadd" else -number)))
             case _:

@@ -142,40 +142,23 @@ class Inactive:
     name: str = ""
 
 
-class AugmentedContext(Protocol):
-    """What `CallRule.augmented` sees. Values are those of the forward sweep."""
-
-    @property
-    def before(self) -> Builder:
-        """Emits just before the call."""
-        ...
-
-    @property
-    def after(self) -> Builder:
-        """Emits just after the call (after what was emitted there before)."""
-        ...
+class Context(Protocol):
+    """What both parts of a `CallRule` see."""
 
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
         ...
 
     def value(self, primal: Value) -> Value:
-        """What an argument of the call is in the forward sweep."""
+        """What a value of the primal is in this sweep.
+
+        In the forward sweep an argument of the call; in the reverse sweep also the result or one of the `saved` values,
+        saved or recomputed.
+        """
         ...
 
     def shadow(self, pointer: Value) -> Value:
         """The shadow pointer of an active pointer."""
-        ...
-
-    def set_shadow(self, shadow: Value) -> None:
-        """States the shadow of the call's own (pointer) result."""
-        ...
-
-    def allocate(self, size: Value) -> Value:
-        """Emits, before the call, an allocation of ``size`` (i64) bytes of tape memory, 64-byte aligned, not zeroed.
-
-        It lives until the derivative ends. Failure is handled by the generator.
-        """
         ...
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
@@ -194,6 +177,35 @@ class AugmentedContext(Protocol):
         """As `layout`; where that is not known, the numbers that the function itself accesses there."""
         ...
 
+    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
+        """A declaration (a `Function` of a `FunctionType`) in the derivative module."""
+        ...
+
+
+class AugmentedContext(Context, Protocol):
+    """What `CallRule.augmented` sees. It emits into the forward sweep."""
+
+    @property
+    def before(self) -> Builder:
+        """Emits just before the call."""
+        ...
+
+    @property
+    def after(self) -> Builder:
+        """Emits just after the call (after what was emitted there before)."""
+        ...
+
+    def set_shadow(self, shadow: Value) -> None:
+        """States the shadow of the call's own (pointer) result."""
+        ...
+
+    def allocate(self, size: Value) -> Value:
+        """Emits, before the call, an allocation of ``size`` (i64) bytes of tape memory, 64-byte aligned, not zeroed.
+
+        It lives until the derivative ends. Failure is handled by the generator.
+        """
+        ...
+
     def is_made_here(self, pointer: Value) -> bool:
         """Whether the memory is the function's own: its shadow holds no cotangents yet."""
         ...
@@ -202,12 +214,8 @@ class AugmentedContext(Protocol):
         """Whether memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
         ...
 
-    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
-        """A declaration (a `Function` of a `FunctionType`) in the derivative module."""
-        ...
 
-
-class ReverseContext(Protocol):
+class ReverseContext(Context, Protocol):
     """What `CallRule.reverse` sees. It emits into the reverse sweep."""
 
     @property
@@ -220,44 +228,12 @@ class ReverseContext(Protocol):
         """Whether zero is wanted where a partial derivative is zero and the cotangent infinite."""
         ...
 
-    def is_active(self, value: Value) -> bool:
-        """As in the forward sweep."""
-        ...
-
-    def value(self, primal: Value) -> Value:
-        """A value of the forward sweep (an argument, the result, or one of the `saved` ones), saved or recomputed."""
-        ...
-
-    def shadow(self, pointer: Value) -> Value:
-        """The shadow of an active pointer argument."""
-        ...
-
-    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """As in the forward sweep."""
-        ...
-
-    def holds_floats(self, pointer: Value, *path: int) -> bool:
-        """As in the forward sweep."""
-        ...
-
-    def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        """As in the forward sweep."""
-        ...
-
-    def number_places(self, pointer: Value) -> MemoryType | None:
-        """As in the forward sweep."""
-        ...
-
     def cotangent(self, result: Value) -> Value:
         """The cotangent of the call's float result; asking for it takes it (it is zero afterwards)."""
         ...
 
     def accumulate(self, value: Value, amount: Value) -> None:
         """Adds to the cotangent of a float argument; does nothing when it is not active."""
-        ...
-
-    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
-        """A declaration in the derivative module."""
         ...
 
 
@@ -270,6 +246,10 @@ def save_nothing(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
     return ()
 
 
+def no_adjoint(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
+    """A reverse part for a callee whose results depend on nothing: fresh memory, addresses."""
+
+
 @dataclass(frozen=True, slots=True)
 class CallRule:
     """A rule that emits code.
@@ -277,8 +257,8 @@ class CallRule:
     Attributes:
         symbols: LLVM symbols; a trailing `*` stands for any suffix (`llvm.memcpy.*`).
         effects: what the callee does to memory.
-        forward: adds to the forward sweep; returns the values its reverse part gets back, in order.
         reverse: emits the adjoint.
+        augmented: adds to the forward sweep; returns the values its reverse part gets back, in order.
         source: where the formula is from.
         policy: the convention at singular points, in words, or "".
     """

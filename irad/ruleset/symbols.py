@@ -30,61 +30,35 @@ _INTEGER_SUFFIXES: Final = ("i32", "i64", "i16", "i8")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The stems of one function: without `llvm.`, `numba_`, `__nv_`, precision.
+    """The stems of one function, as words: without `llvm.`, `numba_`, `__nv_`, precision.
 
     Attributes:
         c: of the C library; Numba's helpers are named after them.
-        numba: of Numba's helpers that are named otherwise.
-        scipy: of SciPy's functions.
         llvm: of intrinsics.
         nv: of libdevice.
-        nv_exact: libdevice names that spell the precision in their own way, as (double, float) stems, "" for none.
+        nv_exact: libdevice names that spell the precision in their own way: `double/float`, either may be left out.
+        numba: of Numba's helpers that are named otherwise.
+        scipy: of SciPy's functions.
         intrinsic: calls are emitted to the intrinsic, not the C function: it becomes instructions, or Numba calls it
             itself. The others go to C names, which every LLVM release resolves and vector libraries are keyed by.
         integers: positions of integer arguments.
         defined: irad defines the function itself (`irad.ruleset.special`).
     """
 
-    c: tuple[str, ...] = ()
-    llvm: tuple[str, ...] = ()
-    nv: tuple[str, ...] = ()
-    nv_exact: tuple[tuple[str, str], ...] = ()
+    c: str = ""
+    llvm: str = ""
+    nv: str = ""
+    nv_exact: str = ""
+    numba: str = ""
+    scipy: str = ""
     intrinsic: bool = False
     integers: frozenset[int] = frozenset()
-    numba: tuple[str, ...] = ()
-    scipy: tuple[str, ...] = ()
     defined: bool = False
 
     @property
     def is_double_only(self) -> bool:
         """Whether calls go to SciPy, which has most functions in double precision only."""
         return bool(self.scipy) and not (self.c or self.llvm or self.defined)
-
-
-def _names(
-    c: str = "",
-    llvm: str = "",
-    nv: str = "",
-    exact: str = "",
-    *,
-    numba: str = "",
-    scipy: str = "",
-    intrinsic: bool = False,
-    integers: tuple[int, ...] = (),
-    defined: bool = False,
-) -> Names:
-    pairs = tuple((double, single) for double, _, single in (word.partition("/") for word in exact.split()))
-    return Names(
-        tuple(c.split()),
-        tuple(llvm.split()),
-        tuple(nv.split()),
-        pairs,
-        intrinsic,
-        frozenset(integers),
-        tuple(numba.split()),
-        tuple(scipy.split()),
-        defined,
-    )
 
 
 def _rounded(stem_double: str, stem_single: str) -> str:
@@ -94,124 +68,98 @@ def _rounded(stem_double: str, stem_single: str) -> str:
 
 # Functions that only SciPy has, by the name they have there.
 _SCIPY: Final = (
-    *("expit", "logit", "log_expit", "log_ndtr", "ndtri_exp", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div"),
-    *("exprel", "boxcox", "huber", "pseudo_huber", "cosm1", "sindg", "cosdg", "tandg", "cotdg", "wrightomega"),
-    *(
-        "erfi",
-        "dawsn",
-        "voigt_profile",
-        "wofz_imag",
-        "spence",
-        "expi",
-        "exp1",
-        "expn",
-        "owens_t",
-        "beta",
-        "betaln",
-        "betainc",
-        "betaincc",
-    ),
-    *(
-        "betaincinv",
-        "gammainc",
-        "gammaincc",
-        "gammaincinv",
-        "gammainccinv",
-        "gammasgn",
-        "stdtr",
-        "stdtrit",
-        "chndtr",
-        "chndtrix",
-    ),
-    *("iv", "kv", "ive", "kve", "i0", "i1", "i0e", "i1e", "k0", "k1", "k0e", "k1e"),
-    *("ellipk", "ellipkm1", "ellipe", "ellipkinc", "ellipeinc", "elliprd", "hyp0f1", "hyp1f1", "hyp2f1", "hyperu"),
+    "expit logit log_expit log_ndtr ndtri_exp xlogy xlog1py entr rel_entr kl_div exprel boxcox huber pseudo_huber "
+    "cosm1 sindg cosdg tandg cotdg wrightomega erfi dawsn voigt_profile wofz_imag spence expi exp1 expn owens_t "
+    "beta betaln betainc betaincc betaincinv gammainc gammaincc gammaincinv gammainccinv gammasgn stdtr stdtrit "
+    "chndtr chndtrix iv kv ive kve i0 i1 i0e i1e k0 k1 k0e k1e ellipk ellipkm1 ellipe ellipkinc ellipeinc elliprd "
+    "hyp0f1 hyp1f1 hyp2f1 hyperu"
 )
 
 TABLE: Final[Mapping[str, Names]] = MappingProxyType(
     {
         # powers, exponentials
-        "sqrt": _names("sqrt", "sqrt", "sqrt", _rounded("dsqrt", "fsqrt"), intrinsic=True),
-        "cbrt": _names("cbrt", "", "cbrt", scipy="cbrt"),
-        "rsqrt": _names("", "", "rsqrt", "/frsqrt_rn"),
-        "rcbrt": _names("", "", "rcbrt"),
-        "hypot": _names("hypot", "", "hypot"),
-        "pow": _names("pow", "pow", "pow", "/fast_powf", intrinsic=True),
-        "powi": _names("", "powi", "powi", intrinsic=True, integers=(1,)),
-        "exp": _names("exp __exp_finite", "exp", "exp", "/fast_expf", intrinsic=True),
-        "exp2": _names("exp2", "exp2", "exp2", scipy="exp2", intrinsic=True),
-        "exp10": _names("exp10 pow10", "exp10", "exp10", "/fast_exp10f", scipy="exp10"),
-        "expm1": _names("expm1", "", "expm1", scipy="expm1"),
-        "log": _names("log __log_finite", "log", "log", "/fast_logf", intrinsic=True),
-        "log2": _names("log2", "log2", "log2", "/fast_log2f", intrinsic=True),
-        "log10": _names("log10", "log10", "log10", "/fast_log10f", intrinsic=True),
-        "log1p": _names("log1p", "", "log1p", scipy="log1p"),
+        "sqrt": Names("sqrt", "sqrt", "sqrt", _rounded("dsqrt", "fsqrt"), intrinsic=True),
+        "cbrt": Names("cbrt", "", "cbrt", scipy="cbrt"),
+        "rsqrt": Names("", "", "rsqrt", "/frsqrt_rn"),
+        "rcbrt": Names("", "", "rcbrt"),
+        "hypot": Names("hypot", "", "hypot"),
+        "pow": Names("pow", "pow", "pow", "/fast_powf", intrinsic=True),
+        "powi": Names("", "powi", "powi", intrinsic=True, integers=frozenset({1})),
+        "exp": Names("exp __exp_finite", "exp", "exp", "/fast_expf", intrinsic=True),
+        "exp2": Names("exp2", "exp2", "exp2", scipy="exp2", intrinsic=True),
+        "exp10": Names("exp10 pow10", "exp10", "exp10", "/fast_exp10f", scipy="exp10"),
+        "expm1": Names("expm1", "", "expm1", scipy="expm1"),
+        "log": Names("log __log_finite", "log", "log", "/fast_logf", intrinsic=True),
+        "log2": Names("log2", "log2", "log2", "/fast_log2f", intrinsic=True),
+        "log10": Names("log10", "log10", "log10", "/fast_log10f", intrinsic=True),
+        "log1p": Names("log1p", "", "log1p", scipy="log1p"),
         # trigonometric, hyperbolic
-        "sin": _names("sin", "sin", "sin", "/fast_sinf", intrinsic=True),
-        "cos": _names("cos", "cos", "cos", "/fast_cosf", intrinsic=True),
-        "tan": _names("tan", "tan", "tan", "/fast_tanf"),
-        "sinpi": _names("sinpi", "", "sinpi"),
-        "cospi": _names("cospi", "", "cospi"),
-        "asin": _names("asin", "asin", "asin"),
-        "acos": _names("acos", "acos", "acos"),
-        "atan": _names("atan", "atan", "atan"),
-        "atan2": _names("atan2", "atan2", "atan2"),
-        "sinh": _names("sinh", "sinh", "sinh"),
-        "cosh": _names("cosh", "cosh", "cosh"),
-        "tanh": _names("tanh", "tanh", "tanh"),
-        "asinh": _names("asinh", "", "asinh"),
-        "acosh": _names("acosh", "", "acosh"),
-        "atanh": _names("atanh", "", "atanh"),
+        "sin": Names("sin", "sin", "sin", "/fast_sinf", intrinsic=True),
+        "cos": Names("cos", "cos", "cos", "/fast_cosf", intrinsic=True),
+        "tan": Names("tan", "tan", "tan", "/fast_tanf"),
+        "sinpi": Names("sinpi", "", "sinpi"),
+        "cospi": Names("cospi", "", "cospi"),
+        "asin": Names("asin", "asin", "asin"),
+        "acos": Names("acos", "acos", "acos"),
+        "atan": Names("atan", "atan", "atan"),
+        "atan2": Names("atan2", "atan2", "atan2"),
+        "sinh": Names("sinh", "sinh", "sinh"),
+        "cosh": Names("cosh", "cosh", "cosh"),
+        "tanh": Names("tanh", "tanh", "tanh"),
+        "asinh": Names("asinh", "", "asinh"),
+        "acosh": Names("acosh", "", "acosh"),
+        "atanh": Names("atanh", "", "atanh"),
         # error and gamma functions, Bessel functions
-        "erf": _names("erf", "", "erf", scipy="erf"),
-        "erfc": _names("erfc", "", "erfc", scipy="erfc"),
-        "erfcx": _names("", "", "erfcx", scipy="erfcx"),
-        "erfinv": _names("", "", "erfinv", scipy="erfinv"),
-        "erfcinv": _names("", "", "erfcinv", scipy="erfcinv"),
-        "normcdf": _names("", "", "normcdf", scipy="ndtr"),
-        "normcdfinv": _names("", "", "normcdfinv", scipy="ndtri"),
-        "tgamma": _names("tgamma", "", "tgamma", numba="gamma", scipy="gamma"),
-        "lgamma": _names("lgamma", "", "lgamma", scipy="gammaln loggamma"),
-        "j0": _names("j0", "", "j0", scipy="j0"),
-        "j1": _names("j1", "", "j1", scipy="j1"),
-        "jn": _names("jn", "", "jn", integers=(0,)),
-        "y0": _names("y0", "", "y0", scipy="y0"),
-        "y1": _names("y1", "", "y1", scipy="y1"),
-        "yn": _names("yn", "", "yn", integers=(0,)),
+        "erf": Names("erf", "", "erf", scipy="erf"),
+        "erfc": Names("erfc", "", "erfc", scipy="erfc"),
+        "erfcx": Names("", "", "erfcx", scipy="erfcx"),
+        "erfinv": Names("", "", "erfinv", scipy="erfinv"),
+        "erfcinv": Names("", "", "erfcinv", scipy="erfcinv"),
+        "normcdf": Names("", "", "normcdf", scipy="ndtr"),
+        "normcdfinv": Names("", "", "normcdfinv", scipy="ndtri"),
+        "tgamma": Names("tgamma", "", "tgamma", numba="gamma", scipy="gamma"),
+        "lgamma": Names("lgamma", "", "lgamma", scipy="gammaln loggamma"),
+        "j0": Names("j0", "", "j0", scipy="j0"),
+        "j1": Names("j1", "", "j1", scipy="j1"),
+        "jn": Names("jn", "", "jn", integers=frozenset({0})),
+        "y0": Names("y0", "", "y0", scipy="y0"),
+        "y1": Names("y1", "", "y1", scipy="y1"),
+        "yn": Names("yn", "", "yn", integers=frozenset({0})),
         # sign, order
-        "fabs": _names("fabs", "fabs", "fabs", intrinsic=True),
-        "copysign": _names("copysign", "copysign", "copysign", intrinsic=True),
-        "fmax": _names("fmax", "maxnum maximumnum", "fmax", intrinsic=True),
-        "fmin": _names("fmin", "minnum minimumnum", "fmin", intrinsic=True),
-        "maximum": _names("fmaximum", "maximum", intrinsic=True),
-        "minimum": _names("fminimum", "minimum", intrinsic=True),
-        "fdim": _names("fdim", "", "fdim"),
-        "saturate": _names("", "", "", "/saturatef"),
+        "fabs": Names("fabs", "fabs", "fabs", intrinsic=True),
+        "copysign": Names("copysign", "copysign", "copysign", intrinsic=True),
+        "fmax": Names("fmax", "maxnum maximumnum", "fmax", intrinsic=True),
+        "fmin": Names("fmin", "minnum minimumnum", "fmin", intrinsic=True),
+        "maximum": Names("fmaximum", "maximum", intrinsic=True),
+        "minimum": Names("fminimum", "minimum", intrinsic=True),
+        "fdim": Names("fdim", "", "fdim"),
+        "saturate": Names("", "", "", "/saturatef"),
         # rounding, remainders, representation
-        "floor": _names("floor", "floor", "floor", intrinsic=True),
-        "ceil": _names("ceil", "ceil", "ceil", intrinsic=True),
-        "trunc": _names("trunc", "trunc", "trunc", intrinsic=True),
-        "rint": _names("rint nearbyint roundeven", "rint nearbyint roundeven", "rint nearbyint", intrinsic=True),
-        "round": _names("round", "round", "round", intrinsic=True),
-        "logb": _names("logb", "", "logb"),
-        "fmod": _names("fmod", "", "fmod", numba="fixed_fmod"),
-        "remainder": _names("remainder drem", "", "remainder"),
-        "nextafter": _names("nextafter", "", "nextafter"),
-        "ldexp": _names("ldexp scalbn", "ldexp", "ldexp scalbn", intrinsic=True, integers=(1,)),
-        "identity": _names("", "canonicalize arithmetic.fence ssa.copy"),
+        "floor": Names("floor", "floor", "floor", intrinsic=True),
+        "ceil": Names("ceil", "ceil", "ceil", intrinsic=True),
+        "trunc": Names("trunc", "trunc", "trunc", intrinsic=True),
+        "rint": Names("rint nearbyint roundeven", "rint nearbyint roundeven", "rint nearbyint", intrinsic=True),
+        "round": Names("round", "round", "round", intrinsic=True),
+        "logb": Names("logb", "", "logb"),
+        "fmod": Names("fmod", "", "fmod", numba="fixed_fmod"),
+        "remainder": Names("remainder drem", "", "remainder"),
+        "nextafter": Names("nextafter", "", "nextafter"),
+        "ldexp": Names("ldexp scalbn", "ldexp", "ldexp scalbn", intrinsic=True, integers=frozenset({1})),
+        "identity": Names("", "canonicalize arithmetic.fence ssa.copy"),
         # arithmetic
-        "fma": _names("fma", "fma fmuladd", "fma", _rounded("fma", "fmaf"), intrinsic=True),
-        "add": _names(exact=_rounded("dadd", "fadd")),
-        "sub": _names(exact=_rounded("dsub", "fsub")),
-        "mul": _names(exact=_rounded("dmul", "fmul")),
-        "div": _names(exact=_rounded("ddiv", "fdiv") + " /fast_fdividef"),
-        "reciprocal": _names(exact=_rounded("drcp", "frcp")),
+        "fma": Names("fma", "fma fmuladd", "fma", _rounded("fma", "fmaf"), intrinsic=True),
+        "add": Names(nv_exact=_rounded("dadd", "fadd")),
+        "sub": Names(nv_exact=_rounded("dsub", "fsub")),
+        "mul": Names(nv_exact=_rounded("dmul", "fmul")),
+        "div": Names(nv_exact=_rounded("ddiv", "fdiv") + " /fast_fdividef"),
+        "reciprocal": Names(nv_exact=_rounded("drcp", "frcp")),
         # defined by `irad.ruleset.special`
-        "digamma": _names(scipy="psi", defined=True),
-        "trigamma": _names(defined=True),
+        "digamma": Names(scipy="psi", defined=True),
+        "trigamma": Names(defined=True),
         # SciPy's own
-        **{name: _names(scipy=name) for name in _SCIPY},
-        **{name: _names(scipy=f"{name} {name}e") for name in ("jv", "yv")},
-        "expn_integer": _names(scipy="expn", integers=(0,)),
+        **{name: Names(scipy=name) for name in _SCIPY.split()},
+        **{name: Names(scipy=f"{name} {name}e") for name in ("jv", "yv")},
+        "expn_integer": Names(scipy="expn", integers=frozenset({0})),
     }
 )
 
@@ -238,16 +186,17 @@ def symbols_of_function(name: str) -> tuple[tuple[str, FloatType], ...]:
 def _spell(name: str, names: Names) -> Iterator[tuple[str, FloatType]]:
     tails = tuple(f".{suffix}" for suffix in _INTEGER_SUFFIXES) if names.integers else ("",)
     for type_, dotted, letter in _SUFFIXES:
-        for stem in names.llvm:
+        for stem in names.llvm.split():
             yield from ((f"llvm.{stem}.{dotted}{tail}", type_) for tail in tails)
-        for stem in names.c:
+        for stem in names.c.split():
             yield stem + letter, type_
-        for stem in (*names.c, *names.numba):
+        for stem in (*names.c.split(), *names.numba.split()):
             yield f"numba_{stem}{letter}", type_
-        for stem in names.nv:
+        for stem in names.nv.split():
             yield f"__nv_{stem}{letter}", type_
-        for exact in names.nv_exact:
-            stem = exact[0] if type_ is types.DOUBLE else exact[1]
+        for exact in names.nv_exact.split():
+            double, _, single = exact.partition("/")
+            stem = double if type_ is types.DOUBLE else single
             if stem:
                 yield f"__nv_{stem}", type_
         if names.defined:
@@ -260,7 +209,7 @@ def _scipy_symbols(names: Names, type_: FloatType) -> Iterator[str]:
     if names.integers and type_ is not types.DOUBLE:
         return
     suffix = ".i64" if names.integers else "" if type_ is types.DOUBLE else ".f32"
-    for stem in names.scipy:
+    for stem in names.scipy.split():
         yield f"scipy.special.{stem}{suffix}"
         yield f"scipy.special.{stem}{suffix}.dispatch"
 
@@ -305,10 +254,10 @@ def emitted_symbol(name: str, type_: FloatType, parameters: Sequence[Type], trip
     names = TABLE[name]
     dotted, letter = next((dotted, letter) for known, dotted, letter in _SUFFIXES if known is type_)
     if _is_device(triple) and names.nv:
-        return f"__nv_{names.nv[0]}{letter}"
+        return f"__nv_{names.nv.split()[0]}{letter}"
     if names.is_double_only:
         return next(_scipy_symbols(names, types.DOUBLE))
     if names.intrinsic or not names.c:
         tail = "".join(f".{parameters[i]}" for i in sorted(names.integers))
-        return f"llvm.{names.llvm[0]}.{dotted}{tail}"
-    return names.c[0] + letter
+        return f"llvm.{names.llvm.split()[0]}.{dotted}{tail}"
+    return names.c.split()[0] + letter

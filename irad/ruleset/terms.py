@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -10,48 +11,31 @@ Predicate: TypeAlias = Literal["olt", "ole", "ogt", "oge", "oeq", "une"]
 Operand: TypeAlias = "Expr | float"
 
 
+def _binary(opcode: Arithmetic) -> Callable[[Expr, Operand], Expr]:
+    return lambda self, other: Operation(opcode, self, expression(other))
+
+
+def _reflected(opcode: Arithmetic) -> Callable[[Expr, float], Expr]:
+    return lambda self, other: Operation(opcode, expression(other), self)
+
+
+def _comparison(predicate: Predicate) -> Callable[[Expr, Operand], Comparison]:
+    return lambda self, other: Comparison(predicate, self, expression(other))
+
+
 @dataclass(frozen=True, slots=True)
 class Expr:
     """Base of expressions. Equality is structural, so comparison of values is spelled `equal(a, b)`."""
 
-    def __add__(self, other: Operand) -> Expr:
-        return Operation("fadd", self, expression(other))
-
-    def __radd__(self, other: float) -> Expr:
-        return Operation("fadd", Number(other), self)
-
-    def __sub__(self, other: Operand) -> Expr:
-        return Operation("fsub", self, expression(other))
-
-    def __rsub__(self, other: float) -> Expr:
-        return Operation("fsub", Number(other), self)
-
-    def __mul__(self, other: Operand) -> Expr:
-        return Operation("fmul", self, expression(other))
-
-    def __rmul__(self, other: float) -> Expr:
-        return Operation("fmul", Number(other), self)
-
-    def __truediv__(self, other: Operand) -> Expr:
-        return Operation("fdiv", self, expression(other))
-
-    def __rtruediv__(self, other: float) -> Expr:
-        return Operation("fdiv", Number(other), self)
+    __add__, __radd__ = _binary("fadd"), _reflected("fadd")
+    __sub__, __rsub__ = _binary("fsub"), _reflected("fsub")
+    __mul__, __rmul__ = _binary("fmul"), _reflected("fmul")
+    __truediv__, __rtruediv__ = _binary("fdiv"), _reflected("fdiv")
+    __lt__, __le__ = _comparison("olt"), _comparison("ole")
+    __gt__, __ge__ = _comparison("ogt"), _comparison("oge")
 
     def __neg__(self) -> Expr:
         return Negation(self)
-
-    def __lt__(self, other: Operand) -> Comparison:
-        return Comparison("olt", self, expression(other))
-
-    def __le__(self, other: Operand) -> Comparison:
-        return Comparison("ole", self, expression(other))
-
-    def __gt__(self, other: Operand) -> Comparison:
-        return Comparison("ogt", self, expression(other))
-
-    def __ge__(self, other: Operand) -> Comparison:
-        return Comparison("oge", self, expression(other))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,7 @@ class Symbol(Expr):
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Expr):
+class Numeral(Expr):
     """A constant; it takes the precision of what it is emitted into."""
 
     value: float
@@ -101,7 +85,7 @@ class Apply(Expr):
     arguments: tuple[Expr, ...]
 
 
-AnyExpr: TypeAlias = Symbol | Number | Operation | Negation | Where | Apply
+AnyExpr: TypeAlias = Symbol | Numeral | Operation | Negation | Where | Apply
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +99,7 @@ class Comparison:
 
 def expression(value: Operand) -> Expr:
     """The expression itself, or a constant."""
-    return value if isinstance(value, Expr) else Number(float(value))
+    return value if isinstance(value, Expr) else Numeral(float(value))
 
 
 def where(condition: Comparison, a: Operand, b: Operand) -> Expr:

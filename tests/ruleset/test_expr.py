@@ -14,7 +14,7 @@ from irad.ir.values import Value
 from irad.ir.verifier import verify
 from irad.ruleset.expr import (
     Expr,
-    Number,
+    Numeral,
     Symbol,
     apply,
     call_function,
@@ -49,15 +49,15 @@ def test_equality_is_structural():
 
 
 def test_numbers_become_constants():
-    assert expression(2) == Number(2.0)
-    assert 1.0 - X == Number(1.0) - X
-    assert 2 * X == Number(2) * X
+    assert expression(2) == Numeral(2.0)
+    assert 1.0 - X == Numeral(1.0) - X
+    assert 2 * X == Numeral(2) * X
 
 
 @pytest.mark.parametrize(
     ("expr", "expected"),
     [
-        (Number(1.0), set()),
+        (Numeral(1.0), set()),
         (X, {"x0"}),
         (1.0 - Y * Y, {"y"}),
         (-apply("cos", X / Z), {"x0", "x1"}),
@@ -106,8 +106,8 @@ def test_evaluate(expr: Expr, expected: float):
         (X / 0.0, math.inf),
         (Z / 0.0, -math.inf),
         (X / -0.0, -math.inf),
-        (Number(0.0) / 0.0, math.nan),
-        (Number(math.nan) / 0.0, math.nan),
+        (Numeral(0.0) / 0.0, math.nan),
+        (Numeral(math.nan) / 0.0, math.nan),
         (apply("log", 0.0), -math.inf),
         (apply("log", Z), math.nan),
         (apply("exp", 1e4), math.inf),
@@ -128,7 +128,7 @@ def test_evaluate(expr: Expr, expected: float):
         (apply("round", 2.5), 3.0),
         (apply("round", 0.49999999999999994), 0.0),
         (apply("floor", math.inf), math.inf),
-        (sign(Number(math.nan)), math.nan),
+        (sign(Numeral(math.nan)), math.nan),
     ],
 )
 def test_evaluate_follows_ieee(expr: Expr, expected: float):
