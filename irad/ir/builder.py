@@ -10,6 +10,7 @@ such a method returns a `Value` that need not be an instruction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from irad.ir import types
 from irad.ir.folding import fold_binary, fold_cast, fold_icmp, fold_negation, fold_select
@@ -40,10 +41,11 @@ from irad.ir.instructions import (
     Unreachable,
 )
 from irad.ir.module import Block, Function, Module
-from irad.ir.types import FunctionType, Type, VectorType
+from irad.ir.types import FunctionType, Type
 from irad.ir.values import ConstantInt, Value, const_int
 
 Flags = tuple[str, ...]
+_I = TypeVar("_I", bound=Instruction)
 
 
 class Builder:
@@ -124,23 +126,22 @@ class Builder:
             self._index = instructions.index(anchor)
         return self._index
 
-    def _stamp(self, inst: Instruction) -> None:
+    def _stamp(self, inst: _I) -> _I:
+        """Inserts a new instruction, which it gives back."""
         inst.origin = self.origin
         if self.metadata:
             inst.metadata = dict(self.metadata)
         self.insert(inst)
+        return inst
 
     # -------------------------------------------------------------------------------------------- arithmetic
 
     def binary(self, opcode: str, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """Any two-operand operation."""
         assert a.type is b.type, f"{opcode} of {a.type} and {b.type}"
-        folded = fold_binary(opcode, a, b)
-        if folded is not None:
-            return folded
-        inst = Binary(a.type, name, operands=[a, b], opcode=opcode, flags=flags)
-        self._stamp(inst)
-        return inst
+        return fold_binary(opcode, a, b) or self._stamp(
+            Binary(a.type, name, operands=[a, b], opcode=opcode, flags=flags)
+        )
 
     def add(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """`a + b` of integers."""
@@ -162,10 +163,6 @@ class Builder:
         """Unsigned quotient."""
         return self.binary("udiv", a, b, flags, name)
 
-    def srem(self, a: Value, b: Value, name: str | None = None) -> Value:
-        """Signed remainder, with the sign of ``a``."""
-        return self.binary("srem", a, b, (), name)
-
     def urem(self, a: Value, b: Value, name: str | None = None) -> Value:
         """Unsigned remainder."""
         return self.binary("urem", a, b, (), name)
@@ -177,10 +174,6 @@ class Builder:
     def lshr(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """`a >> b`, filled with zeros."""
         return self.binary("lshr", a, b, flags, name)
-
-    def ashr(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
-        """`a >> b`, filled with the sign."""
-        return self.binary("ashr", a, b, flags, name)
 
     def and_(self, a: Value, b: Value, name: str | None = None) -> Value:
         """Bitwise and."""
@@ -210,62 +203,42 @@ class Builder:
         """`a / b` of floating-point numbers."""
         return self.binary("fdiv", a, b, flags, name)
 
-    def frem(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
-        """C's `fmod`."""
-        return self.binary("frem", a, b, flags, name)
-
     def fneg(self, a: Value, flags: Flags = (), name: str | None = None) -> Value:
         """Flips the sign bit."""
-        folded = fold_negation(a)
-        if folded is not None:
-            return folded
-        inst = Unary(a.type, name, operands=[a], opcode="fneg", flags=flags)
-        self._stamp(inst)
-        return inst
+        return fold_negation(a) or self._stamp(Unary(a.type, name, operands=[a], opcode="fneg", flags=flags))
 
     def icmp(self, predicate: str, a: Value, b: Value, name: str | None = None) -> Value:
         """Comparison of integers or pointers."""
         assert a.type is b.type, f"icmp of {a.type} and {b.type}"
-        folded = fold_icmp(predicate, a, b)
-        if folded is not None:
-            return folded
-        inst = ICmp(_truth_type(a.type), name, operands=[a, b], predicate=predicate)
-        self._stamp(inst)
-        return inst
+        return fold_icmp(predicate, a, b) or self._stamp(
+            ICmp(types.as_many(a.type, types.I1), name, operands=[a, b], predicate=predicate)
+        )
 
     def fcmp(self, predicate: str, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """Comparison of floating-point numbers."""
         assert a.type is b.type, f"fcmp of {a.type} and {b.type}"
-        inst = FCmp(_truth_type(a.type), name, operands=[a, b], predicate=predicate, flags=flags)
-        self._stamp(inst)
-        return inst
+        return self._stamp(
+            FCmp(types.as_many(a.type, types.I1), name, operands=[a, b], predicate=predicate, flags=flags)
+        )
 
     def select(self, condition: Value, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """``a`` if the condition is true, else ``b``."""
         assert a.type is b.type, f"select of {a.type} and {b.type}"
-        folded = fold_select(condition, a, b)
-        if folded is not None:
-            return folded
-        inst = Select(a.type, name, operands=[condition, a, b], flags=flags)
-        self._stamp(inst)
-        return inst
+        return fold_select(condition, a, b) or self._stamp(
+            Select(a.type, name, operands=[condition, a, b], flags=flags)
+        )
 
     def freeze(self, value: Value, name: str | None = None) -> Value:
         """Some fixed value in place of undef or poison."""
-        inst = Freeze(value.type, name, operands=[value])
-        self._stamp(inst)
-        return inst
+        return self._stamp(Freeze(value.type, name, operands=[value]))
 
     # -------------------------------------------------------------------------------------------- casts
 
     def cast(self, opcode: str, value: Value, type_: Type, flags: Flags = (), name: str | None = None) -> Value:
         """Any cast; of a value that has the type already, the value itself."""
-        folded = fold_cast(opcode, value, type_)
-        if folded is not None:
-            return folded
-        inst = Cast(type_, name, operands=[value], opcode=opcode, flags=flags)
-        self._stamp(inst)
-        return inst
+        return fold_cast(opcode, value, type_) or self._stamp(
+            Cast(type_, name, operands=[value], opcode=opcode, flags=flags)
+        )
 
     def trunc(self, value: Value, type_: Type, name: str | None = None) -> Value:
         """The low bits."""
@@ -291,18 +264,6 @@ class Builder:
         """Signed integer to floating point."""
         return self.cast("sitofp", value, type_, name=name)
 
-    def uitofp(self, value: Value, type_: Type, name: str | None = None) -> Value:
-        """Unsigned integer to floating point."""
-        return self.cast("uitofp", value, type_, name=name)
-
-    def fptosi(self, value: Value, type_: Type, name: str | None = None) -> Value:
-        """Floating point to signed integer, towards zero."""
-        return self.cast("fptosi", value, type_, name=name)
-
-    def fptoui(self, value: Value, type_: Type, name: str | None = None) -> Value:
-        """Floating point to unsigned integer, towards zero."""
-        return self.cast("fptoui", value, type_, name=name)
-
     def ptrtoint(self, value: Value, type_: Type, name: str | None = None) -> Value:
         """Address as an integer."""
         return self.cast("ptrtoint", value, type_, name=name)
@@ -322,32 +283,24 @@ class Builder:
     ) -> Alloca:
         """Stack memory for one or ``count`` values."""
         operands = [] if count is None else [count]
-        inst = Alloca(types.PTR, name, operands=operands, allocated_type=type_, align=align)
-        self._stamp(inst)
-        return inst
+        return self._stamp(Alloca(types.PTR, name, operands=operands, allocated_type=type_, align=align))
 
     def load(self, type_: Type, pointer: Value, align: int | None = None, name: str | None = None) -> Load:
         """Reads a value."""
-        inst = Load(type_, name, operands=[pointer], align=align)
-        self._stamp(inst)
-        return inst
+        return self._stamp(Load(type_, name, operands=[pointer], align=align))
 
     def store(self, value: Value, pointer: Value, align: int | None = None) -> Store:
         """Writes a value."""
-        inst = Store(types.VOID, operands=[value, pointer], align=align)
-        self._stamp(inst)
-        return inst
+        return self._stamp(Store(types.VOID, operands=[value, pointer], align=align))
 
     def gep(
         self, source_type: Type, base: Value, indices: Sequence[Value], flags: Flags = (), name: str | None = None
     ) -> Value:
         """An address; with all indices zero the base itself."""
-        type_ = _address_type(base, indices)
+        type_ = types.address_type([base.type, *(index.type for index in indices)])
         if type_ is base.type and all(isinstance(i, ConstantInt) and i.value == 0 for i in indices):
             return base
-        inst = GetElementPtr(type_, name, operands=[base, *indices], source_type=source_type, flags=flags)
-        self._stamp(inst)
-        return inst
+        return self._stamp(GetElementPtr(type_, name, operands=[base, *indices], source_type=source_type, flags=flags))
 
     def byte_offset(self, base: Value, offset: Value | int, flags: Flags = (), name: str | None = None) -> Value:
         """The address ``offset`` bytes behind ``base``."""
@@ -360,9 +313,7 @@ class Builder:
         known = _inserted(aggregate, path)
         if known is not None:
             return known
-        inst = ExtractValue(_element_type(aggregate.type, path), name, operands=[aggregate], indices=path)
-        self._stamp(inst)
-        return inst
+        return self._stamp(ExtractValue(_element_type(aggregate.type, path), name, operands=[aggregate], indices=path))
 
     def insert_value(
         self, aggregate: Value, value: Value, indices: Sequence[int] | int, name: str | None = None
@@ -370,9 +321,7 @@ class Builder:
         """The struct or array value with one element replaced."""
         path = (indices,) if isinstance(indices, int) else tuple(indices)
         assert value.type is _element_type(aggregate.type, path), f"no {value.type} at {path} of {aggregate.type}"
-        inst = InsertValue(aggregate.type, name, operands=[aggregate, value], indices=path)
-        self._stamp(inst)
-        return inst
+        return self._stamp(InsertValue(aggregate.type, name, operands=[aggregate, value], indices=path))
 
     # -------------------------------------------------------------------------------------------- phis, calls
 
@@ -401,18 +350,18 @@ class Builder:
             convention = convention or callee.convention
         assert function_type is not None, "an indirect call needs the type of its callee"
         _check_arguments(function_type, args)
-        inst = Call(
-            function_type.result,
-            name,
-            operands=[*args, callee],
-            function_type=function_type,
-            convention=convention,
-            argument_attributes=((),) * len(args),
-            attributes=attributes,
-            flags=flags,
+        return self._stamp(
+            Call(
+                function_type.result,
+                name,
+                operands=[*args, callee],
+                function_type=function_type,
+                convention=convention,
+                argument_attributes=((),) * len(args),
+                attributes=attributes,
+                flags=flags,
+            )
         )
-        self._stamp(inst)
-        return inst
 
     def intrinsic(
         self, symbol: str, result_type: Type, args: Sequence[Value], flags: Flags = (), name: str | None = None
@@ -425,54 +374,30 @@ class Builder:
 
     def br(self, target: Block) -> Br:
         """Goes on at ``target``."""
-        inst = Br(types.VOID, targets=[target])
-        self._stamp(inst)
-        return inst
+        return self._stamp(Br(types.VOID, targets=[target]))
 
     def cond_br(self, condition: Value, if_true: Block, if_false: Block) -> CondBr:
         """Goes on at one of two blocks."""
-        inst = CondBr(types.VOID, operands=[condition], targets=[if_true, if_false])
-        self._stamp(inst)
-        return inst
+        return self._stamp(CondBr(types.VOID, operands=[condition], targets=[if_true, if_false]))
 
     def switch(self, value: Value, default: Block, cases: Iterable[tuple[ConstantInt | int, Block]]) -> Switch:
         """Goes on at the block of the case that equals ``value``."""
         pairs = [(const_int(value.type, case) if isinstance(case, int) else case, block) for case, block in cases]
-        inst = Switch(
-            types.VOID,
-            operands=[value, *(case for case, _ in pairs)],
-            targets=[default, *(block for _, block in pairs)],
+        return self._stamp(
+            Switch(
+                types.VOID,
+                operands=[value, *(case for case, _ in pairs)],
+                targets=[default, *(block for _, block in pairs)],
+            )
         )
-        self._stamp(inst)
-        return inst
 
     def ret(self, value: Value | None = None) -> Ret:
         """Returns."""
-        inst = Ret(types.VOID, operands=[] if value is None else [value])
-        self._stamp(inst)
-        return inst
+        return self._stamp(Ret(types.VOID, operands=[] if value is None else [value]))
 
     def unreachable(self) -> Unreachable:
         """Ends a block that is never left."""
-        inst = Unreachable(types.VOID)
-        self._stamp(inst)
-        return inst
-
-
-def _truth_type(type_: Type) -> Type:
-    """`i1`, or a vector of as many."""
-    if isinstance(type_, VectorType):
-        return types.vector_type(type_.count, types.I1, scalable=type_.scalable)
-    return types.I1
-
-
-def _address_type(base: Value, indices: Sequence[Value]) -> Type:
-    """The type of a getelementptr: a vector of pointers as soon as one operand is a vector."""
-    if not isinstance(base.type, VectorType):
-        for index in indices:
-            if isinstance(index.type, VectorType):
-                return types.vector_type(index.type.count, base.type, scalable=index.type.scalable)
-    return base.type
+        return self._stamp(Unreachable(types.VOID))
 
 
 def _element_type(type_: Type, path: Sequence[int]) -> Type:

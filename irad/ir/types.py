@@ -7,14 +7,21 @@ and is equal only to itself (`NamedStructType`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
 
 
+@dataclass(eq=False, slots=True, repr=False)
 class Type:
     """Base of all types. Never constructed directly; use the functions and constants of this module."""
 
-    __slots__ = ("text",)
-    text: str
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.text = self._spelled()
+
+    def _spelled(self) -> str:
+        raise NotImplementedError
 
     def __str__(self) -> str:
         return self.text
@@ -23,223 +30,195 @@ class Type:
         return f"<{type(self).__name__} {self.text}>"
 
 
-class SimpleType(Type):
+@dataclass(eq=False, slots=True, repr=False)
+class _Word(Type):
+    word: str
+
+    def _spelled(self) -> str:
+        return self.word
+
+
+class SimpleType(_Word):
     """A type without parameters: `void`, `label`, `metadata`, `token`, `x86_amx`."""
 
     __slots__ = ()
 
 
-class IntType(Type):
-    """`iN`."""
-
-    __slots__ = ("bits",)
-    bits: int
-
-
-class FloatType(Type):
-    """`half`, `bfloat`, `float`, `double`, `x86_fp80`, `fp128`, `ppc_fp128`."""
-
-    __slots__ = ("bits",)
-    bits: int
-
-
-class PointerType(Type):
-    """`ptr` or `ptr addrspace(N)`."""
-
-    __slots__ = ("addrspace",)
-    addrspace: int
-
-
-class VectorType(Type):
-    """`<N x T>` or `<vscale x N x T>`."""
-
-    __slots__ = ("count", "element", "scalable")
-    count: int
-    element: Type
-    scalable: bool
-
-
-class ArrayType(Type):
-    """`[N x T]`."""
-
-    __slots__ = ("count", "element")
-    count: int
-    element: Type
-
-
-class StructType(Type):
-    """A literal struct, `{ T, … }` or packed `<{ T, … }>`."""
-
-    __slots__ = ("elements", "packed")
-    elements: tuple[Type, ...]
-    packed: bool
-
-
-class NamedStructType(Type):
-    """`%name = type …`; ``body`` is None while opaque. Not interned: equal only to itself."""
-
-    __slots__ = ("body", "name")
-    name: str
-    body: StructType | None
-
-
-class FunctionType(Type):
-    """`R (P, …)`."""
-
-    __slots__ = ("params", "result", "variadic")
-    result: Type
-    params: tuple[Type, ...]
-    variadic: bool
-
-
-class TargetExtType(Type):
+class TargetExtType(_Word):
     """`target("name", …)`; parameters are kept as text."""
 
     __slots__ = ()
 
 
+@dataclass(eq=False, slots=True, repr=False)
+class FloatType(_Word):
+    """`half`, `bfloat`, `float`, `double`, `x86_fp80`, `fp128`, `ppc_fp128`."""
+
+    bits: int
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class IntType(Type):
+    """`iN`."""
+
+    bits: int
+
+    def _spelled(self) -> str:
+        return f"i{self.bits}"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class PointerType(Type):
+    """`ptr` or `ptr addrspace(N)`."""
+
+    addrspace: int
+
+    def _spelled(self) -> str:
+        return f"ptr addrspace({self.addrspace})" if self.addrspace else "ptr"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class VectorType(Type):
+    """`<N x T>` or `<vscale x N x T>`."""
+
+    count: int
+    element: Type
+    scalable: bool
+
+    def _spelled(self) -> str:
+        return f"<{'vscale x ' if self.scalable else ''}{self.count} x {self.element}>"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class ArrayType(Type):
+    """`[N x T]`."""
+
+    count: int
+    element: Type
+
+    def _spelled(self) -> str:
+        return f"[{self.count} x {self.element}]"
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class StructType(Type):
+    """A literal struct, `{ T, … }` or packed `<{ T, … }>`."""
+
+    elements: tuple[Type, ...]
+    packed: bool
+
+    def _spelled(self) -> str:
+        body = "{ " + ", ".join(map(str, self.elements)) + " }" if self.elements else "{}"
+        return f"<{body}>" if self.packed else body
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class NamedStructType(_Word):
+    """`%name = type …`; ``body`` is None while opaque. Not interned: equal only to itself."""
+
+    name: str
+    body: StructType | None = None
+
+
+@dataclass(eq=False, slots=True, repr=False)
+class FunctionType(Type):
+    """`R (P, …)`."""
+
+    result: Type
+    params: tuple[Type, ...]
+    variadic: bool
+
+    def _spelled(self) -> str:
+        return f"{self.result} ({', '.join([*map(str, self.params), *(['...'] if self.variadic else [])])})"
+
+
 _T = TypeVar("_T", bound=Type)
 
-
-class _Interner:
-    """The table that the constructors below use: one object for one spelling."""
-
-    table: ClassVar[dict[str, Type]] = {}
-
-    @classmethod
-    def get(cls, text: str) -> Type | None:
-        return cls.table.get(text)
-
-    @classmethod
-    def add(cls, value: _T, text: str) -> _T:
-        value.text = text
-        cls.table[text] = value
-        return value
+_INTERNED: Final[dict[tuple[object, ...], Any]] = {}
+"""By class and the identities of the parts: two modules may each have a %T of another body."""
 
 
-def _simple(text: str) -> SimpleType:
-    return _Interner.add(SimpleType(), text)
-
-
-def _float(text: str, bits: int) -> FloatType:
-    value = FloatType()
-    value.bits = bits
-    return _Interner.add(value, text)
+def _interned(kind: type[_T], *parts: object) -> _T:
+    key = (kind, *parts)
+    found: _T | None = _INTERNED.get(key)
+    if found is None:
+        found = _INTERNED[key] = kind(*parts)
+    return found
 
 
 def int_type(bits: int) -> IntType:
     """`iN`."""
-    found = _Interner.get(f"i{bits}")
-    if isinstance(found, IntType):
-        return found
-    value = IntType()
-    value.bits = bits
-    return _Interner.add(value, f"i{bits}")
+    return _interned(IntType, bits)
 
 
 def pointer_type(addrspace: int = 0) -> PointerType:
     """`ptr` in an address space."""
-    text = "ptr" if addrspace == 0 else f"ptr addrspace({addrspace})"
-    found = _Interner.get(text)
-    if isinstance(found, PointerType):
-        return found
-    value = PointerType()
-    value.addrspace = addrspace
-    return _Interner.add(value, text)
-
-
-# Composite types are interned by the identities of their parts: two modules may each have a %T of another body.
-_composites: Final[dict[tuple[object, ...], Type]] = {}
+    return _interned(PointerType, addrspace)
 
 
 def vector_type(count: int, element: Type, *, scalable: bool = False) -> VectorType:
     """`<N x T>`."""
-    key = ("vector", count, element, scalable)
-    found = _composites.get(key)
-    if isinstance(found, VectorType):
-        return found
-    value = VectorType()
-    value.count, value.element, value.scalable = count, element, scalable
-    value.text = f"<{'vscale x ' if scalable else ''}{count} x {element}>"
-    _composites[key] = value
-    return value
+    return _interned(VectorType, count, element, scalable)
 
 
 def array_type(count: int, element: Type) -> ArrayType:
     """`[N x T]`."""
-    key = ("array", count, element)
-    found = _composites.get(key)
-    if isinstance(found, ArrayType):
-        return found
-    value = ArrayType()
-    value.count, value.element = count, element
-    value.text = f"[{count} x {element}]"
-    _composites[key] = value
-    return value
+    return _interned(ArrayType, count, element)
 
 
 def struct_type(elements: Sequence[Type], *, packed: bool = False) -> StructType:
     """A literal struct."""
-    parts = tuple(elements)
-    key = ("struct", parts, packed)
-    found = _composites.get(key)
-    if isinstance(found, StructType):
-        return found
-    value = StructType()
-    value.elements, value.packed = parts, packed
-    body = "{ " + ", ".join(map(str, parts)) + " }" if parts else "{}"
-    value.text = f"<{body}>" if packed else body
-    _composites[key] = value
-    return value
+    return _interned(StructType, tuple(elements), packed)
 
 
 def named_struct_type(name: str, spelled: str) -> NamedStructType:
     """A new named struct of a module; ``spelled`` is the name with sigil and quotes as LLVM prints it."""
-    value = NamedStructType()
-    value.name, value.body, value.text = name, None, spelled
-    return value
+    return NamedStructType(spelled, name)
 
 
 def function_type(result: Type, params: Sequence[Type], *, variadic: bool = False) -> FunctionType:
     """`R (P, …)`."""
-    parts = tuple(params)
-    key = ("function", result, parts, variadic)
-    found = _composites.get(key)
-    if isinstance(found, FunctionType):
-        return found
-    value = FunctionType()
-    value.result, value.params, value.variadic = result, parts, variadic
-    value.text = f"{result} ({', '.join([*map(str, parts), *(['...'] if variadic else [])])})"
-    _composites[key] = value
-    return value
+    return _interned(FunctionType, result, tuple(params), variadic)
 
 
 def target_ext_type(text: str) -> TargetExtType:
     """`target("…", …)` from its own spelling."""
-    found = _Interner.get(text)
-    if isinstance(found, TargetExtType):
-        return found
-    return _Interner.add(TargetExtType(), text)
+    return _interned(TargetExtType, text)
 
 
-VOID: Final = _simple("void")
-LABEL: Final = _simple("label")
-METADATA: Final = _simple("metadata")
-TOKEN: Final = _simple("token")
-X86_AMX: Final = _simple("x86_amx")
-HALF: Final = _float("half", 16)
-BFLOAT: Final = _float("bfloat", 16)
-FLOAT: Final = _float("float", 32)
-DOUBLE: Final = _float("double", 64)
-X86_FP80: Final = _float("x86_fp80", 80)
-FP128: Final = _float("fp128", 128)
-PPC_FP128: Final = _float("ppc_fp128", 128)
+VOID: Final = _interned(SimpleType, "void")
+LABEL: Final = _interned(SimpleType, "label")
+METADATA: Final = _interned(SimpleType, "metadata")
+TOKEN: Final = _interned(SimpleType, "token")
+X86_AMX: Final = _interned(SimpleType, "x86_amx")
+HALF: Final = _interned(FloatType, "half", 16)
+BFLOAT: Final = _interned(FloatType, "bfloat", 16)
+FLOAT: Final = _interned(FloatType, "float", 32)
+DOUBLE: Final = _interned(FloatType, "double", 64)
+X86_FP80: Final = _interned(FloatType, "x86_fp80", 80)
+FP128: Final = _interned(FloatType, "fp128", 128)
+PPC_FP128: Final = _interned(FloatType, "ppc_fp128", 128)
 I1: Final = int_type(1)
 I8: Final = int_type(8)
 I16: Final = int_type(16)
 I32: Final = int_type(32)
 I64: Final = int_type(64)
 PTR: Final = pointer_type()
+
+
+def as_many(like: Type, element: Type) -> Type:
+    """``element``, or a vector of as many as the vector ``like`` has."""
+    return vector_type(like.count, element, scalable=like.scalable) if isinstance(like, VectorType) else element
+
+
+def address_type(operands: Sequence[Type]) -> Type:
+    """The type of a getelementptr: a vector of pointers as soon as one operand is a vector."""
+    base = operands[0]
+    if not isinstance(base, VectorType):
+        for index in operands:
+            if isinstance(index, VectorType):
+                return as_many(index, base)
+    return base
 
 
 def struct_body(value: Type) -> StructType:

@@ -94,16 +94,23 @@ def test_all_instructions_are_valid_llvm():
     i, x, p, c = function.params
     entry, left, right, join = (function.add_block(name) for name in ("entry", "left", "right", "join"))
     b = Builder(entry)
-    integers = [getattr(b, name)(i, i) for name in "add sub mul sdiv udiv srem urem shl lshr ashr and_ or_ xor".split()]
+    integers = [getattr(b, name)(i, i) for name in "add sub mul sdiv udiv urem shl lshr and_ or_ xor".split()]
+    b.binary("srem", i, i), b.binary("ashr", i, i), b.binary("frem", x, x, ("reassoc",))
     b.add(i, i, flags=("nuw", "nsw"))
-    numbers = [getattr(b, name)(x, x, flags=("reassoc",)) for name in "fadd fsub fmul fdiv frem".split()]
+    numbers = [getattr(b, name)(x, x, flags=("reassoc",)) for name in "fadd fsub fmul fdiv".split()]
     b.fneg(x)
     truth = b.icmp("slt", i, integers[0])
     b.fcmp("olt", x, numbers[0])
     chosen = b.select(truth, x, numbers[1])
     short, single = b.trunc(i, I32), b.fptrunc(x, FLOAT)
-    b.zext(short, I64), b.sext(short, I64), b.fpext(single, DOUBLE), b.sitofp(i, DOUBLE), b.uitofp(i, DOUBLE)
-    b.fptosi(x, I64), b.fptoui(x, I64), b.bitcast(x, I64), b.inttoptr(b.ptrtoint(p, I64), PTR), b.freeze(x)
+    b.zext(short, I64), b.sext(short, I64), b.fpext(single, DOUBLE), b.sitofp(i, DOUBLE), b.cast("uitofp", i, DOUBLE)
+    (
+        b.cast("fptosi", x, I64),
+        b.cast("fptoui", x, I64),
+        b.bitcast(x, I64),
+        b.inttoptr(b.ptrtoint(p, I64), PTR),
+        b.freeze(x),
+    )
     slot = b.alloca(DOUBLE, align=8, name="slot")
     b.alloca(I8, count=i)
     b.store(b.load(DOUBLE, p, align=8), slot, align=8)

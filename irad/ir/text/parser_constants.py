@@ -229,11 +229,7 @@ class ValueReader(TypeReader):
         """`{ … }`, `<{ … }>`, `[ … ]` or `< … >`, the opening bracket read."""
         packed = opening == "<" and self.accept("{")
         closing = "}" if packed else _BRACKETS[opening]
-        elements: list[Value] = []
-        while not self.accept(closing):
-            if elements:
-                self.expect(",")
-            elements.append(self.typed_value())
+        elements = self.listed(closing, self.typed_value)
         if packed:
             self.expect(">")
         given = [v.type for v in elements]

@@ -82,20 +82,16 @@ def _check_arguments(r: BodyReader, written: FunctionType, operands: list[Value]
 
 def _bundles(r: BodyReader, operands: list[Value]) -> tuple[tuple[str, int], ...]:
     """`[ "tag"(T v, …), … ]`; the operands go after the arguments."""
-    bundles: list[tuple[str, int]] = []
-    r.expect("[")
-    while not r.accept("]"):
-        if bundles:
-            r.expect(",")
+
+    def bundle() -> tuple[str, int]:
         tag = r.string()
         r.expect("(")
-        before = len(operands)
-        while not r.accept(")"):
-            if len(operands) > before:
-                r.expect(",")
-            operands.append(r.typed_value())
-        bundles.append((tag, len(operands) - before))
-    return tuple(bundles)
+        given = r.listed(")", r.typed_value)
+        operands.extend(given)
+        return tag, len(given)
+
+    r.expect("[")
+    return tuple(r.listed("]", bundle))
 
 
 def _call(r: BodyReader, opcode: str, name: str | None) -> Instruction:
@@ -118,20 +114,14 @@ def _invoke(r: BodyReader, _: str, name: str | None) -> Instruction:
 def _callbr(r: BodyReader, _: str, name: str | None) -> Instruction:
     callbr = _site(r, CallBr, name)
     r.expect("to")
-    callbr.targets = [r.label()]
-    callbr.targets += _labels(r)
+    callbr.targets = [r.label(), *_labels(r)]
     return callbr
 
 
 def _labels(r: BodyReader) -> list[Block]:
     """`[label %a, label %b]`."""
-    found: list[Block] = []
     r.expect("[")
-    while not r.accept("]"):
-        if found:
-            r.expect(",")
-        found.append(r.label())
-    return found
+    return r.listed("]", r.label)
 
 
 def _ret(r: BodyReader, _: str, name: str | None) -> Instruction:
@@ -195,10 +185,7 @@ def _pad(r: BodyReader, opcode: str, name: str | None) -> Instruction:
     r.expect("within")
     operands = [r.value(types.TOKEN)]
     r.expect("[")
-    while not r.accept("]"):
-        if len(operands) > 1:
-            r.expect(",")
-        operands.append(r.typed_value())
+    operands += r.listed("]", r.typed_value)
     return ExceptionPad(types.TOKEN, name, {}, operands, opcode=opcode)
 
 

@@ -113,12 +113,6 @@ class BodyReader(AttributeReader):
 InstructionParser: TypeAlias = Callable[[BodyReader, str, "str | None"], Instruction]
 
 
-def _boolean_like(type_: Type) -> Type:
-    return (
-        types.vector_type(type_.count, types.I1, scalable=type_.scalable) if isinstance(type_, VectorType) else types.I1
-    )
-
-
 def _binary(r: BodyReader, opcode: str, name: str | None) -> Instruction:
     flags = r.words(ARITHMETIC_FLAGS) if r.tokens[r.i] in ARITHMETIC_FLAGS else ()
     left, right = r.pair()
@@ -138,18 +132,13 @@ def _cast(r: BodyReader, opcode: str, name: str | None) -> Instruction:
     return Cast(r.type(), name, {}, [value], opcode=opcode, flags=flags)
 
 
-def _icmp(r: BodyReader, _: str, name: str | None) -> Instruction:
-    flags = r.words(COMPARISON_FLAGS)
-    predicate = r.predicate(ICMP_PREDICATES)
+def _compare(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+    is_float = opcode == "fcmp"
+    flags = r.words(FAST_MATH if is_float else COMPARISON_FLAGS)
+    predicate = r.predicate(FCMP_PREDICATES if is_float else ICMP_PREDICATES)
     left, right = r.pair()
-    return ICmp(_boolean_like(left.type), name, {}, [left, right], predicate=predicate, flags=flags)
-
-
-def _fcmp(r: BodyReader, _: str, name: str | None) -> Instruction:
-    flags = r.words(FAST_MATH)
-    predicate = r.predicate(FCMP_PREDICATES)
-    left, right = r.pair()
-    return FCmp(_boolean_like(left.type), name, {}, [left, right], predicate=predicate, flags=flags)
+    truth = types.as_many(left.type, types.I1)
+    return (FCmp if is_float else ICmp)(truth, name, {}, [left, right], predicate=predicate, flags=flags)
 
 
 def _select(r: BodyReader, _: str, name: str | None) -> Instruction:
@@ -256,8 +245,7 @@ def _shufflevector(r: BodyReader, _: str, name: str | None) -> Instruction:
     right = r.value(type_)
     r.expect(",")
     mask, mask_type = _vector(r)
-    result = types.vector_type(mask_type.count, type_.element, scalable=mask_type.scalable)
-    return ShuffleVector(result, name, {}, [left, right, mask])
+    return ShuffleVector(types.as_many(mask_type, type_.element), name, {}, [left, right, mask])
 
 
 def _alloca(r: BodyReader, _: str, name: str | None) -> Instruction:
@@ -276,8 +264,7 @@ def _alloca(r: BodyReader, _: str, name: str | None) -> Instruction:
             r.unexpected("an alignment")
         else:
             operands.append(r.typed_value())
-    result = types.pointer_type(addrspace) if addrspace else types.PTR
-    return Alloca(result, name, {}, operands, allocated_type=allocated, align=align, words=words)
+    return Alloca(types.pointer_type(addrspace), name, {}, operands, allocated_type=allocated, align=align, words=words)
 
 
 def _load(r: BodyReader, _: str, name: str | None) -> Instruction:
@@ -307,13 +294,10 @@ def _getelementptr(r: BodyReader, _: str, name: str | None) -> Instruction:
     source_type = r.type()
     r.expect(",")
     operands = [r.typed_value()]
-    result = operands[0].type
     while r.tokens[r.i] == "," and r.tokens[r.i + 1][0] != "!":
         r.i += 1
-        index = r.typed_value()
-        operands.append(index)
-        if isinstance(index.type, VectorType) and not isinstance(result, VectorType):
-            result = types.vector_type(index.type.count, result, scalable=index.type.scalable)
+        operands.append(r.typed_value())
+    result = types.address_type([operand.type for operand in operands])
     return GetElementPtr(result, name, {}, operands, source_type=source_type, flags=flags)
 
 
@@ -326,18 +310,10 @@ def _atomicrmw(r: BodyReader, _: str, name: str | None) -> Instruction:
     r.expect(",")
     value = r.typed_value()
     scope, ordering, align = r.sync_scope(), r.ordering(), r.alignment()
-    operands = [pointer, value]
     return AtomicRMW(
-        value.type,
-        name,
-        {},
-        operands,
-        opcode=opcode,
-        ordering=ordering,
-        align=align,
-        volatile=volatile,
-        syncscope=scope,
-    )
+        value.type, name, {}, [pointer, value],
+        opcode=opcode, ordering=ordering, align=align, volatile=volatile, syncscope=scope,
+    )  # fmt: skip
 
 
 def _cmpxchg(r: BodyReader, _: str, name: str | None) -> Instruction:
@@ -372,8 +348,8 @@ COMPUTATIONS: Final[dict[str, InstructionParser]] = {
     **dict.fromkeys(BINARY_OPCODES, _binary),
     **dict.fromkeys(CAST_OPCODES, _cast),
     "fneg": _unary,
-    "icmp": _icmp,
-    "fcmp": _fcmp,
+    "icmp": _compare,
+    "fcmp": _compare,
     "select": _select,
     "phi": _phi,
     "freeze": _freeze,

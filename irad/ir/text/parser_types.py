@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final, NoReturn
+from collections.abc import Callable, Iterable
+from typing import Final, NoReturn, TypeVar
 
 from irad.errors import ParseError
 from irad.ir import types
@@ -20,6 +20,7 @@ _BUILTIN: Final[dict[str, Type]] = {
     )
 }  # fmt: skip
 _MAXIMUM_INT_BITS: Final = 1 << 23
+_T = TypeVar("_T")
 
 
 class TypeReader:
@@ -72,6 +73,15 @@ class TypeReader:
             self.unexpected("a number")
         self.i += 1
         return int(token)
+
+    def listed(self, closing: str, read: Callable[[], _T]) -> list[_T]:
+        """What stands between commas, up to a closing bracket, which is taken too."""
+        found: list[_T] = []
+        while not self.accept(closing):
+            if found:
+                self.expect(",")
+            found.append(read())
+        return found
 
     def string(self) -> str:
         """A quoted string, escapes resolved."""
@@ -129,7 +139,7 @@ class TypeReader:
             return self.named_struct()
         match token:
             case "{":
-                return types.struct_type(self._fields("}"))
+                return types.struct_type(self.listed("}", self.type))
             case "[":
                 count = self._count()
                 element = self.type()
@@ -178,14 +188,6 @@ class TypeReader:
         element = self.type()
         self.expect(">")
         return types.vector_type(count, element, scalable=scalable)
-
-    def _fields(self, closing: str) -> list[Type]:
-        fields: list[Type] = []
-        while not self.accept(closing):
-            if fields:
-                self.expect(",")
-            fields.append(self.type())
-        return fields
 
     def function_type(self, result: Type) -> FunctionType:
         """`(P, …)` after a result that has been read."""

@@ -6,7 +6,7 @@ function are distinguished by a suffix; nothing in the module is changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from irad.errors import InternalError
@@ -74,19 +74,8 @@ class PrintedLine:
 def print_lines(function: Function) -> tuple[list[PrintedLine], Mapping[Value, str]]:
     """What `print_function` prints, line by line, and the spelling of each value in it."""
     names = function_names(function, _outer_names(function))
-    lines = [PrintedLine(_opening(function, names))]
-    if function.is_declaration:
-        return lines, names
-    for index, block in enumerate(function.blocks):
-        if index:
-            lines.append(PrintedLine(""))
-        if index or block.name is not None:
-            lines.append(PrintedLine(f"{names[block][1:]}:"))
-        for inst in block.instructions:
-            lines += [PrintedLine(f"    {record}") for record in inst.debug_records]
-            lines += [PrintedLine(line, inst) for line in f"  {instruction_text(inst, names)}".split("\n")]
-        lines += [PrintedLine(f"    {record}") for record in block.trailing_records]
-    return [*lines, PrintedLine("}")], names
+    lines = [PrintedLine(line, inst) for text, inst in _lines(function, names) for line in text.split("\n")]
+    return lines, names
 
 
 # ------------------------------------------------------------------------------------------------ module level
@@ -136,18 +125,26 @@ def _alias(value: GlobalAlias, names: Names) -> str:
 
 
 def _function(function: Function, outer: Names) -> str:
-    names = function_names(function, outer)
-    lines = [_opening(function, names)]
+    texts = [text for text, _ in _lines(function, function_names(function, outer))]
+    return "\n".join([*texts, ""])
+
+
+def _lines(function: Function, names: Names) -> Iterator[tuple[str, Instruction | None]]:
+    """The lines of a function with their instructions, None for heads, labels and records; some have several lines."""
+    yield _opening(function, names), None
     if function.is_declaration:
-        return lines[0] + "\n"
+        return
     for index, block in enumerate(function.blocks):
         if index:
-            lines.append(f"\n{names[block][1:]}:")
-        elif block.name is not None:
-            lines.append(f"{names[block][1:]}:")
-        _block(block, names, lines)
-    lines.append("}\n")
-    return "\n".join(lines)
+            yield "", None
+        if index or block.name is not None:
+            yield f"{names[block][1:]}:", None
+        for inst in block.instructions:
+            if inst.debug_records:
+                yield from [(f"    {record}", None) for record in inst.debug_records]
+            yield f"  {instruction_text(inst, names)}", inst
+        yield from [(f"    {record}", None) for record in block.trailing_records]
+    yield "}", None
 
 
 def _opening(function: Function, names: Names) -> str:
@@ -174,15 +171,6 @@ def _header(keyword: str, function: Function, names: Names) -> str:
     rest = [*function.attributes, *function.suffix, *[f"{word} {names.typed(v)}" for word, v in function.operands]]
     tail = " " + " ".join(rest) if rest else ""
     return f"{keyword}{' '.join(words)} {names[function]}({', '.join(params)}){tail}"
-
-
-def _block(block: Block, names: Names, lines: list[str]) -> None:
-    for inst in block.instructions:
-        if inst.debug_records:
-            lines += [f"    {record}" for record in inst.debug_records]
-        lines.append(f"  {instruction_text(inst, names)}")
-    if block.trailing_records:
-        lines += [f"    {record}" for record in block.trailing_records]
 
 
 # ------------------------------------------------------------------------------------------------ messages
