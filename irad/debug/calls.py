@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.pythonapi import EnvironmentManager, PythonAPI
+from numba.core.types import Type
 
 from irad.debug.events import watched_by
 from irad.debug.hooks import CallInfo, describe
+from irad.debug.outputs import Typed
 from irad.frontend.calls.failure import arena_field
 from irad.frontend.calls.kept import RAISED, call_python, raise_kept
 from irad.frontend.derivation import Derivation
@@ -39,10 +43,10 @@ class WatchedCall:
 
     def __init__(
         self,
-        context: Any,
-        builder: Any,
+        context: BaseContext,
+        builder: IRBuilder,
         derivation: Derivation,
-        inputs: Sequence[tuple[str, Any, Any]],
+        inputs: Sequence[tuple[str, Value, Type]],
         outputs: Sequence[str],
         *,
         has_tape: bool = True,
@@ -66,18 +70,19 @@ class WatchedCall:
                 self.limit,
             )
         )
-        self.call: Any = _I64(0)
-        self.meter: Any = None
-        self._before: list[tuple[str, Any]] = []
+        self.call: Value = _I64(0)
+        self.meter: Value | None = None
+        self._before: list[tuple[str, Value]] = []
 
     # --- the life of a call -------------------------------------------------------------------------------------------
 
-    def enter(self, arena: Any) -> Any:
+    def enter(self, arena: Value) -> Value:
         """Before the first sweep: what an outer call of this thread left in the arena is kept.
 
         Returns whether an exception was raised, a KeyboardInterrupt for instance.
         """
-        builder, raised = self.builder, cgutils.false_bit
+        builder = self.builder
+        raised: Value = cgutils.false_bit
         for field, llvm_type in (("watched_call", _I64), ("activation", _POINTER), ("meter", _POINTER)):
             self._before.append((field, builder.load(arena_field(builder, arena, field, llvm_type))))
         if self.is_watched:
@@ -92,7 +97,7 @@ class WatchedCall:
             self._open_meter(arena, self.limit)
         return raised
 
-    def _open_meter(self, arena: Any, limit: int) -> None:
+    def _open_meter(self, arena: Value, limit: int) -> None:
         builder, words = self.builder, METER.size // 8 + self.places
         self.meter = cgutils.alloca_once(builder, _I64, size=words)
         pointer = builder.bitcast(self.meter, _POINTER)
@@ -106,26 +111,26 @@ class WatchedCall:
         """Whether the caller's frame alone exceeds the limit."""
         return self.limit is not None and self.frame_size > self.limit
 
-    def leave(self, arena: Any) -> None:
+    def leave(self, arena: Value) -> None:
         """Before the arena is closed, whatever happened."""
         for field, value in self._before:
             self.builder.store(value, arena_field(self.builder, arena, field, value.type))
 
-    def finish(self, outputs: Sequence[tuple[Any, Any]], augmented: Any = None) -> Any:
+    def finish(self, outputs: Sequence[Typed], augmented: Value | None = None) -> Value:
         """After the last sweep: returns whether an exception was raised.
 
         Args:
             outputs: values and types, as they were named.
-            forward: of a pullback the number of the forward sweep's call; None: no pullback.
+            augmented: of a pullback the number of the forward sweep's call; None: no pullback.
         """
         numbers = [_I64(self.number), self.call, augmented if augmented is not None else _I64(0)]
         return self._end("finish", numbers, outputs)
 
-    def finish_augmented(self, outputs: Sequence[tuple[Any, Any]]) -> Any:
+    def finish_augmented(self, outputs: Sequence[Typed]) -> Value:
         """The same after the forward sweep of `irad.vjp`."""
         return self._end("finish_augmented", [_I64(self.number), self.call], outputs)
 
-    def _end(self, name: str, numbers: Sequence[Any], outputs: Sequence[tuple[Any, Any]]) -> Any:
+    def _end(self, name: str, numbers: Sequence[Value], outputs: Sequence[Typed]) -> Value:
         builder = self.builder
         raised = cgutils.alloca_once_value(builder, cgutils.false_bit)
         if self.is_measured:
@@ -140,12 +145,15 @@ class WatchedCall:
         self._python("tape_is_full", [_I64(self.number), self._meter_address()], [])
         raise_kept(self.context, self.builder)
 
-    def _meter_address(self) -> Any:
+    def _meter_address(self) -> Value:
+        assert self.meter is not None
         return self.builder.ptrtoint(self.meter, _I64)
 
     # --- calls of Python ----------------------------------------------------------------------------------------------
 
-    def _python(self, name: str, numbers: Sequence[Any], objects: Sequence[tuple[Any, Any]], result: Any = None) -> Any:
+    def _python(
+        self, name: str, numbers: Sequence[Value], objects: Sequence[Typed], result: Value | None = None
+    ) -> Value:
         """Calls a hook; returns whether it raised.
 
         Args:
@@ -174,7 +182,7 @@ class WatchedCall:
         python.gil_release(gil)
         return raised
 
-    def _boxed(self, python: Any, environment: Any, value: Any, numba_type: Any) -> Any:
+    def _boxed(self, python: PythonAPI, environment: EnvironmentManager, value: Value, numba_type: Type) -> Value:
         """A new Python object; None for what can hold no floats."""
         if not is_looked_at(numba_type):
             return python.make_none()
@@ -182,12 +190,12 @@ class WatchedCall:
         return python.from_native_value(numba_type, value, environment)
 
 
-def _is_boxed(numba_type: Any) -> bool:
+def _is_boxed(numba_type: Type) -> bool:
     """Whether values of a type become Python objects without more ado."""
     return isinstance(numba_type, _SIMPLE | types.Array) or is_looked_at(numba_type)
 
 
-def is_looked_at(numba_type: Any) -> bool:
+def is_looked_at(numba_type: Type) -> bool:
     """Whether debug mode looks for NaNs in values of a type."""
     match numba_type:
         case types.Literal():

@@ -16,7 +16,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import llvmlite.binding as llvm
 
@@ -74,7 +74,7 @@ class Watched:
     places: tuple[Place, ...]
     rules: Mapping[str, RulePlaces]
     base: int
-    memory: Any
+    memory: ctypes.Array[ctypes.c_int64]
     warned: set[int] = field(default_factory=set)
 
 

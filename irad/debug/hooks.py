@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from irad.debug.events import Record, Watched, close_call, open_call, record_of
 from irad.debug.nonfinite import nonfinite
@@ -60,7 +60,7 @@ def describe(info: CallInfo) -> int:
 
 
 @keeping
-def begin(number: int, *inputs: Any) -> int:
+def begin(number: int, *inputs: object) -> int:
     """Opens a call; returns its number."""
     info = _infos[number]
     call, record = open_call(info.watched)
@@ -72,13 +72,13 @@ def begin(number: int, *inputs: Any) -> int:
 
 
 @keeping
-def finish(number: int, call: int, augmented: int, *outputs: Any) -> None:
+def finish(number: int, call: int, augmented: int, *outputs: object) -> None:
     """Ends a call: warns of ties, raises for what is NaN or infinite.
 
     Args:
         number: of the call's description.
         call: its number.
-        forward: of the pullback of a forward sweep the number of that call; else 0.
+        augmented: of the pullback of a forward sweep the number of that call; else 0.
         outputs: the results.
 
     Raises:
@@ -90,13 +90,13 @@ def finish(number: int, call: int, augmented: int, *outputs: Any) -> None:
 
 
 @keeping
-def finish_augmented(number: int, call: int, *outputs: Any) -> None:
+def finish_augmented(number: int, call: int, *outputs: object) -> None:
     """Ends a forward sweep; what it told is kept for its pullback."""
     info = _infos[number]
     _conclude(info, record_of(call) or Record(info.watched), outputs, None)
 
 
-def _conclude(info: CallInfo, record: Record, outputs: tuple[Any, ...], earlier: Record | None) -> None:
+def _conclude(info: CallInfo, record: Record, outputs: tuple[object, ...], earlier: Record | None) -> None:
     warn_of_ties(record.of_kind(MarkKind.TIE))
     given = [
         (name, value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irad.data.structure import pieces
 
@@ -43,18 +44,18 @@ class Found:
         return str(self.number)
 
 
-def nonfinite(value: Any) -> Found | None:
+def nonfinite(value: object) -> Found | None:
     """The number in an object that is NaN or infinite; of several the NaN that was made first."""
     found = (bad for path, each in pieces(value) for bad in _look(each, path))
     return min(found, key=lambda bad: bad.rank, default=None)
 
 
-def _marks(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _marks(numbers: NDArray[np.float64]) -> NDArray[np.uint64]:
     """What is marked into doubles."""
     return np.where(np.isnan(numbers), numbers.view(np.uint64) >> 29 & (1 << 22) - 1, 0)
 
 
-def _look(value: Any, path: str) -> Iterator[Found]:
+def _look(value: object, path: str) -> Iterator[Found]:
     match value:
         case np.ndarray():
             yield from _look_at_array(value, path)
@@ -70,7 +71,7 @@ def _look(value: Any, path: str) -> Iterator[Found]:
                 yield Found(path, float(value))
 
 
-def _look_at_array(array: np.ndarray[Any, Any], path: str) -> Iterator[Found]:
+def _look_at_array(array: NDArray[Any], path: str) -> Iterator[Found]:
     if array.dtype.names is not None:
         for name in array.dtype.names:
             yield from _look_at_array(array[name], f"{path}[{name!r}]")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
+
+from llvmlite.ir import IRBuilder, Value
+from numba.core.base import BaseContext
+from numba.core.types import BaseTuple, Type
 
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.derivation import Derivation
 
-Pairs = list[tuple[Any, Any]]
+Typed: TypeAlias = tuple[Value, Type]
+"""A value of generated code with its type."""
 
 
 def input_names(derivation: Derivation) -> list[str]:
@@ -17,7 +22,7 @@ def input_names(derivation: Derivation) -> list[str]:
     return [f"the argument {name}" for name in inspect.signature(derivation.function).parameters]
 
 
-def output_names(derivation: Derivation, targets: Mapping[int, Any]) -> list[str]:
+def output_names(derivation: Derivation, targets: Mapping[int, Typed]) -> list[str]:
     """What `looked_at` gives, in its order."""
     names = [f"the value of {derivation.function.__qualname__}"]
     names += [f"{name} after the call" for name in input_names(derivation)]
@@ -28,14 +33,14 @@ def output_names(derivation: Derivation, targets: Mapping[int, Any]) -> list[str
 
 
 def looked_at(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     derivation: Derivation,
-    value: Any,
-    arguments: Sequence[Any],
-    targets: Mapping[int, tuple[Any, Any]],
-    result: tuple[Any, Any],
-) -> Pairs:
+    value: Value,
+    arguments: Sequence[Value],
+    targets: Mapping[int, Typed],
+    result: Typed,
+) -> list[Typed]:
     """Values with their types.
 
     Args:
@@ -47,20 +52,25 @@ def looked_at(
         targets: for positions with a destination the caller's value and its type.
         result: of the call, and its type.
     """
-    found: Pairs = [(value, derivation.return_type), *zip(arguments, derivation.argument_types, strict=True)]
+    found: list[Typed] = [(value, derivation.return_type), *zip(arguments, derivation.argument_types, strict=True)]
     task = derivation.task
     if task.returns is not Returns.VALUE:
         gradient = _gradient(builder, task.returns, task.has_aux, *result)
         if task.single:
             found.append(gradient)
         else:
-            found += [(builder.extract_value(gradient[0], i), item) for i, item in enumerate(gradient[1].types)]
+            found += [(builder.extract_value(gradient[0], i), item) for i, item in enumerate(_items(gradient[1]))]
     return found + list(targets.values())
 
 
-def _gradient(builder: Any, returns: Returns, has_aux: bool, result: Any, result_type: Any) -> tuple[Any, Any]:
+def _gradient(builder: IRBuilder, returns: Returns, has_aux: bool, result: Value, result_type: Type) -> Typed:
     """The part of a result that holds the derivatives."""
     if returns is Returns.GRADIENT and not has_aux:
         return result, result_type
     index = 1 if returns is Returns.VALUE_AND_GRADIENT else 0
-    return builder.extract_value(result, index), result_type.types[index]
+    return builder.extract_value(result, index), _items(result_type)[index]
+
+
+def _items(kind: Type) -> tuple[Type, ...]:
+    assert isinstance(kind, BaseTuple)
+    return tuple(kind.types)

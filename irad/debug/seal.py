@@ -10,9 +10,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from irad.data.copies import copied, same_bits
 from irad.data.structure import pieces
@@ -21,7 +22,9 @@ from irad.errors import ChangedBufferError, ChangedBufferWarning, SourceLocation
 _NUMBERS: Final = int | float | complex | str | bytes | np.generic | None
 _NAMED: Final = 3  # changes that are named
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
+Array: TypeAlias = NDArray[np.generic]
+_Cotangent = TypeVar("_Cotangent")
+_Gradients = TypeVar("_Gradients")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,12 @@ class Seal:
     """
 
     def __init__(
-        self, function: str, location: SourceLocation, arguments: Sequence[tuple[str, Any]], value: Any, has_rules: bool
+        self,
+        function: str,
+        location: SourceLocation,
+        arguments: Sequence[tuple[str, object]],
+        value: object,
+        has_rules: bool,
     ) -> None:
         self._function, self._location, self._has_rules = function, location, has_rules
         self._arguments = [(f"the argument {name}", item) for name, item in arguments]
@@ -64,7 +72,7 @@ class Seal:
         for name, item in self._arguments:
             yield from _holdings(item, name)
 
-    def call(self, pullback: Callable[[Any], Any], cotangent: Any) -> Any:
+    def call(self, pullback: Callable[[_Cotangent], _Gradients], cotangent: _Cotangent) -> _Gradients:
         """Runs the pullback.
 
         Raises:
@@ -91,7 +99,9 @@ class Seal:
         now = dict(self._holdings())
         return [name for name in {**self._held, **now} if (name in now, now.get(name)) != (True, self._held.get(name))]
 
-    def _compared(self, pullback: Callable[[Any], Any], cotangent: Any, changed: Sequence[_Sealed]) -> Any:
+    def _compared(
+        self, pullback: Callable[[_Cotangent], _Gradients], cotangent: _Cotangent, changed: Sequence[_Sealed]
+    ) -> _Gradients:
         """What the pullback gives, with the old content and with that of now."""
         places = [(view, each) for each in changed if (view := _writable(each.array)) is not None]
         now = [view.copy() for view, _ in places]  # all, before the first is put back: they may overlap
@@ -124,7 +134,7 @@ def _listed(names: Sequence[str]) -> str:
     return f"{listed} {'was' if len(known) == 1 else 'were'}"
 
 
-def _arrays(value: Any, name: str) -> Iterator[tuple[str, Array]]:
+def _arrays(value: object, name: str) -> Iterator[tuple[str, Array]]:
     """The arrays in an object, with the way to them; a record is one of no dimension, in the same memory."""
     for way, each in pieces(value, name):
         if isinstance(each, np.ndarray):
@@ -133,7 +143,7 @@ def _arrays(value: Any, name: str) -> Iterator[tuple[str, Array]]:
             yield way, np.asarray(each)
 
 
-def _holdings(value: Any, name: str) -> Iterator[tuple[str, object]]:
+def _holdings(value: object, name: str) -> Iterator[tuple[str, object]]:
     """What an object holds apart from the contents of arrays: its numbers, and where its arrays are."""
     for way, each in pieces(value, name):
         if isinstance(each, np.ndarray):

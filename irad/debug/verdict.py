@@ -11,9 +11,8 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
 
-from irad.debug.events import MOST_EVENTS, Event, Record, event_of_mark
+from irad.debug.events import MOST_EVENTS, Event, Record, Watched, event_of_mark
 from irad.debug.nonfinite import Found, nonfinite
 from irad.driver import MarkKind
 from irad.errors import NonFiniteError, TieWarning
@@ -39,7 +38,7 @@ _INPUT = "pass finite numbers, or test for them in the function"
 
 
 def check_result(
-    function: str, record: Record, outputs: Sequence[tuple[str, Any]], earlier: Record | None = None
+    function: str, record: Record, outputs: Sequence[tuple[str, object]], earlier: Record | None = None
 ) -> None:
     """Raises if a result is NaN or infinite.
 
@@ -172,8 +171,8 @@ def _listed(inputs: Mapping[str, Found]) -> str:
     return " and ".join(f"{name} was {found.at}" for name, found in inputs.items())
 
 
-def _called(words: str, ruled: str | None, watched: Any) -> str:
-    return f"the rule of {watched.rules[ruled].name}" if ruled is not None else words
+def _called(words: str, ruled: str | None, watched: Watched | None) -> str:
+    return f"the rule of {watched.rules[ruled].name}" if ruled is not None and watched is not None else words
 
 
 def _remedy(event: Event, became: Event | None) -> str:

@@ -12,7 +12,7 @@ Method  an integer of four or eight bytes that is only copied may be the bits of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from irad.errors import IradError, UnsupportedError, UnsupportedProgram
@@ -95,7 +95,7 @@ def _is_integer(inst: Instruction, tbaa: Tbaa) -> bool:
 # ------------------------------------------------------------------------------------------------ analysed functions
 
 
-def check_units(pairs: tuple[GeneratedPair, ...]) -> None:
+def check_units(pairs: Sequence[GeneratedPair]) -> None:
     """Raises what is wrong with the functions of a derivative."""
     errors = [error for pair in pairs if not pair.unit.everything for error in _errors(pair.unit)]
     errors.extend(escapes(pairs))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+
+from llvmlite.binding import ModuleRef
 
 from irad.driver import Derivative, MemoryType, ParameterKind, Request, derive, locate
 from irad.errors import BackendError, IradError, UnsupportedProgram
@@ -20,6 +21,7 @@ from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
 from irad.ir.types import FloatType
 from irad.options import Options
+from irad.passes.generated import Generated
 from irad.passes.pipeline import COMPLETE
 from irad.raw import program
 from irad.raw.checks import check_units
@@ -46,7 +48,7 @@ class Differentiated:
         calls: what was asked for, one text for each call that was replaced.
     """
 
-    module: Any
+    module: ModuleRef
     calls: tuple[str, ...]
 
 
@@ -189,10 +191,11 @@ class _Work:
             raise UnsupportedProgram(_flat(self.errors))
 
 
-def _refuse(name: str, record: Any) -> None:
+def _refuse(name: str, record: object) -> None:
     """Refuses what only raw IR can contain, while everything that the analyses refer to still exists."""
     if name != COMPLETE:
         return
+    assert isinstance(record, Generated)
     try:
         check_units(record.pairs)
     except IradError as error:

@@ -10,7 +10,7 @@ Method  what a derivative's module shares with the original by identity becomes 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Final
 
 import llvmlite.binding as llvm
 
@@ -93,7 +93,7 @@ def join(
     wrappers: Collection[str],
     tables: Collection[str],
     level: int,
-) -> Any:
+) -> llvm.ModuleRef:
     """Links everything.
 
     Args:
@@ -121,7 +121,7 @@ def join(
     return module
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> llvm.ModuleRef:
     try:
         return llvm.parse_assembly(text)
     except RuntimeError as error:
@@ -140,7 +140,7 @@ def _show(original: Module, shared: Collection[str]) -> dict[str, str]:
     return was
 
 
-def _hide(module: Any, was: dict[str, str], wrappers: Collection[str]) -> None:
+def _hide(module: llvm.ModuleRef, was: dict[str, str], wrappers: Collection[str]) -> None:
     for name in wrappers:
         module.get_function(name).linkage = "internal"
     for value in (*module.functions, *module.global_variables):
@@ -148,7 +148,7 @@ def _hide(module: Any, was: dict[str, str], wrappers: Collection[str]) -> None:
             value.linkage = was[value.name]
 
 
-def _support(texts: list[str], wrappers: frozenset[str], level: int, original: Any) -> Any:
+def _support(texts: list[str], wrappers: frozenset[str], level: int, original: llvm.ModuleRef) -> llvm.ModuleRef:
     """The derivatives with the run-time support, optimised; only the wrappers are visible."""
     module = _parsed(texts[0])
     for text in texts[1:]:
@@ -162,7 +162,7 @@ def _support(texts: list[str], wrappers: frozenset[str], level: int, original: A
     return module
 
 
-def machine_for(triple: str, level: int = 2) -> Any:
+def machine_for(triple: str, level: int = 2) -> llvm.TargetMachine:
     """A target machine for a module: of its architecture, of no processor in particular.
 
     Raises:
@@ -179,10 +179,12 @@ def machine_for(triple: str, level: int = 2) -> Any:
             "(a) write bitcode and compile it with a compiler for the target, or (b) compile on such a machine",
             "the LLVM that irad uses supports only a few targets",
         ) from None
-    return target.create_target_machine(opt=level, reloc="pic", codemodel="default")
+    machine: llvm.TargetMachine = target.create_target_machine(opt=level, reloc="pic", codemodel="default")
+    return machine
 
 
-def _builder(triple: str, level: int) -> Any:
+def _builder(triple: str, level: int) -> llvm.PassBuilder:
     tuning = llvm.create_pipeline_tuning_options(level)
     tuning.loop_vectorization = tuning.slp_vectorization = level > 1
-    return llvm.create_pass_builder(machine_for(triple, level), tuning)
+    builder: llvm.PassBuilder = llvm.create_pass_builder(machine_for(triple, level), tuning)
+    return builder

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import llvmlite.binding as llvm
 
@@ -45,7 +45,7 @@ def read_module(path: Path) -> str:
     return str(module)
 
 
-def parse(content: bytes, name: str) -> Any:
+def parse(content: bytes, name: str) -> llvm.ModuleRef:
     """An llvmlite module.
 
     Raises:
@@ -71,7 +71,7 @@ def parse(content: bytes, name: str) -> Any:
     return module
 
 
-def check_target(module: Any, name: str) -> None:
+def check_target(module: llvm.ModuleRef, name: str) -> None:
     """Refuses targets whose memory is laid out otherwise than irad computes it."""
     layout = module.data_layout
     pointer = next((found for part in layout.split("-") if (found := _POINTER.fullmatch(part))), None)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+
+from llvmlite.binding import ModuleRef
 
 from irad.raw.link import machine_for
 
@@ -17,7 +18,7 @@ class Form(enum.Enum):
     OBJECT = "o"
 
 
-def encode(module: Any, form: Form) -> bytes:
+def encode(module: ModuleRef, form: Form) -> bytes:
     """A module in one of its forms.
 
     Args:
@@ -28,11 +29,8 @@ def encode(module: Any, form: Form) -> bytes:
         case Form.TEXT:
             return str(module).encode("utf-8", "surrogateescape")
         case Form.BITCODE:
-            bitcode: bytes = module.as_bitcode()
-            return bitcode
+            return module.as_bitcode()
         case Form.ASSEMBLY:
-            assembly: str = machine_for(module.triple).emit_assembly(module)
-            return assembly.encode()
+            return machine_for(module.triple).emit_assembly(module).encode()
         case Form.OBJECT:
-            code: bytes = machine_for(module.triple).emit_object(module)
-            return code
+            return machine_for(module.triple).emit_object(module)
