@@ -42,6 +42,7 @@ from irad.passes.instrument.sweep_marks import mark_reverse_sweeps
 from irad.passes.instrument.watch import watch_pair
 from irad.passes.leftovers import drop_leftovers
 from irad.passes.memory.memory_types import find_memory_types
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import match_signatures
 from irad.passes.parallel.bulk import spread_bulk
@@ -229,15 +230,16 @@ def _match_signatures(program: Program) -> None:
 def _find_objects(unit: Unit) -> None:
     """Finds the memory objects and which of them each pointer may point to."""
     program = unit.program
-    unit.points_to = find_objects(
+    points_to = find_objects(
         *(unit.function, unit.memory, unit.registry, unit.variant.noalias),
         *(program.signatures, unit.kinds, program.addresses),
     )
+    unit.mod_ref = ModRef(points_to, unit.registry)
 
 
 def _find_memory_types(unit: Unit) -> None:
     """Finds what the bytes of each object hold."""
-    unit.memory_types = find_memory_types(unit.function, unit.points_to, unit.memory, unit.registry)
+    unit.memory_types = find_memory_types(unit.function, unit.mod_ref, unit.memory)
 
 
 def _retype(unit: Unit) -> None:
@@ -250,7 +252,7 @@ def _retype(unit: Unit) -> None:
 
 def _hoist(unit: Unit) -> None:
     """Moves loads that a loop repeats with the same outcome to before the loop."""
-    hoist_invariant_loads(unit.loops, unit.dominators, unit.points_to, unit.registry)
+    hoist_invariant_loads(unit.loops, unit.dominators, unit.mod_ref)
 
 
 def _arguments_change(unit: Unit) -> bool:
@@ -260,7 +262,7 @@ def _arguments_change(unit: Unit) -> bool:
 def _keep(unit: Unit) -> None:
     """Finds allocations that may stay alive until the reverse sweep has ended."""
     host = unit.program.request.host
-    unit.kept = keepable(unit.function, unit.points_to, unit.registry, host, results_change=_arguments_change(unit))
+    unit.kept = keepable(unit.function, unit.mod_ref, host, results_change=_arguments_change(unit))
 
 
 def _find_effects(unit: Unit) -> None:
@@ -270,8 +272,7 @@ def _find_effects(unit: Unit) -> None:
         stays |= unit.points_to.mask(unit.function.params[number])
     unit.effects = find_effects(
         unit.cfg,
-        unit.points_to,
-        unit.registry,
+        unit.mod_ref,
         arguments_change=_arguments_change(unit),
         kept=unit.kept,
         stays=stays,
@@ -282,9 +283,7 @@ def _find_effects(unit: Unit) -> None:
 def _find_activity(unit: Unit) -> None:
     """Finds which values carry a derivative and which objects have a shadow."""
     result_active = unit.variant.result_active
-    unit.activity = find_activity(
-        unit.function, unit.kinds, unit.points_to, unit.shadowable, unit.registry, result_active=result_active
-    )
+    unit.activity = find_activity(unit.function, unit.kinds, unit.mod_ref, unit.shadowable, result_active=result_active)
 
 
 def _find_live_blocks(unit: Unit) -> None:

@@ -12,6 +12,7 @@ from irad.ir.values import Parameter
 from irad.passes.analysis.activity import Activity
 from irad.passes.analysis.effects import Effects
 from irad.passes.memory.memory_types import MemoryTypes
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import PointsTo
 from irad.passes.parallel.modes import Sharing
 from irad.passes.program import Program
@@ -45,7 +46,7 @@ class Unit:
     cfg: ControlFlow = field(init=False)
     dominators: DominatorTree = field(init=False)
     loops: LoopNest = field(init=False)
-    points_to: PointsTo = field(init=False)
+    mod_ref: ModRef = field(init=False)
     memory_types: MemoryTypes = field(init=False)
     kept: int = 0
     effects: Effects = field(init=False)
@@ -79,6 +80,11 @@ class Unit:
     def registry(self) -> Registry:
         """The rules."""
         return self.program.registry
+
+    @property
+    def points_to(self) -> PointsTo:
+        """Where the pointers of the primal point."""
+        return self.mod_ref.points_to
 
     @property
     def shadowable(self) -> frozenset[Parameter]:

@@ -19,10 +19,8 @@ from typing import Final
 
 from irad.errors import IradError, UnsupportedError
 from irad.ir.instructions import (
-    AtomicRMW,
     CallSite,
     Cast,
-    CmpXchg,
     Freeze,
     GetElementPtr,
     Instruction,
@@ -35,7 +33,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.types import IntType
 from irad.ir.values import GlobalVariable, Value
-from irad.passes.analysis.callees import Callee, Pointer, Unknown, effects_of, resolve
+from irad.passes.analysis.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.generated import GeneratedPair
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
@@ -94,19 +92,14 @@ class _Program:
         """Whether an instruction may write to one of the objects ``given``."""
         points_to = unit.points_to
         match inst:
-            case Store(operands=[_, pointer]) | AtomicRMW(operands=[pointer, *_]) | CmpXchg(operands=[pointer, *_]):
-                return bool(points_to.mask(pointer) & given)
-            case CallSite():
-                callee = resolve(inst, unit.registry)
-                effects = effects_of(callee)
-                if effects is not None:
-                    return any(points_to.mask(inst.arguments[i]) & given for i in effects.writes)
+            case CallSite() if unit.mod_ref.of(inst).is_opaque:
+                callee = unit.mod_ref.callee(inst)
                 return any(
                     points_to.reachable(points_to.mask(argument)) & given and self.may_write(callee, index, seen)
                     for index, argument in enumerate(inst.arguments)
                 )
             case _:
-                return False
+                return bool(unit.mod_ref.of(inst).writes & given)
 
     def others_read(self, variable: Value | None, function: Function, unit: Unit) -> bool:
         """Whether code other than a function itself may read a variable; None: memory of unknown origin."""
@@ -230,12 +223,10 @@ def _brings(unit: Unit, inst: Instruction, bit: int, program: _Program) -> bool:
         case Store(operands=[value, pointer]):
             return bool(points_to.mask(pointer) & bit) and _is_active(unit, value)
         case CallSite():
-            callee = resolve(inst, unit.registry)
-            effects = effects_of(callee)
-            if isinstance(callee, CallRule) and effects is not None:
-                written = any(points_to.mask(inst.arguments[i]) & bit for i in effects.writes)
-                return written and any(_is_active(unit, inst.arguments[i]) for i in effects.reads)
-            if not isinstance(callee, Function | Pointer) or effects is not None:
+            callee, access = unit.mod_ref.callee(inst), unit.mod_ref.of(inst)
+            if isinstance(callee, CallRule):
+                return bool(access.writes & bit) and any(_is_active(unit, inst.arguments[i]) for i in access.sources)
+            if not isinstance(callee, Function | Pointer) or not access.is_opaque:
                 return False
             written = any(
                 points_to.reachable(points_to.mask(argument)) & bit and program.may_write(callee, index)

@@ -45,8 +45,9 @@ from irad.ir.types import (
     element_types,
 )
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.analysis.callees import effects_of, is_from_outside, resolve
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
+from irad.passes.analysis.callees import is_from_outside, resolve
+from irad.passes.memory.mod_ref import ModRef
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
 from irad.passes.request import ParameterKind
 from irad.ruleset.interface import Elementwise, Inactive
 from irad.ruleset.registry import Registry
@@ -134,9 +135,8 @@ def is_differentiable(type_: Type) -> bool:
 def find_activity(
     function: Function,
     kinds: Mapping[Parameter, ParameterKind],
-    points_to: PointsTo,
+    mod_ref: ModRef,
     shadowable: frozenset[Parameter],
-    registry: Registry,
     *,
     result_active: bool = False,
     constant: int = 0,
@@ -146,13 +146,12 @@ def find_activity(
     Args:
         function: in normal form.
         kinds: how each parameter takes part.
-        points_to: of the same function.
+        mod_ref: of the same function.
         shadowable: the pointer parameters for whose memory a shadow can be had.
-        registry: the rules.
         result_active: whether the caller has a cotangent for the returned value.
         constant: objects that are taken to hold nothing active, whatever is stored there.
     """
-    solver = _Solver(function, kinds, points_to, shadowable, registry, result_active, constant)
+    solver = _Solver(function, kinds, mod_ref, mod_ref.points_to, shadowable, result_active, constant)
     solver.solve()
     return solver.result()
 
@@ -184,9 +183,9 @@ def can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], regist
 class _Solver:
     function: Function
     kinds: Mapping[Parameter, ParameterKind]
+    mod_ref: ModRef
     points_to: PointsTo
     shadowable: frozenset[Parameter]
-    registry: Registry
     result_active: bool
     constant: int = 0
     varied: dict[Value, None] = field(default_factory=dict)
@@ -244,7 +243,7 @@ class _Solver:
                 pass
 
     def vary_call(self, call: CallSite) -> None:
-        callee = resolve(call, self.registry)
+        callee = self.mod_ref.callee(call)
         match callee:
             case Elementwise():
                 if any(callee.depends_on(i) and call.arguments[i] in self.varied for i in range(callee.arity)):
@@ -253,26 +252,13 @@ class _Solver:
                 if any(v in self.varied for v in call.arguments):
                     self.vary_objects(self.points_to.mask(call))  # a Python object made of it
             case _:
-                effects = effects_of(callee)
-                if effects is None:
-                    reads = writes = reached_by(call, self.points_to)
-                else:
-                    reads = self.pointees(call, effects.reads)
-                    writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
-                    writes |= filled_by(call, effects, self.points_to)
-                if reads & self.varied_objects or any(v in self.varied for v in call.arguments):
+                access = self.mod_ref.of(call)
+                if access.numbers_from & self.varied_objects or any(v in self.varied for v in call.arguments):
                     self.mark_varied(call)
-                    if effects is None or not effects.writes_no_floats:
-                        self.vary_objects(writes)
-                for to, origin in effects.moves if effects is not None else ():
-                    if self.points_to.place(call, origin) & self.varied_objects:
-                        self.vary_objects(self.points_to.place(call, to))
-
-    def pointees(self, call: CallSite, indices: frozenset[int]) -> int:
-        mask = 0
-        for i in indices:
-            mask |= self.points_to.mask(call.arguments[i])
-        return mask
+                    self.vary_objects(access.numbers_to | access.made)
+                for to, origin in access.moves:
+                    if origin & self.varied_objects:
+                        self.vary_objects(to)
 
     # -------------------------------------------------------------------------------------------- useful
 
@@ -306,7 +292,7 @@ class _Solver:
                         self.mark_useful(value)
 
     def use_call(self, call: CallSite) -> None:
-        callee = resolve(call, self.registry)
+        callee = self.mod_ref.callee(call)
         match callee:
             case Elementwise():
                 if call in self.useful:
@@ -316,24 +302,14 @@ class _Solver:
             case Inactive():
                 pass
             case _:
-                effects = effects_of(callee)
-                if effects is None:
-                    reads = writes = reached_by(call, self.points_to)
-                else:
-                    reads = self.pointees(call, effects.reads)
-                    writes = self.pointees(call, effects.writes) | self.points_to.mask(call)
-                    writes |= filled_by(call, effects, self.points_to)
-                    writes = 0 if effects.writes_no_floats else writes
-                if call in self.useful or writes & self.useful_objects:
-                    self.use_arguments(call)
-                    self.use_objects(reads)
-                for to, origin in effects.moves if effects is not None else ():
-                    if self.points_to.place(call, to) & self.useful_objects:
-                        self.use_objects(self.points_to.place(call, origin))
-
-    def use_arguments(self, call: CallSite) -> None:
-        for value in call.arguments:
-            self.mark_useful(value)
+                access = self.mod_ref.of(call)
+                if call in self.useful or (access.numbers_to | access.made) & self.useful_objects:
+                    for value in call.arguments:
+                        self.mark_useful(value)
+                    self.use_objects(access.numbers_from)
+                for to, origin in access.moves:
+                    if to & self.useful_objects:
+                        self.use_objects(origin)
 
     # -------------------------------------------------------------------------------------------- shadows
 
@@ -375,17 +351,18 @@ class _Solver:
         for call in self.function.instructions():
             if not (isinstance(call, CallSite) and isinstance(call.callee, Function)):
                 continue
-            effects = effects_of(resolve(call, self.registry))
-            if effects is not None and is_from_outside(call.callee, self.registry):
-                written = self.pointees(call, effects.writes) | self.points_to.mask(call)
-                yield call, written | filled_by(call, effects, self.points_to)
+            access = self.mod_ref.of(call)
+            if not access.is_opaque and is_from_outside(call.callee, self.mod_ref.registry):
+                yield call, access.numbers_to | access.made
 
     def close_shadows(self, active_objects: int, idle: Set[Value]) -> int:
-        possible = mask_of(o for o in self.points_to.objects if can_have_shadow(o, self.shadowable, self.registry))
+        possible = mask_of(
+            o for o in self.points_to.objects if can_have_shadow(o, self.shadowable, self.mod_ref.registry)
+        )
         groups = dict.fromkeys(self.points_to.pointees.values())
         for call in self.function.instructions():
-            if isinstance(call, CallSite) and call not in idle and self.has_body(call):
-                groups[reached_by(call, self.points_to)] = None
+            if isinstance(call, CallSite) and call not in idle and (access := self.mod_ref.of(call)).is_opaque:
+                groups[access.reads] = None
         shadowed = active_objects & possible
         previous = -1
         while shadowed != previous:
@@ -397,9 +374,6 @@ class _Solver:
                 if self.points_to.contents[item.index] & shadowed:
                     shadowed |= 1 << item.index
         return shadowed
-
-    def has_body(self, call: CallSite) -> bool:
-        return effects_of(resolve(call, self.registry)) is None
 
 
 def differentiable_operands(inst: Instruction) -> list[Value]:

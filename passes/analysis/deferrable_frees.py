@@ -12,54 +12,42 @@ from __future__ import annotations
 
 from irad.ir.instructions import CallSite, Ret
 from irad.ir.module import Function
-from irad.passes.analysis.callees import effects_of, is_from_outside, resolve
+from irad.passes.analysis.callees import is_from_outside
 from irad.passes.convention import HostConvention
-from irad.passes.memory.objects import ObjectKind, PointsTo
-from irad.ruleset.registry import Registry
+from irad.passes.memory.mod_ref import ModRef
+from irad.passes.memory.objects import SEPARATE, ObjectKind, union
 
 
-def keepable(
-    function: Function, points_to: PointsTo, registry: Registry, host: HostConvention, *, results_change: bool
-) -> int:
+def keepable(function: Function, mod_ref: ModRef, host: HostConvention, *, results_change: bool) -> int:
     """The allocations that may be kept, as a mask.
 
     Args:
         function: in normal form.
-        points_to: of the same function.
-        registry: the rules.
+        mod_ref: of the same function.
         host: tells how references are dropped.
         results_change: whether what leaves the function may be written or freed before the reverse sweep.
     """
-    mask = 0
+    points_to, mask = mod_ref.points_to, 0
     for item in points_to.objects:
-        if item.kind not in (ObjectKind.ALLOCATION, ObjectKind.HEADER) or not isinstance(item.value, CallSite):
-            continue
-        if effects_of(resolve(item.value, registry)) is not None:
-            mask |= 1 << item.index
+        if item.kind in (ObjectKind.ALLOCATION, ObjectKind.HEADER) and isinstance(item.value, CallSite):
+            mask |= (not mod_ref.of(item.value).is_opaque) << item.index
     for inst in function.instructions():
         if isinstance(inst, CallSite):
-            mask &= ~_moved_or_handed_on(inst, points_to, registry, host)
+            mask &= ~_moved_or_handed_on(inst, mod_ref, host)
         elif isinstance(inst, Ret) and inst.operands and results_change:
             mask &= ~points_to.reachable(points_to.mask(inst.operands[0]))
     if results_change:
         for item in points_to.objects:
-            if item.kind not in (ObjectKind.ALLOCATION, ObjectKind.HEADER, ObjectKind.LOCAL):
+            if item.kind not in SEPARATE:
                 mask &= ~points_to.reachable(points_to.contents[item.index])
     return mask
 
 
-def _moved_or_handed_on(call: CallSite, points_to: PointsTo, registry: Registry, host: HostConvention) -> int:
+def _moved_or_handed_on(call: CallSite, mod_ref: ModRef, host: HostConvention) -> int:
     """The objects that a call frees in another way than by dropping a reference, or gives to code with a body."""
-    callee = resolve(call, registry)
-    effects = effects_of(callee)
-    mask = 0
-    if isinstance(callee, Function) and is_from_outside(callee, registry):
-        return mask  # what calls the rule holds references of its own
-    if effects is None:
-        for argument in call.arguments:
-            mask |= points_to.reachable(points_to.mask(argument))
-        return mask
-    if not host.drops_reference(call):
-        for index in effects.frees:
-            mask |= points_to.reachable(points_to.mask(call.arguments[index]))
-    return mask
+    points_to, access = mod_ref.points_to, mod_ref.of(call)
+    if isinstance(call.callee, Function) and is_from_outside(call.callee, mod_ref.registry):
+        return 0  # what calls the rule holds references of its own
+    if access.is_opaque:
+        return points_to.reachable(union(points_to.mask(argument) for argument in call.arguments))
+    return 0 if host.drops_reference(call) else points_to.reachable(access.frees)

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irad.ir.cfg import ControlFlow
-from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
+from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Block, Function
 from irad.ir.values import GlobalVariable, Value
-from irad.passes.analysis.callees import ELSEWHERE, Pointer, effects_of, resolve
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, reached_by
-from irad.ruleset.registry import Registry
+from irad.passes.analysis.callees import Pointer
+from irad.passes.memory.mod_ref import ModRef
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ class Effects:
 
 def find_effects(
     cfg: ControlFlow,
-    points_to: PointsTo,
-    registry: Registry,
+    mod_ref: ModRef,
     *,
     arguments_change: bool,
     kept: int = 0,
@@ -77,14 +76,13 @@ def find_effects(
 
     Args:
         cfg: the graph of the function.
-        points_to: of the same function.
-        registry: the rules, for what callees write.
+        mod_ref: of the same function.
         arguments_change: whether the caller may write argument memory between the sweeps.
         kept: allocations, as a mask, whose memory is kept until the reverse sweep has ended.
         stays: arguments, as a mask, whose memory the caller keeps and does not write between the sweeps.
         restores: whether the reverse of a callee may put back what the callee overwrote.
     """
-    written = 0
+    points_to, written = mod_ref.points_to, 0
     position: dict[Instruction, int] = {}
     writing_blocks: dict[int, int] = {}
     last_writes: dict[tuple[int, Block], int] = {}
@@ -93,9 +91,9 @@ def find_effects(
         last: dict[int, int] = {}  # by set of objects: many writes go to the same
         for index, inst in enumerate(block.instructions):
             position[inst] = index
-            mask = written_by(inst, points_to, registry)
+            mask = mod_ref.of(inst).writes
             last[mask] = index
-            if restores and _has_pair(inst, registry):
+            if restores and isinstance(inst, CallSite) and isinstance(mod_ref.callee(inst), Function | Pointer):
                 lost |= mask
         for mask, index in last.items():
             written |= mask
@@ -105,63 +103,7 @@ def find_effects(
     for item in points_to.objects:
         if not stays >> item.index & 1 and _is_lost(item, arguments_change, bool(kept >> item.index & 1)):
             lost |= 1 << item.index
-    return Effects(
-        points_to,
-        written,
-        lost,
-        kept,
-        _reach(cfg),
-        position,
-        writing_blocks,
-        last_writes,
-    )
-
-
-def written_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
-    """The objects an instruction may write."""
-    match inst:
-        case Store(operands=[_, pointer]):
-            return points_to.mask(pointer)
-        case AtomicRMW() | CmpXchg():
-            return points_to.mask(inst.operands[0])
-        case CallSite():
-            effects = effects_of(resolve(inst, registry))
-            if effects is None:
-                return reached_by(inst, points_to) | (points_to.exposed if ELSEWHERE in inst.attributes else 0)
-            mask = filled_by(inst, effects, points_to)
-            for index in effects.writes:
-                mask |= points_to.mask(inst.arguments[index])
-            for place in (*effects.alters, *(to for to, _ in effects.moves)):
-                mask |= points_to.place(inst, place)
-            for index, _ in (*effects.links, *effects.makes):
-                mask |= points_to.mask(inst.arguments[index])
-            return mask
-        case _:
-            return 0
-
-
-def read_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
-    """The objects an instruction may read."""
-    match inst:
-        case Load() | AtomicRMW() | CmpXchg():
-            return points_to.mask(inst.operands[0])
-        case CallSite():
-            effects = effects_of(resolve(inst, registry))
-            if effects is None:
-                return reached_by(inst, points_to)
-            mask = 0
-            for index in effects.reads:
-                mask |= points_to.mask(inst.arguments[index])
-            for _, origin in effects.moves:
-                mask |= points_to.place(inst, origin)
-            return mask
-        case _:
-            return 0
-
-
-def _has_pair(inst: Instruction, registry: Registry) -> bool:
-    """Whether an instruction calls a function that has a reverse of its own."""
-    return isinstance(inst, CallSite) and isinstance(resolve(inst, registry), Function | Pointer)
+    return Effects(points_to, written, lost, kept, _reach(cfg), position, writing_blocks, last_writes)
 
 
 def _is_lost(item: MemoryObject, arguments_change: bool, kept: bool) -> bool:

@@ -22,8 +22,6 @@ from collections.abc import Iterator
 from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Load, Store
 from irad.ir.module import Block
 from irad.ir.values import Value
-from irad.passes.analysis.callees import effects_of, resolve
-from irad.passes.analysis.effects import written_by
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
 
@@ -52,7 +50,7 @@ def _writes_afterwards(unit: Unit, touched: int, at: Instruction) -> Iterator[In
         is_reached = reached >> unit.cfg.position[block] & 1
         for index, inst in enumerate(block.instructions):
             is_later = block is at.block and index > unit.effects.position[at]
-            if (is_reached or is_later) and written_by(inst, unit.points_to, unit.registry) & touched:
+            if (is_reached or is_later) and unit.mod_ref.of(inst).writes & touched:
                 yield inst
 
 
@@ -81,7 +79,7 @@ def _goes_to_latest(unit: Unit, write: Instruction, touched: int, item: MemoryOb
     match write:
         case Store(operands=[_, pointer]):
             return _is_latest(unit, pointer, item)
-        case CallSite() if effects_of(resolve(write, unit.registry)) is not None:
+        case CallSite() if not unit.mod_ref.of(write).is_opaque:
             touching = (a for a in write.arguments if unit.points_to.mask(a) & touched)
             return all(_is_latest(unit, argument, item) for argument in touching)
         case _:

@@ -41,9 +41,9 @@ from irad.ir.module import Block, Function
 from irad.ir.types import ArrayType, FloatType, IntType, NamedStructType, StructType, Type, element_types, size_of
 from irad.ir.values import InlineAsm, Value
 from irad.passes.analysis.activity import is_differentiable
-from irad.passes.analysis.callees import Pointer, effects_of, resolve
+from irad.passes.analysis.callees import Pointer
 from irad.passes.memory.addresses import ANYWHERE, Position, fixed_distance
-from irad.passes.memory.objects import indices, reached_by
+from irad.passes.memory.objects import indices
 from irad.passes.unit import Unit
 
 
@@ -163,8 +163,7 @@ def _holds_integers(type_: Type) -> bool:
 
 
 def _has_body(unit: Unit, call: CallSite) -> bool:
-    callee = resolve(call, unit.registry)
-    return isinstance(callee, Function | Pointer) and effects_of(callee) is None
+    return unit.mod_ref.of(call).is_opaque and isinstance(unit.mod_ref.callee(call), Function | Pointer)
 
 
 def _callee_has(call: CallSite, wanted: Callable[[Instruction], bool]) -> bool:
@@ -235,12 +234,12 @@ def _takes_bits(inst: Instruction) -> bool:
 
 
 def _takes_varied(unit: Unit, call: CallSite) -> bool:
-    reached = reached_by(call, unit.points_to)
+    reached = unit.mod_ref.of(call).reads
     return any(a in unit.activity.varied for a in call.arguments) or bool(reached & unit.activity.varied_objects)
 
 
 def _gives_useful(unit: Unit, call: CallSite) -> bool:
-    written = reached_by(call, unit.points_to) & unit.activity.useful_objects
+    written = unit.mod_ref.of(call).reads & unit.activity.useful_objects
     return call in unit.activity.useful or unit.memory_types.holds_floats(written)
 
 

@@ -14,7 +14,6 @@ from irad.ir.instructions import Alloca, Binary, CallSite, Cast, Instruction, Lo
 from irad.ir.module import Function
 from irad.ir.types import FloatType
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.effects import read_by
 from irad.passes.unit import Unit
 
 
@@ -33,7 +32,7 @@ def readers_elsewhere(unit: Unit, but: Instruction, mask: int) -> list[Instructi
     """The instructions but one that may read memory."""
     overlapping = unit.points_to.overlapping(mask)
     others = (inst for inst in unit.function.instructions() if inst is not but)
-    return [inst for inst in others if read_by(inst, unit.points_to, unit.registry) & overlapping]
+    return [inst for inst in others if unit.mod_ref.of(inst).reads & overlapping]
 
 
 def _is_number(inst: Instruction) -> bool:

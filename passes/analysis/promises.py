@@ -22,7 +22,7 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.activity import Activity, find_activity, is_differentiable
-from irad.passes.analysis.callees import effects_of, resolve
+from irad.passes.analysis.callees import resolve
 from irad.passes.analysis.refusals import is_promised, stored_in_constant
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
@@ -106,7 +106,7 @@ def _activity(unit: Unit, kinds: tuple[ParameterKind, ...], promised: Promised) 
     constant = 0
     for number in promised:
         constant |= unit.points_to.mask(unit.function.params[number])
-    return find_activity(unit.function, by_param, unit.points_to, frozenset(), unit.registry, constant=constant)
+    return find_activity(unit.function, by_param, unit.mod_ref, frozenset(), constant=constant)
 
 
 def _kind(activity: Activity, argument: Value) -> ParameterKind:
@@ -125,13 +125,10 @@ def _filled(unit: Unit, activity: Activity, inst: Instruction) -> Iterator[Value
     match inst:
         case Store(operands=[value, pointer]) if value in activity.varied:
             yield pointer
-        case CallSite() if isinstance(rule := resolve(inst, unit.registry), CallRule) and effects_of(rule) is not None:
-            effects, read = rule.effects, 0
-            for index in effects.reads:
-                read |= unit.points_to.mask(inst.arguments[index])
-            is_varied = read & activity.varied_objects or any(v in activity.varied for v in inst.arguments)
-            if is_varied and not effects.writes_no_floats:
-                yield from (inst.arguments[index] for index in sorted(effects.writes))
+        case CallSite() if isinstance(unit.mod_ref.callee(inst), CallRule):
+            access = unit.mod_ref.of(inst)
+            if access.numbers_from & activity.varied_objects or any(v in activity.varied for v in inst.arguments):
+                yield from (inst.arguments[index] for index in access.targets)
         case _:
             pass
 

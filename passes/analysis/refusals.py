@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Iterator
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
@@ -28,13 +26,13 @@ from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import GlobalVariable, Parameter, Value
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.address_spaces import space_error
-from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, effects_of, resolve
+from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
-from irad.ruleset.interface import CallRule, ConstantParameters, Effects, Elementwise, Inactive, PairRule
+from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule
 from irad.ruleset.python_names import PYTHON_CODE, python_name
 from irad.ruleset.registry import Registry
 
@@ -246,15 +244,12 @@ def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
     return _stored_error(unit, inst.operands[1])
 
 
-def _written_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
+def _written_error(unit: Unit, call: CallSite) -> IradError | None:
     """The same where a library function stores them, which read what is active."""
-    activity, points_to, arguments = unit.activity, unit.points_to, call.arguments
-    reads = functools.reduce(operator.or_, (points_to.mask(arguments[i]) for i in effects.reads), 0)
-    if effects.writes_no_floats or not (
-        reads & activity.varied_objects or any(v in activity.varied for v in arguments)
-    ):
+    activity, access = unit.activity, unit.mod_ref.of(call)
+    if not access.numbers_from & activity.varied_objects and not any(v in activity.varied for v in call.arguments):
         return None
-    errors = (_stored_error(unit, arguments[i]) for i in sorted(effects.writes))
+    errors = (_stored_error(unit, call.arguments[i]) for i in access.targets)
     return next((error for error in errors if error is not None), None)
 
 
@@ -267,15 +262,16 @@ def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
     return None
 
 
-def _move_error(unit: Unit, call: CallSite, effects: Effects) -> IradError | None:
+def _move_error(unit: Unit, call: CallSite) -> IradError | None:
     """As `_scratch_error` and `_access_error`, for the elements of containers."""
-    if not (effects.makes or effects.moves or effects.alters or effects.links or effects.header is not None):
+    access = unit.mod_ref.of(call)
+    if not access.looks_inside:
         return None
     activity, points_to = unit.activity, unit.points_to
-    for to, origin in effects.moves:
-        if not points_to.place(call, origin) & activity.varied_objects:
+    for to, origin in access.moves:
+        if not origin & activity.varied_objects:
             continue
-        for item in points_to.members(points_to.place(call, to)):
+        for item in points_to.members(to):
             if _is_constant_container(unit, item):
                 return stored_in_constant(item)
             lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
@@ -347,15 +343,15 @@ def _describe(item: MemoryObject) -> str:
 def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if unit.everything:
         return None  # decided with what is really active
-    callee = resolve(call, unit.registry)
+    callee, is_opaque = unit.mod_ref.callee(call), unit.mod_ref.of(call).is_opaque
     ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
     if ruled is not None:
         return ruled
     if isinstance(callee, CallRule):
-        return _written_error(unit, call, callee.effects) or _move_error(unit, call, callee.effects)
+        return _written_error(unit, call) or _move_error(unit, call)
     if isinstance(callee, Elementwise):
         return _partial_error(unit, call, callee)
-    if isinstance(callee, Function | Pointer) and effects_of(callee) is None and _passes_address(unit, call):
+    if isinstance(callee, Function | Pointer) and is_opaque and _passes_address(unit, call):
         return UnsupportedError(
             "the address of active memory is passed to a function as an integer",
             "pass the array itself, and take its address where it is used",
@@ -376,7 +372,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
         )
     if isinstance(callee, Unknown):
         unseen: Unknown | None = callee
-    elif isinstance(callee, Function) and PARALLEL in callee.attributes and effects_of(callee) is None:
+    elif isinstance(callee, Function) and PARALLEL in callee.attributes and is_opaque:
         unseen = _unseen_callee(callee, unit.registry)
     else:
         return None
@@ -406,14 +402,12 @@ def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
     """A callee writes constants to memory with a derivative: those of what was there would have to go, but where?"""
     function = call.callee
     rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
-    effects = effects_of(resolve(call, unit.registry))
-    if effects is None:
-        return None
+    written = frozenset(unit.mod_ref.of(call).targets)
     match rule:
         case Inactive(name=name) if name:
-            numbers, said = effects.writes - {0}, f"{name}, which was declared inactive,"
+            numbers, said = written - {0}, f"{name}, which was declared inactive,"
         case PairRule(name=name, parameters=constant) | ConstantParameters(name=name, parameters=constant):
-            numbers, said = effects.writes & constant, f"{name}, some of whose arguments were declared inactive,"
+            numbers, said = written & constant, f"{name}, some of whose arguments were declared inactive,"
         case _:
             return None
     active = unit.activity.active_objects

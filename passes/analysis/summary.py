@@ -18,9 +18,9 @@ from itertools import combinations
 from irad.ir.instructions import CallSite, Instruction, Store
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import CAPTURES, FILLS, READS, TWO_VIEWS, WRITES, effects_of, resolve
-from irad.passes.analysis.effects import read_by, written_by
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, reached_by, union
+from irad.passes.analysis.callees import CAPTURES, FILLS, READS, TWO_VIEWS, WRITES
+from irad.passes.memory.mod_ref import ModRef
+from irad.passes.memory.objects import SEPARATE, MemoryObject, ObjectKind, PointsTo, union
 from irad.passes.memory.points_to import NO_SIGNATURES, find_objects
 from irad.passes.memory.signatures import BOOKKEEPING, Kind, Signatures, kind_of
 from irad.ruleset.memory_type import MemoryType
@@ -48,12 +48,14 @@ def summarise(
     """
     points_to = find_objects(function, memory, registry, signatures=signatures)
     numbers = [p for p, holds in memory.items() if holds is not None and all(text != "ptr" for _, text in holds.fields)]
+    mod_ref = ModRef(points_to, registry)
     reads = writes = 0
     for inst in function.instructions():
-        if _hands_on_pointers(inst, points_to, numbers, registry):
+        if _hands_on_pointers(inst, mod_ref, numbers):
             return
-        reads |= read_by(inst, points_to, registry) | _freed_by(inst, points_to, registry)
-        writes |= written_by(inst, points_to, registry)
+        access = mod_ref.of(inst)
+        reads |= access.reads | access.frees  # a callee looks at what it may free
+        writes |= access.writes
     if any(_is_beyond(item) for item in points_to.members(reads | writes)):
         return
     if any(item.kind is ObjectKind.GLOBAL for item in points_to.members(writes)):
@@ -85,38 +87,21 @@ def _has_two_views(points_to: PointsTo, result: Parameter, declared: MemoryType 
     return any(one & other & known for one, other in combinations(found.values(), 2))
 
 
-def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
-    """The objects whose memory a callee looks at because it may free it."""
-    effects = effects_of(resolve(inst, registry)) if isinstance(inst, CallSite) else None
-    mask = 0
-    for index in effects.frees if effects is not None else ():
-        assert isinstance(inst, CallSite)
-        mask |= points_to.mask(inst.arguments[index])
-    return mask
-
-
-def _hands_on_pointers(
-    inst: Instruction, points_to: PointsTo, numbers: Collection[Parameter], registry: Registry
-) -> bool:
+def _hands_on_pointers(inst: Instruction, mod_ref: ModRef, numbers: Collection[Parameter]) -> bool:
     """Whether pointers may end up in memory that the caller can see, or something is freed that is the caller's.
 
     ``numbers`` are the parameters that lead to memory without pointers.
     """
+    points_to, access = mod_ref.points_to, mod_ref.of(inst)
     match inst:
         case Store(operands=[value, pointer]):
-            return bool(points_to.mask(value)) and any(_may_take_pointers(o, numbers) for o in points_to.of(pointer))
-        case CallSite():
-            effects = effects_of(resolve(inst, registry))
-            if effects is None:
-                return any(_may_take_pointers(item, numbers) for item in points_to.members(reached_by(inst, points_to)))
-            into = effects.captures_into if effects.captures else frozenset[int]()
-            into |= {to for to, source in effects.copies if _holds_pointers(points_to, inst.arguments[source], numbers)}
-            taking = (item for i in sorted(into) for item in points_to.of(inst.arguments[i]))
-            moved = (item for to, _ in effects.moves for item in points_to.members(points_to.place(inst, to)))
-            freed = (item for i in sorted(effects.frees) for item in points_to.of(inst.arguments[i]))
-            return any(_may_take_pointers(o, numbers) for o in (*taking, *moved, *freed))
+            taking = points_to.mask(pointer) if points_to.mask(value) else 0
+        case CallSite() if access.is_opaque:
+            taking = access.reads
         case _:
-            return False
+            taking = access.captures | access.frees | union(to for to, _ in access.moves)
+            taking |= union(points_to.mask(to) for to, by in access.copies if _holds_pointers(points_to, by, numbers))
+    return any(_may_take_pointers(item, numbers) for item in points_to.members(taking))
 
 
 def _holds_pointers(points_to: PointsTo, source: Value, numbers: Collection[Parameter]) -> bool:
@@ -132,7 +117,7 @@ def _may_take_pointers(item: MemoryObject, numbers: Collection[Parameter]) -> bo
 
 
 def _is_own(item: MemoryObject) -> bool:
-    return item.kind in (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+    return item.kind in SEPARATE
 
 
 def _is_beyond(item: MemoryObject) -> bool:

@@ -48,7 +48,7 @@ from irad.ir.values import (
     const_int,
     zero,
 )
-from irad.passes.analysis.callees import Pointer, effects_of, resolve
+from irad.passes.analysis.callees import Pointer, resolve
 from irad.passes.augmented.alias_scopes import AliasScopes, rank_objects
 from irad.passes.augmented.tape import FrameLayout
 from irad.passes.callee_variants import callee_variant, pointer_variant, takes_part
@@ -344,8 +344,8 @@ class _Visitor:
         if isinstance(callee, CallRule) and takes_part(unit, call):
             self.augmented.rule_values[call] = tuple(callee.augmented(self, call))
         elif isinstance(call.type, PointerType) and unit.activity.has_shadow(call):
-            effects = effects_of(callee)
-            if effects is None or call not in self.augmented.shadows:
+            is_opaque = unit.mod_ref.of(call).is_opaque
+            if is_opaque or call not in self.augmented.shadows:
                 self.augmented.shadows[call] = ConstantNull(call.type)
 
     def augment_call(self, call: CallSite, pair: Pair) -> None:

@@ -22,12 +22,11 @@ from irad.ir.types import (
     Type,
 )
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, Position
-from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, filled_by, fixed_size, reached_by, union
+from irad.passes.memory.mod_ref import ModRef
+from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo, fixed_size
 from irad.passes.memory.record_layouts import FloatAccess, record_layout, record_of, scalars
 from irad.passes.request import MemoryType
-from irad.ruleset.registry import Registry
 
 _BACK: Final = Position(-1, 0)
 _MOST_PLACES: Final = 64  # in one object at which floats are distinguished
@@ -181,10 +180,10 @@ class MemoryTypes:
 
 
 def find_memory_types(
-    function: Function, points_to: PointsTo, memory: Mapping[Parameter, MemoryType | None], registry: Registry
+    function: Function, mod_ref: ModRef, memory: Mapping[Parameter, MemoryType | None]
 ) -> MemoryTypes:
     """Collects the types of all objects of a function."""
-    collector = _Collector(points_to, registry)
+    collector = _Collector(mod_ref, mod_ref.points_to)
     collector.seed(memory)
     for inst in function.instructions():
         collector.visit(inst)
@@ -197,12 +196,12 @@ def find_memory_types(
 
 @dataclass(eq=False, slots=True)
 class _Collector:
+    mod_ref: ModRef
     points_to: PointsTo
-    registry: Registry
     floats: list[set[FloatType]] = field(init=False)
     layouts: list[MemoryType | None] = field(init=False)
     accesses: dict[int, dict[int, set[Type]]] = field(default_factory=dict)
-    prefixes: dict[int, int] = field(default_factory=dict)
+    prefixes: dict[int, int] = field(init=False)
     copies: list[tuple[int, int, Position]] = field(default_factory=list)
     numbers: dict[int, list[FloatAccess]] = field(default_factory=dict)
     moves: list[tuple[int, int]] = field(default_factory=list)
@@ -216,6 +215,7 @@ class _Collector:
         count = len(self.points_to.objects)
         self.floats = [set() for _ in range(count)]
         self.layouts = [None] * count
+        self.prefixes = dict(self.points_to.prefixes)
 
     def seed(self, memory: Mapping[Parameter, MemoryType | None]) -> None:
         """What the request states of arguments, and rules of allocations."""
@@ -226,10 +226,6 @@ class _Collector:
                 self.seed_layout(item.index, self.points_to.declared[item.index])
             elif item.holds is not None:
                 self.seed_declared(item, item.holds)
-            elif item.kind is ObjectKind.ALLOCATION and isinstance(item.value, CallSite):
-                effects = effects_of(resolve(item.value, self.registry))
-                if effects is not None and effects.integer_prefix:
-                    self.prefixes[item.index] = effects.integer_prefix
 
     def seed_layout(self, index: int, holds: MemoryType | None) -> None:
         """Notes what the request states of an object."""
@@ -243,7 +239,6 @@ class _Collector:
     def seed_declared(self, item: MemoryObject, holds: MemoryType) -> None:
         """What signatures state; for a callee's own numbers only their types: there may be several patterns."""
         self.note_declared(item.index, holds)
-        self.prefixes[item.index] = holds.integer_prefix
         if not holds.integer_prefix and (holds.behind or item.kind is ObjectKind.REACHABLE):
             self.layouts[item.index] = holds
 
@@ -261,27 +256,16 @@ class _Collector:
 
     def visit_call(self, call: CallSite) -> None:
         """Raw copies tie objects together; other callees may hold anything where they read and write."""
-        effects = effects_of(resolve(call, self.registry))
         if call in self.points_to.handed:
             for holds, mask in self.points_to.handed[call].items():
                 self.hand(mask, holds)
             return
-        if effects is None:
-            self.opaque |= reached_by(call, self.points_to)
-            return
-        arguments = call.arguments
-        pairs = [(arguments[into], arguments[source]) for into, source in effects.copies]
-        pairs += [(call, arguments[effects.keeps])] if effects.keeps is not None else []
-        for target, source in pairs:
+        access = self.mod_ref.of(call)
+        for target, source in access.copies:
             distance = self.points_to.position(source).distance_to(self.points_to.position(target))
             self.copies.append((self.points_to.mask(target), self.points_to.mask(source), distance))
-        for to, origin in effects.moves:
-            self.moves.append((self.points_to.place(call, to), self.points_to.place(call, origin)))
-        if not effects.raw and not effects.writes_no_floats:
-            new = self.points_to.members(filled_by(call, effects, self.points_to))
-            self.opaque |= union(1 << item.index for item in new if item.holds is None)
-            for index in effects.reads | effects.writes:
-                self.opaque |= self.points_to.mask(arguments[index])
+        self.moves += access.moves
+        self.opaque |= access.unseen
 
     def hand(self, mask: int, holds: MemoryType | None) -> None:
         """Memory in which a callee reads and writes what its signature says."""

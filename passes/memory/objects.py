@@ -24,7 +24,7 @@ from irad.ir.values import (
     Value,
 )
 from irad.passes.memory.addresses import ANYWHERE, EVERYTHING, Position, Positions
-from irad.ruleset.interface import Effects, Place
+from irad.ruleset.interface import Place
 from irad.ruleset.memory_type import MemoryType
 
 _MOST_PLACES: Final = 64  # in one object at which pointers are distinguished
@@ -40,6 +40,10 @@ class ObjectKind(enum.Enum):
     HEADER = "header"  # what Numba's runtime keeps beside an allocation: reference count, address, size
     GLOBAL = "global"
     UNKNOWN = "unknown"  # anything at all
+
+
+SEPARATE: Final = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+"""What a function or its callees make: apart from everything but memory of unknown origin."""
 
 
 @dataclass(eq=False, slots=True)
@@ -75,7 +79,8 @@ class PointsTo:
     ``parts`` the same by the place where they are stored. ``handed`` are, for calls of functions with a body, the
     objects that the callee is given or makes, by what they hold. ``stated``: what the request says of memory that an
     argument leads to. ``exposed``: objects that code of unknown effect may know: the caller's memory, global variables,
-    and what has been stored there or handed to such code.
+    and what has been stored there or handed to such code. ``prefixes``: bytes at the start of an object that hold
+    integers only.
     """
 
     objects: tuple[MemoryObject, ...]
@@ -88,6 +93,7 @@ class PointsTo:
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
     declared: Mapping[int, MemoryType] = field(default_factory=dict)
     exposed: int = 0
+    prefixes: Mapping[int, int] = field(default_factory=dict)
     _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
     _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
     _positions: dict[Value, Position] = field(default_factory=dict, repr=False)
@@ -264,13 +270,6 @@ def moved_item(place: Position, source: MemoryObject, target: MemoryObject) -> P
     if offset is None or (outside is not None and place != Position(offset, 0)):
         return ANYWHERE
     return Position(offset, size if inside is None else 0)
-
-
-def filled_by(call: CallSite, effects: Effects, points_to: PointsTo) -> int:
-    """The new memory whose address a callee stores in that of its arguments."""
-    if not effects.fills:
-        return 0
-    return sum(1 << item.index for item in points_to.objects if item.value is call)
 
 
 def reached_by(call: CallSite, points_to: PointsTo) -> int:

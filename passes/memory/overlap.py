@@ -14,9 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from irad.ir.values import Parameter, Value
-from irad.passes.memory.objects import MemoryObject, ObjectKind, union
-
-SEPARATE = (ObjectKind.LOCAL, ObjectKind.ALLOCATION, ObjectKind.HEADER)
+from irad.passes.memory.objects import SEPARATE, MemoryObject, ObjectKind, union
 
 
 def find_overlaps(

@@ -53,6 +53,7 @@ from irad.ir.values import (
 from irad.passes.analysis.callees import Pointer, effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions
 from irad.passes.memory.objects import (
+    SEPARATE,
     Contents,
     MemoryObject,
     ObjectKind,
@@ -64,7 +65,7 @@ from irad.passes.memory.objects import (
     place_of,
     union,
 )
-from irad.passes.memory.overlap import SEPARATE, find_overlaps
+from irad.passes.memory.overlap import find_overlaps
 from irad.passes.memory.returned_addresses import KnownAddresses, may_return_address, may_store_address
 from irad.passes.memory.signatures import Kind, Signatures, kind_of, kinds_behind
 from irad.passes.memory.starts import data_of_headers, declared_starts, loaded_starts, solve_with_starts
@@ -525,6 +526,7 @@ class _Solver:
         handed = {call: self.handed(call) for call in self.own}
         objects, bases = tuple(self.objects), frozenset(self.bases)
         found = PointsTo(objects, self.pointees, contents, self.globals, overlaps, bases, parts, handed, self.declared)
+        found = replace(found, prefixes=self.contents.prefixes)
         bases = loaded_starts(self.function, found, self.headers, self.registry, self.addresses.storing, self.assumed)
         return replace(found, bases=bases, exposed=found.reachable(self.known_elsewhere()))
 

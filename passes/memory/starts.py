@@ -29,8 +29,7 @@ from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions, offset_modulo, position
-from irad.passes.memory.objects import PointsTo, indices, reached_by, union
-from irad.passes.memory.overlap import SEPARATE
+from irad.passes.memory.objects import SEPARATE, PointsTo, indices, reached_by, union
 from irad.passes.memory.returned_addresses import may_store_address
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
 from irad.passes.request import MemoryType

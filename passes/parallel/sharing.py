@@ -24,7 +24,6 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import Callee, resolve
-from irad.passes.analysis.effects import written_by
 from irad.passes.callee_variants import takes_part
 from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import Loop
@@ -74,18 +73,13 @@ class _Collector:
                 pass
             case CallRule() if (move := move_of(call)) is not None:
                 self.visit_move(move)
-            case CallRule(effects=effects):
-                for index in sorted(effects.reads):
-                    mask = points_to.mask(call.arguments[index])
-                    self.added |= mask
-                    self.handed |= mask
+            case CallRule():
+                access = self.unit.mod_ref.of(call)
+                for index in access.sources:
                     self.expect_one_array(call.arguments[index], None)
-                for _, origin in effects.moves:
-                    self.added |= points_to.place(call, origin)
-                    self.handed |= points_to.place(call, origin)
-                written = written_by(call, points_to, self.unit.registry)
-                self.taken |= written
-                self.handed |= written
+                self.added |= access.reads
+                self.taken |= access.writes
+                self.handed |= access.reads | access.writes
             case _:
                 if any(True for _ in self.shared_objects(reached_by(call, points_to))):
                     self.obstacle = self.obstacle or f"an active array is handed to {_name(callee)}"

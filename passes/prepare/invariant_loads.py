@@ -18,29 +18,27 @@ Limit   objects are distinguished, not the elements of one.
 from __future__ import annotations
 
 from irad.ir.dominance import DominatorTree
-from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Load
+from irad.ir.instructions import Cast, GetElementPtr, Instruction, Load
 from irad.ir.loops import Loop, LoopNest, innermost_first
 from irad.ir.module import Block
 from irad.ir.trip_count import is_invariant
 from irad.ir.values import GlobalVariable
-from irad.passes.analysis.callees import effects_of, resolve
-from irad.passes.analysis.effects import written_by
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import ObjectKind, PointsTo
-from irad.ruleset.registry import Registry
 
 
-def hoist_invariant_loads(nest: LoopNest, dominators: DominatorTree, points_to: PointsTo, registry: Registry) -> None:
+def hoist_invariant_loads(nest: LoopNest, dominators: DominatorTree, mod_ref: ModRef) -> None:
     """Moves them in all loops of a function; none of the arguments is out of date afterwards."""
     for loop in innermost_first(nest.loops):
         if loop.preheader is not None and loop.exits:
-            _hoist(loop, loop.preheader, dominators, points_to, registry)
+            _hoist(loop, loop.preheader, dominators, mod_ref)
 
 
-def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, points_to: PointsTo, registry: Registry) -> None:
+def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, mod_ref: ModRef) -> None:
     loads = [i for block in loop.order for i in block.instructions if isinstance(i, Load) and _is_plain(i)]
     if not any(is_invariant(load.operands[0], loop) for load in loads):
         return
-    written = _written(loop, points_to, registry)
+    points_to, written = mod_ref.points_to, _written(loop, mod_ref)
     ends = [*loop.latches, *(block for block, _ in loop.exits)]
     moved: set[Instruction] = set()
     for block in loop.order:
@@ -60,24 +58,15 @@ def _hoist(loop: Loop, preheader: Block, dominators: DominatorTree, points_to: P
                 moved.add(inst)
 
 
-def _written(loop: Loop, points_to: PointsTo, registry: Registry) -> int:
+def _written(loop: Loop, mod_ref: ModRef) -> int:
     """The objects whose memory may change while the loop runs, or be given back, or move."""
-    mask = 0
+    written = freed = 0
     for block in loop.order:
         for inst in block.instructions:
-            mask |= written_by(inst, points_to, registry) | _freed_by(inst, points_to, registry)
-    return points_to.overlapping(mask)
-
-
-def _freed_by(inst: Instruction, points_to: PointsTo, registry: Registry) -> int:
-    """The objects that a call with a rule may free or move, and what they lead to."""
-    effects = effects_of(resolve(inst, registry)) if isinstance(inst, CallSite) else None
-    if effects is None or not isinstance(inst, CallSite):
-        return 0  # not a call, or one that counts as writing to all it reaches
-    mask = 0
-    for index in effects.frees:
-        mask |= points_to.mask(inst.arguments[index])
-    return points_to.reachable(mask)
+            access = mod_ref.of(inst)
+            written |= access.writes
+            freed |= access.frees
+    return mod_ref.points_to.overlapping(written | mod_ref.points_to.reachable(freed))
 
 
 def _is_shared(mask: int, points_to: PointsTo) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irad.passes.memory.memory_types import find_memory_types
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.request import MemoryType
 from irad.ruleset.memory_type import MemoryType as Stated
 from tests.passes.units import DOUBLES, INTEGERS, points_to_of, registry, value
@@ -24,7 +25,7 @@ ITEMS = Stated(16, ((0, "ptr"), (8, "double")), declared=((0, DOUBLES),))
 
 def masks(text: str, memory: MemoryType, *names: str):
     function, points_to = points_to_of(text, [memory, None][: text.count("%i)") + 1])
-    found = find_memory_types(function, points_to, {function.params[0]: memory}, registry())
+    found = find_memory_types(function, ModRef(points_to, registry()), {function.params[0]: memory})
     return points_to, found, [points_to.mask(value(function, name)) for name in names]
 
 

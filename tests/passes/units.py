@@ -97,7 +97,7 @@ def points_to_of(text: str, memory: Sequence[MemoryType | None] | None = None) -
 
 def effects_without_kept(unit: Unit, *, arguments_change: bool = False) -> Effects:
     """Effects of a unit when no allocation is kept."""
-    return find_effects(unit.cfg, unit.points_to, registry(), arguments_change=arguments_change)
+    return find_effects(unit.cfg, unit.mod_ref, arguments_change=arguments_change)
 
 
 def derivative(text: str, kinds: str, memory: Sequence[MemoryType | None] | None = None, **options: Any) -> Generated:

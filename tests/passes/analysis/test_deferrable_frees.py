@@ -3,6 +3,7 @@ from __future__ import annotations
 from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Call
 from irad.passes.analysis.deferrable_frees import keepable
+from irad.passes.memory.mod_ref import ModRef
 from tests.passes.units import DOUBLES, generated, parsed, points_to_of, registry
 
 DECLARE = """
@@ -26,7 +27,7 @@ def kept(body: str, *, results_change: bool = False, result: str = "i32 0") -> s
     }"""
     )
     function, points_to = points_to_of(text)
-    mask = keepable(function, points_to, registry(), NUMBA, results_change=results_change)
+    mask = keepable(function, ModRef(points_to, registry()), NUMBA, results_change=results_change)
     return {str(item) for item in points_to.members(mask)}
 
 

@@ -7,7 +7,7 @@ from irad.ir.instructions import Load
 from irad.ir.values import Value
 from irad.passes.analysis.deferrable_frees import keepable
 from irad.passes.analysis.effects import Effects, find_effects
-from tests.passes.units import DOUBLES, POINTERS, effects_without_kept, registry, unit_of, value
+from tests.passes.units import DOUBLES, POINTERS, effects_without_kept, unit_of, value
 
 PLACES = """
 define i32 @f(ptr noalias %r, ptr %a, i64 %n, i1 %c, ptr %b) {{
@@ -179,8 +179,8 @@ def test_a_pointer_to_nothing_known():
 
 def test_what_is_written_is_that_of_the_function():
     unit = unit_of(LIVES, "ss")
-    mask = keepable(unit.function, unit.points_to, registry(), NUMBA, results_change=False)
-    again = find_effects(unit.cfg, unit.points_to, registry(), arguments_change=False, kept=mask)
+    mask = keepable(unit.function, unit.mod_ref, NUMBA, results_change=False)
+    again = find_effects(unit.cfg, unit.mod_ref, arguments_change=False, kept=mask)
     assert again.written == unit.effects.written
     assert again.kept == unit.effects.kept
     written = {str(item) for item in unit.points_to.members(again.written)}

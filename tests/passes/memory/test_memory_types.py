@@ -5,6 +5,7 @@ import pytest
 from irad.ir import types
 from irad.ir.values import Undef, const_int
 from irad.passes.memory.memory_types import find_memory_types
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.request import MemoryType
 from irad.rules.memory import pattern_of_copy
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, points_to_of, registry, value
@@ -17,7 +18,7 @@ COPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
 def memory_types_of(text: str, memory):
     function, points_to = points_to_of(text, memory)
     given = dict(zip(function.params, memory, strict=True))
-    return function, points_to, find_memory_types(function, points_to, given, registry())
+    return function, points_to, find_memory_types(function, ModRef(points_to, registry()), given)
 
 
 def test_an_argument_has_the_layout_of_the_request():

@@ -4,6 +4,7 @@ import pytest
 
 from irad.ir.module import Function, Module
 from irad.passes.memory.memory_types import find_memory_types
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of, kinds_behind, match_signatures, takes_no_numbers
 from irad.passes.request import MemoryType, Signature
@@ -137,7 +138,7 @@ def test_new_memory_of_a_callee_with_effects_is_of_the_kinds_that_its_signature_
     masks = [found.mask(value(function, name)) for name in ("owner", "numbers", "order")]
     assert all(mask.bit_count() == 1 for mask in masks)
     assert len(set(masks)) == 3
-    types = find_memory_types(function, found, given, registry())
+    types = find_memory_types(function, ModRef(found, registry()), given)
     assert types.layout(masks[1]) == DOUBLES
     assert [types.holds_floats(mask) for mask in masks] == [False, True, False]
     assert found.contents[masks[1].bit_length() - 1] == 0
@@ -148,7 +149,7 @@ def test_of_other_new_memory_nothing_is_known():
     given = {function.params[0]: DOUBLES}
     found = find_objects(function, given, registry())
     (mask,) = {found.mask(value(function, name)) for name in ("owner", "numbers", "order")}
-    types = find_memory_types(function, found, given, registry())
+    types = find_memory_types(function, ModRef(found, registry()), given)
     assert types.layout(mask) is None
     assert types.holds_floats(mask)
     assert found.contents[mask.bit_length() - 1] == mask

@@ -13,6 +13,7 @@ from irad.ir.instructions import Instruction
 from irad.ir.loops import loop_nest
 from irad.ir.module import Function
 from irad.ir.verifier import verify
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.prepare.invariant_loads import hoist_invariant_loads
 from irad.testing.check_gradient import check_gradient
@@ -44,7 +45,8 @@ def hoisted(body: str, latch: str = "loop", text: str = HEAD) -> Function:
     memory = {p: DOUBLES if str(p.type) == "ptr" else None for p in function.params}
     cfg = control_flow(function)
     tree = dominators(cfg)
-    hoist_invariant_loads(loop_nest(cfg, tree), tree, find_objects(function, memory, registry()), registry())
+    mod_ref = ModRef(find_objects(function, memory, registry()), registry())
+    hoist_invariant_loads(loop_nest(cfg, tree), tree, mod_ref)
     verify(module)
     return function
 

@@ -4,6 +4,7 @@ import pytest
 
 from irad.ir.text.printer import print_function
 from irad.passes.memory.memory_types import find_memory_types
+from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.prepare.retype import retype_copies
 from irad.passes.request import MemoryType
@@ -18,7 +19,7 @@ def retyped(text: str, *memory: MemoryType | None) -> tuple[bool, list[str]]:
     _, function = parsed(text)
     given = dict(zip(function.params, memory, strict=True))
     points_to = find_objects(function, given, registry())
-    changed = retype_copies(function, find_memory_types(function, points_to, given, registry()))
+    changed = retype_copies(function, find_memory_types(function, ModRef(points_to, registry()), given))
     return changed, [line.strip() for line in print_function(function).splitlines()]
 
 
