@@ -1,7 +1,4 @@
-"""What users declare about functions and types, apart from rules. See docs/custom_rules.md.
-
-Everything here is also a name of ``irad.rules``.
-"""
+"""What users declare about functions and types, apart from rules. See docs/custom_rules.md."""
 
 from __future__ import annotations
 

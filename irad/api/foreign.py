@@ -1,7 +1,4 @@
-"""``import_rule``: a rule that is Python code, of ChainRules' form or of another library for derivatives.
-
-Everything here is also a name of ``irad.rules``.
-"""
+"""``import_rule``: a rule that is Python code, of ChainRules' form or of another library for derivatives."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from irad.frontend.custom import catalogue
 from irad.frontend.foreign import autograd_rules, jax_rules, torch_rules
 from irad.frontend.foreign.closures import Foreign
 from irad.frontend.foreign.rule import make_callable, make_rule, parameters_of
-
-__all__ = ["import_rule"]
 
 _LIBRARIES = (jax_rules, torch_rules, autograd_rules)
 

@@ -1,7 +1,4 @@
-"""Rules that users write, for functions that irad should not or cannot differentiate itself. See docs/custom_rules.md.
-
-Everything here is also a name of ``irad.rules``.
-"""
+"""Rules that users write, for functions that irad should not or cannot differentiate; see docs/custom_rules.md."""
 
 from __future__ import annotations
 
@@ -12,46 +9,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from irad.api.declarations import inactive, inactive_arg, inactive_type, noalias, noinline, opt_out
 from irad.api.jit import jit
-from irad.api.stateful import build_rule, close, workspace
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue, packs
-from irad.frontend.custom.annotated import AugmentedReturn, RuleConfig, is_active, is_needed
 from irad.frontend.custom.easy import Partial, easy_functions
 from irad.frontend.custom.patterns import ANY, check_concrete
-from irad.frontend.custom.stop import stop_gradient, within_autodiff
+from irad.frontend.custom.stop import stop_gradient
 from irad.frontend.custom.symbols import arity_of, limited_to, target_of
-from irad.frontend.custom.workspace.pools import Workspace, pools_for
-from irad.frontend.custom.workspace.stateful import StatefulRule
-
-__all__ = [
-    "AugmentedReturn",
-    "RuleConfig",
-    "StatefulRule",
-    "Workspace",
-    "augmented_primal",
-    "build_rule",
-    "close",
-    "easy_rule",
-    "forward",
-    "has_rule",
-    "ignore_derivatives",
-    "inactive",
-    "inactive_arg",
-    "inactive_type",
-    "is_active",
-    "is_needed",
-    "noalias",
-    "noinline",
-    "opt_out",
-    "remove",
-    "reverse",
-    "stop_gradient",
-    "within_autodiff",
-    "workspace",
-]
+from irad.frontend.custom.workspace.pools import pools_for
 
 ignore_derivatives = stop_gradient
 

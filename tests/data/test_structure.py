@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from numba import float64, typeof
 from numba.experimental import jitclass
-from numba.typed import Dict as TypedDict
-from numba.typed import List as TypedList
+from numba.typed import Dict as TypedDict, List as TypedList
 
 from irad.data.floats import floats_only, name_of_float, read_floats
 from irad.data.precision import holds_single, in_precision, in_types_of

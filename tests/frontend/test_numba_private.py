@@ -23,11 +23,14 @@ from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc, stencil
 
 import irad.frontend
-from irad.frontend.numba import code_libraries, raw_target
-from irad.frontend.numba import cpu as numba_cpu
-from irad.frontend.numba import private as numba_private
-from irad.frontend.numba import samplers as numba_random
-from irad.frontend.numba import target as numba_target
+from irad.frontend.numba import (
+    code_libraries,
+    cpu as numba_cpu,
+    private as numba_private,
+    raw_target,
+    samplers as numba_random,
+    target as numba_target,
+)
 from irad.frontend.numba.untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [

@@ -6,8 +6,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from irad.ir import types
 from irad.ir.builder import Builder

@@ -14,8 +14,7 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from numba.core import cgutils, codegen
 
 from irad.ir.text.parser import parse_module

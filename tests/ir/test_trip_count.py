@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import llvmlite.binding as llvm
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from irad.ir import types
 from irad.ir.builder import Builder

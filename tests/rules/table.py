@@ -8,11 +8,16 @@ from typing import Final
 
 from irad.rules import ALL, elementwise, fourier, random_draws, scalar_calls
 from irad.rules.blas import level1, level2, level3, products
-from irad.rules.lapack import general_spectra, least_squares, reflectors, spectra, systems
-from irad.rules.lapack import singular as lapack_singular
-from irad.rules.lapack import symbols as lapack_symbols
-from irad.rules.scipy import outputs
-from irad.rules.scipy import special as scipy_special
+from irad.rules.lapack import (
+    general_spectra,
+    least_squares,
+    reflectors,
+    singular as lapack_singular,
+    spectra,
+    symbols as lapack_symbols,
+    systems,
+)
+from irad.rules.scipy import outputs, special as scipy_special
 from irad.ruleset.interface import CallRule, Elementwise, Inactive, Rule
 
 PATH: Final = Path(__file__).parents[2] / "docs" / "rules.md"

@@ -24,8 +24,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.module import Module
 from irad.ir.text.printer import print_module
-from irad.rules.scipy import special as scipy_special
-from irad.rules.scipy import voigt as scipy_voigt
+from irad.rules.scipy import special as scipy_special, voigt as scipy_voigt
 from irad.ruleset import reference
 from irad.ruleset.expr import emit, evaluate
 from irad.ruleset.interface import Elementwise

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
-from numba.core import errors as numba_errors
+from numba.core import cgutils, errors as numba_errors
 from numba.core.base import BaseContext
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher

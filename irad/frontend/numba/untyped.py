@@ -4,9 +4,7 @@ import os
 from typing import Final
 
 import numba
-from numba.core import cpu as cpu
-from numba.core import dispatcher as dispatcher
-from numba.core import types as types
+from numba.core import cpu as cpu, dispatcher as dispatcher, types as types
 from numba.cpython.unsafe.tuple import tuple_setitem as tuple_setitem
 from numba.np.ufunc import wrappers
 from numba.np.ufunc.gufunc import GUFunc as GUFunc

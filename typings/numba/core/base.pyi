@@ -13,8 +13,7 @@ from numba.core.datamodel.packer import ArgPacker
 from numba.core.funcdesc import FunctionDescriptor
 from numba.core.pythonapi import EnvironmentManager, PythonAPI
 from numba.core.types import Type
-from numba.core.typing import BaseContext as TypingContext
-from numba.core.typing import Signature
+from numba.core.typing import BaseContext as TypingContext, Signature
 
 class NRTContext:
     """Calls of Numba's runtime: memory with reference counts."""

