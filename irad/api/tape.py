@@ -76,10 +76,10 @@ class TapeReport:
         """What notebooks show: the bytes of each line."""
         lines = self.lines()
         most = max((count for _, count in lines), default=1)
-        rows: list[tuple[str | notebook.Number, ...]] = [
+        rows: list[tuple[str | notebook.NumberCell, ...]] = [
             (
-                notebook.Number(format_bytes(count), count / most),
-                notebook.Number(str(place.line)),
+                notebook.NumberCell(format_bytes(count), count / most),
+                notebook.NumberCell(str(place.line)),
                 f"`{linecache.getline(place.file, place.line).strip()}`",
             )
             for place, count in lines[:_MOST_LINES]
@@ -87,7 +87,7 @@ class TapeReport:
         remarks = [f"… and {len(lines) - _MOST_LINES} lines more"] if len(lines) > _MOST_LINES else []
         rest = self.total - sum(count for _, count in lines)
         if rest:
-            rows.append((notebook.Number(format_bytes(rest)), notebook.Number(""), "without a line"))
+            rows.append((notebook.NumberCell(format_bytes(rest)), notebook.NumberCell(""), "without a line"))
         verdict = f"The tape of {self.function} in {self.derivative} takes {shown(self.total)}"
         return notebook.result(verdict, "plain", head=("saved", "line", "source"), rows=rows, remarks=remarks)
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from irad.ir.instructions import Alloca, Binary, CallSite, Cast, Freeze, ICmp, Instruction, Load, Phi, Ret, Store
+from irad.ir.instructions import (
+    AtomicRMW,
+    CallSite,
+    CmpXchg,
+    Fence,
+    Instruction,
+    LandingPad,
+    Store,
+    Terminator,
+    VAArg,
+)
 from irad.ir.module import Function
 from irad.ir.values import Value
 from irad.passes.analysis.callees import effects_of, resolve
@@ -16,7 +26,7 @@ def remove_dead(captured: GeneratedPair, function: Function, roots: Iterable[Val
     needed: set[Value] = set()
     pending: list[Value] = list(roots)
     for inst in function.instructions():
-        if inst.targets or _has_effect(captured, inst):
+        if isinstance(inst, Terminator) or inst.targets or _has_effect(captured, inst):
             pending.append(inst)
     while pending:
         value = pending.pop()
@@ -32,17 +42,7 @@ def remove_dead(captured: GeneratedPair, function: Function, roots: Iterable[Val
 
 
 def _has_effect(captured: GeneratedPair, inst: Instruction) -> bool:
-    if isinstance(inst, Store | Ret):
-        return True
     if isinstance(inst, CallSite):
         effects = effects_of(resolve(inst, captured.augmented.unit.registry))
         return effects is None or effects.other or bool(effects.writes or effects.frees or effects.captures)
-    return not isinstance(inst, Load | Phi | Freeze | Binary | ICmp | Cast | Alloca) and type(inst).__name__ in (
-        "AtomicRMW",
-        "CmpXchg",
-        "Fence",
-        "VAArg",
-        "Unreachable",
-        "Resume",
-        "LandingPad",
-    )
+    return isinstance(inst, Store | AtomicRMW | CmpXchg | Fence | VAArg | LandingPad)

@@ -20,7 +20,7 @@ from irad.passes.plan.rematerialisation import is_free
 def replace_needs(captured: GeneratedPair, reads: Reads) -> None:
     """Puts what is needed in the place of the placeholders; ``reads`` tells what the ones that are left stand for."""
     saved = dict.fromkeys(captured.plan.saved)
-    replace_placeholders(captured.sweep, lambda build: _Head(build, captured.remat, saved, reads))
+    replace_placeholders(captured.sweep, lambda build: _PlaceholderHead(build, captured.remat, saved, reads))
 
 
 def keep_choices(captured: GeneratedPair) -> None:
@@ -48,7 +48,7 @@ def keep_choices(captured: GeneratedPair) -> None:
 
 
 @dataclass(eq=False, slots=True)
-class _Head(Head):
+class _PlaceholderHead(Head):
     """Leaves placeholders for what is saved, and for affine variables."""
 
     reads: Reads

@@ -16,17 +16,17 @@ from irad.decompile.control.loop_forms import LoopForm, find_loop_forms
 from irad.decompile.control.loop_names import name_loops
 from irad.decompile.control.raises import Raised, split_raises
 from irad.decompile.control.structure import Structurer
-from irad.decompile.memory.arrays import ParameterFacts, Result
+from irad.decompile.memory.arrays import ParameterFacts, ReturnedValue
 from irad.decompile.memory.chosen import find_chosen
-from irad.decompile.memory.memory import Memory, is_allocation
+from irad.decompile.memory.memory import PairMemory, is_allocation
 from irad.decompile.memory.pointers import origin_of, place_of
 from irad.decompile.memory.reads import Reads
-from irad.decompile.naming.names import Namer, source_names
+from irad.decompile.naming.names import FreshNames, source_names
 from irad.decompile.naming.value_names import ValueNames
-from irad.decompile.naming.variables import Choice, Interference, share_variables
+from irad.decompile.naming.variables import Interference, VariableChoice, share_variables
 from irad.decompile.needs import keep_choices
 from irad.decompile.refusal import refused
-from irad.decompile.sheet import Sheet
+from irad.decompile.sheet import Sheet, block_of
 from irad.decompile.sweep_text import SweepText, debug_places
 from irad.decompile.tidy import tidy
 from irad.errors import SourceLocation, UnsupportedError
@@ -69,8 +69,8 @@ class PairText:
 def pair_text(
     captured: GeneratedPair,
     arguments: tuple[abi.Argument, ...],
-    result: Result,
-    namer: Namer,
+    result: ReturnedValue,
+    namer: FreshNames,
 ) -> PairText:
     """Writes both sweeps; ``result`` is what the function returns."""
     return _Writer(captured, arguments, result, namer).run()
@@ -80,13 +80,13 @@ def pair_text(
 class _Writer:
     captured: GeneratedPair
     arguments: tuple[abi.Argument, ...]
-    result: Result
-    namer: Namer
+    result: ReturnedValue
+    namer: FreshNames
     forms: dict[Loop, LoopForm] = field(default_factory=dict)
     keys: dict[Loop, Value] = field(default_factory=dict)
     same: dict[Value, Value] = field(default_factory=dict)
     place_of: Callable[[Instruction], SourceLocation | None] = field(init=False)
-    memory: Memory = field(init=False)
+    memory: PairMemory = field(init=False)
     naming: ValueNames = field(init=False)
 
     def run(self) -> PairText:
@@ -100,7 +100,7 @@ class _Writer:
         keep_choices(captured)
         self._count_iterations()
         reads = clean_up(captured)
-        self.memory = Memory(captured, self.arguments, self.result)
+        self.memory = PairMemory(captured, self.arguments, self.result)
         places = filter(None, map(self.place_of, function.instructions()))
         known: set[str] = set().union(*(source_names(place.file).known_at(place.line) for place in places))
         counters = set(self.keys.values())
@@ -172,7 +172,7 @@ class _Writer:
 
     def _choose(self, sheet: Sheet, raised: dict[Block, Raised | None], made: PairText) -> SweepText:
         captured = self.captured
-        choice = Choice(sheet, self._line, set())
+        choice = VariableChoice(sheet, self._line, set())
         forced: dict[Value, None] = {}
         for value in captured.plan.saved:
             is_moved = value in sheet.affine and origin_of(sheet, value) not in sheet.chosen
@@ -227,7 +227,7 @@ class _Writer:
         block = value.block if isinstance(value, Instruction) else None
         return self.captured.loops.innermost.get(block) if block is not None else None
 
-    def _save_pointer(self, sheet: Sheet, choice: Choice, value: Value) -> Value:
+    def _save_pointer(self, sheet: Sheet, choice: VariableChoice, value: Value) -> Value:
         """Of a saved pointer the array, where each iteration makes one, and the index, where nothing else tells it.
 
         Returns the start of the array.
@@ -264,7 +264,7 @@ class _Writer:
 
     def _choose_reverse(self, sheet: Sheet) -> SweepText:
         check_results(sheet)
-        choice = Choice(sheet, self._line, set())
+        choice = VariableChoice(sheet, self._line, set())
         variables = choice.run()
         sheet.texts.update({v: self.naming.reader(v) for v in variables})
         text = self._sweep_text(sheet, variables, {})
@@ -302,10 +302,8 @@ class _Writer:
 
     def _share(self, text: SweepText, variables: set[Value], at_end: set[Value]) -> dict[Value, list[Value]]:
         sites, edges = text.sites()
-        for table in (sites.values(),):
-            for found in table:
-                for site in found:
-                    site.uses &= variables
+        for site in (site for found in sites.values() for site in found):
+            site.uses &= variables
         edges = {edge: used & variables for edge, used in edges.items()}
         carried, apart = text.carried()
         text.ranges.clear()  # names are not known yet
@@ -345,13 +343,8 @@ def check_results(sheet: Sheet) -> None:
             if place.array.name == "result_bar":
                 loads.setdefault(place.offset.number or 0, []).append(inst)
     for found in loads.values():
-        if len(found) > 1 or sheet.nest.loop_of(_home(found[0])) is not None:
+        if len(found) > 1 or sheet.nest.loop_of(block_of(found[0])) is not None:
             raise refused("a result that is written in several places", found[0])
-
-
-def _home(inst: Instruction) -> Block:
-    assert inst.block is not None
-    return inst.block
 
 
 def _parsed(text: str) -> Callable[[], ast.expr]:

@@ -28,18 +28,15 @@ def is_seen(inst: Instruction, slot: Value) -> bool:
             return False
 
 
-def seen_behind(block: Block, slot: Value) -> Instruction | None:
-    """The first instruction in the blocks behind one that changes what is left."""
-    pending, reached = list(block.successors), set(block.successors)
+def blocks_behind(block: Block) -> list[Block]:
+    """The blocks that control may reach from the end of one."""
+    reached = dict.fromkeys(block.successors)
+    pending = list(reached)
     while pending:
-        current = pending.pop()
-        found = next((inst for inst in current.instructions if is_seen(inst, slot)), None)
-        if found is not None:
-            return found
-        new = [target for target in dict.fromkeys(current.successors) if target not in reached]
-        reached.update(new)
+        new = [target for target in pending.pop(0).successors if target not in reached]
+        reached |= dict.fromkeys(new)
         pending += new
-    return None
+    return list(reached)
 
 
 def _is_seen_call(call: CallSite, slot: Value) -> bool:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopForm
-from irad.decompile.memory.memory import Memory
+from irad.decompile.memory.memory import PairMemory
 from irad.decompile.memory.reads import Reads
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
+from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop, LoopNest
-from irad.ir.module import Function
+from irad.ir.module import Block, Function
 from irad.ir.values import Value
 from irad.passes.generated import GeneratedPair
 
@@ -46,7 +47,7 @@ class Sheet:
     dominators: DominatorTree
     nest: LoopNest
     forms: dict[Loop, LoopForm]
-    memory: Memory
+    memory: PairMemory
     reads: Reads
     is_reverse: bool
     same: dict[Value, Value]
@@ -63,3 +64,9 @@ class Sheet:
     truths: set[Value] = field(default_factory=set)
     chosen: set[Value] = field(default_factory=set)
     unsigned: dict[Value, Callable[[], ast.expr]] = field(default_factory=dict)
+
+
+def block_of(inst: Instruction) -> Block:
+    """The block that an instruction stands in."""
+    assert inst.block is not None
+    return inst.block

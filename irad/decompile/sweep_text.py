@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from irad.decompile import trees
 from irad.decompile.arithmetic.expressions import element_text, operation, sum_text, text_of
 from irad.decompile.arithmetic.integers import is_checked_arithmetic, polynomial_of
+from irad.decompile.arithmetic.sums import is_zero
 from irad.decompile.control.loop_text import range_text
 from irad.decompile.control.raises import Raised
 from irad.decompile.control.structure import Range
 from irad.decompile.memory.bulk_text import bulk_statements
 from irad.decompile.memory.chosen import array_of, choice_text
-from irad.decompile.memory.memory import Place, is_allocation
+from irad.decompile.memory.memory import ArrayPlace, is_allocation
 from irad.decompile.memory.pointers import element_of, flat_index, place_of
 from irad.decompile.naming.variables import Site, is_silent
 from irad.decompile.refusal import refused
@@ -35,7 +36,7 @@ from irad.ir.instructions import (
 from irad.ir.loops import Loop
 from irad.ir.module import Block
 from irad.ir.types import FloatType, IntType, PointerType
-from irad.ir.values import ConstantFloat, Value
+from irad.ir.values import Value
 
 
 @dataclass(eq=False, slots=True)
@@ -170,11 +171,11 @@ class SweepText:
                 return []
             raise refused("a pointer that is stored in memory", store)
         element = element_of(self.sheet, pointer, value.type)
-        if element.array.name.endswith("_bar") and element.array.name.startswith("result") and _is_zero(value):
+        if element.array.name.endswith("_bar") and element.array.name.startswith("result") and is_zero(value):
             return []  # the cotangent of the result is taken once
         return [trees.assign(element_text(self.sheet, element), text_of(self.sheet, value))]
 
-    def _array_result(self, place: Place, value: Value) -> list[ast.stmt]:
+    def _array_result(self, place: ArrayPlace, value: Value) -> list[ast.stmt]:
         """A part of the array that is returned, or its cotangent, which is added to that of the array it is."""
         result, offset = self.sheet.memory.result, place.offset.number
         if not place.array.is_shadow and offset in result.variables:
@@ -319,10 +320,6 @@ class SweepText:
 
     def _ends_range(self, block: Block) -> bool:
         return self._range_ended_by(block) is not None
-
-
-def _is_zero(value: Value) -> bool:
-    return isinstance(value, ConstantFloat) and value.value == 0.0
 
 
 def _assigned_at_once(pairs: list[tuple[ast.expr, ast.expr]]) -> list[ast.stmt]:

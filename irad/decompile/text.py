@@ -12,8 +12,8 @@ from irad.decompile import trees
 from irad.decompile.capture import Capture, capture
 from irad.decompile.control.raises import reaching_success
 from irad.decompile.helpers import BUILTINS, HELPERS, namespace
-from irad.decompile.memory.arrays import Result, result_of
-from irad.decompile.naming.names import Namer
+from irad.decompile.memory.arrays import ReturnedValue, result_of
+from irad.decompile.naming.names import FreshNames
 from irad.decompile.pair_text import PairText, pair_text
 from irad.decompile.refusal import refused
 from irad.driver import locate
@@ -108,7 +108,7 @@ def _function(
     _check_arguments(captured, positions)
     result = result_of(captured.return_type)
     bars = [f"{name}_bar" for name in result.names]
-    namer = Namer({"np", "special", *HELPERS, *BUILTINS, *result.names, *result.shape, *bars})
+    namer = FreshNames({"np", "special", *HELPERS, *BUILTINS, *result.names, *result.shape, *bars})
     arguments = tuple(_named(argument, namer) for argument in captured.arguments)
     try:
         _check_calls(captured)
@@ -120,14 +120,14 @@ def _function(
     return _written(name, arguments, result, positions, made), made.exceptions
 
 
-def _named(argument: Argument, namer: Namer) -> Argument:
+def _named(argument: Argument, namer: FreshNames) -> Argument:
     """With a name that nothing else in the text has."""
     name = namer.new_family(argument.name, ["_".join(map(str, ("", *leaf.path))) for leaf in argument.leaves])
     return replace(argument, name=name)
 
 
 def _written(
-    name: str, arguments: tuple[Argument, ...], result: Result, positions: tuple[int, ...], made: PairText
+    name: str, arguments: tuple[Argument, ...], result: ReturnedValue, positions: tuple[int, ...], made: PairText
 ) -> ast.FunctionDef:
     bars = [f"{name}_bar" for name in result.names]
     given = [arguments[p] for p in positions]

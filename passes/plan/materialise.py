@@ -62,7 +62,7 @@ class Materialiser:
 
     def replace_placeholders(self) -> None:
         """Puts real code in their place."""
-        replace_placeholders(self.sweep, lambda build: _Head(build, self.remat, self.saved, self))
+        replace_placeholders(self.sweep, lambda build: _StoredHead(build, self.remat, self.saved, self))
 
     # -------------------------------------------------------------------------------------------- forward sweep
 
@@ -259,7 +259,7 @@ def replace_placeholders(sweep: Sweep, head_at: Callable[[Builder], Head]) -> No
 
 
 @dataclass(eq=False, slots=True)
-class _Head(Head):
+class _StoredHead(Head):
     """Loads what the `Materialiser` has stored."""
 
     owner: Materialiser

@@ -10,7 +10,6 @@ import ast
 
 from irad.decompile import trees
 from irad.decompile.arithmetic.facts import compared, decided, is_known_natural
-from irad.decompile.arithmetic.functions import python_function
 from irad.decompile.arithmetic.integers import (
     LoopCount,
     counted_from_end,
@@ -35,12 +34,13 @@ from irad.decompile.arithmetic.operations import (
     is_positive,
     logic,
     pointer_comparison,
+    python_function,
     width,
     wrapped,
 )
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopVariable
-from irad.decompile.memory.arrays import Array, Element, Items
+from irad.decompile.memory.arrays import Array, ArrayElement, Items
 from irad.decompile.memory.memory import Address, callee_name
 from irad.decompile.memory.pointers import address_of, element_of, is_truth, is_unsigned, slot_name
 from irad.decompile.memory.reads import STRONG
@@ -273,30 +273,24 @@ def _operand(sheet: Sheet, inst: Binary, value: Value) -> ast.expr:
 
 def _integer_comparison(sheet: Sheet, inst: ICmp) -> ast.expr:
     a, b = inst.operands
+    is_equality = inst.predicate in ("eq", "ne")
+    word = inst.predicate if is_equality else inst.predicate[1:]
     if isinstance(a.type, PointerType):
-        addresses = [address_of(sheet, v) for v in inst.operands]
-        sums = [total for total in addresses if total is not None]
-        if len(sums) < 2:
+        left, right = address_of(sheet, a), address_of(sheet, b)
+        if left is None or right is None:
             return pointer_comparison(sheet, inst)
-        predicate = inst.predicate if inst.predicate in ("eq", "ne") else inst.predicate[1:]
-        left, word, right = compared(sheet, sums[0], predicate, sums[1])
-        return trees.integer_compare(total_text(sheet, left), COMPARISONS[word](), total_text(sheet, right))
-    if a.type is types.I1 and isinstance(b, ConstantInt) and inst.predicate in ("eq", "ne"):
-        text = text_of(sheet, a)
-        return text if (inst.predicate == "eq") == bool(b.value) else trees.negated(text)
-    if isinstance(b, ConstantInt) and b.value == 0 and inst.predicate in ("eq", "ne") and is_truth(sheet, a):
-        return trees.negated(text_of(sheet, a)) if inst.predicate == "eq" else text_of(sheet, a)
-    left, right = polynomial_of(sheet, a), polynomial_of(sheet, b)
-    known = decided(sheet, inst)
-    if known is not None:
-        return ast.Constant(known)
-    predicate = inst.predicate
-    if predicate[0] == "u" and not (
-        "samesign" in inst.flags or (is_nonnegative(sheet, left) and is_nonnegative(sheet, right))
-    ):
-        x, y = (unsigned_text(sheet, v) for v in (a, b))
-        return trees.integer_compare(x, COMPARISONS[predicate[1:]](), y)
-    word = predicate if predicate in ("eq", "ne") else predicate[1:]
+    else:
+        if is_equality and isinstance(b, ConstantInt) and (a.type is types.I1 or (not b.value and is_truth(sheet, a))):
+            text = text_of(sheet, a)
+            return text if (word == "eq") == bool(b.value) else trees.negated(text)
+        known = decided(sheet, inst)
+        if known is not None:
+            return ast.Constant(known)
+        left, right = polynomial_of(sheet, a), polynomial_of(sheet, b)
+        is_plain = "samesign" in inst.flags or (is_nonnegative(sheet, left) and is_nonnegative(sheet, right))
+        if inst.predicate[0] == "u" and not is_plain:
+            x, y = (unsigned_text(sheet, v) for v in (a, b))
+            return trees.integer_compare(x, COMPARISONS[word](), y)
     left, word, right = compared(sheet, left, word, right)
     return trees.integer_compare(total_text(sheet, left), COMPARISONS[word](), total_text(sheet, right))
 
@@ -363,7 +357,7 @@ def _call(sheet: Sheet, call: Call) -> ast.expr:
     return trees.call(function, *arguments)
 
 
-def element_text(sheet: Sheet, element: Element) -> ast.expr:
+def element_text(sheet: Sheet, element: ArrayElement) -> ast.expr:
     """An element as Python."""
     if element.array.is_result:
         offset = element.indices[0].number

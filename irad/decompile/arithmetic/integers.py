@@ -96,10 +96,8 @@ def polynomial_of(sheet: Sheet, value: Value) -> Polynomial:
             "nneg" in value.flags or is_nonnegative(sheet, polynomial_of(sheet, source))
         ):
             return polynomial_of(sheet, source)
-        case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smax"):
-            return _largest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
-        case Call(arguments=[a, b]) if callee_name(value).startswith("llvm.smin"):
-            return _smallest(sheet, value, polynomial_of(sheet, a), polynomial_of(sheet, b))
+        case Call() if callee_name(value).startswith(("llvm.smax", "llvm.smin")):
+            return _extreme(sheet, value)
         case ExtractValue(indices=(0,), operands=[Call() as call]) if is_checked_arithmetic(call):
             return _checked(sheet, call)
         case Freeze(operands=[source]) if value not in sheet.reads.saved and value not in sheet.reads.affine:
@@ -153,34 +151,28 @@ def is_sum(inst: Binary) -> bool:
 
 def sum_of(sheet: Sheet, value: Binary) -> Polynomial:
     """The polynomial that a sum is, in those of its operands."""
-    a, b = value.operands
+    a, b = (polynomial_of(sheet, v) for v in value.operands)
     match value.opcode:
-        case "add":
-            return polynomial_of(sheet, a) + polynomial_of(sheet, b)
-        case "or":
-            return polynomial_of(sheet, a) + polynomial_of(sheet, b)
+        case "add" | "or":
+            return a + b
         case "xor":
-            return polynomial_of(sheet, a).scaled(-1) - Polynomial.constant(1)
+            return a.scaled(-1) - Polynomial.constant(1)
         case "sub":
-            return polynomial_of(sheet, a) - polynomial_of(sheet, b)
+            return a - b
         case "mul":
-            return polynomial_of(sheet, a) * polynomial_of(sheet, b)
+            return a * b
         case _:
-            assert isinstance(b, ConstantInt)
-            return polynomial_of(sheet, a).scaled(1 << b.value)
+            assert isinstance(value.operands[1], ConstantInt)
+            return a.scaled(1 << value.operands[1].value)
 
 
-def _largest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polynomial:
-    """The larger of two, where it is known which that is."""
-    if is_nonnegative(sheet, a - b):
-        return a
-    return b if is_nonnegative(sheet, b - a) else Polynomial.of(value)
-
-
-def _smallest(sheet: Sheet, value: Value, a: Polynomial, b: Polynomial) -> Polynomial:
-    if is_nonnegative(sheet, a - b):
-        return b
-    return a if is_nonnegative(sheet, b - a) else Polynomial.of(value)
+def _extreme(sheet: Sheet, call: Call) -> Polynomial:
+    """The larger or smaller of two, where it is known which that is."""
+    a, b = (polynomial_of(sheet, v) for v in call.arguments)
+    larger, smaller = (a, b) if is_nonnegative(sheet, a - b) else (b, a)
+    if not is_nonnegative(sheet, larger - smaller):
+        return Polynomial.of(call)
+    return larger if callee_name(call).startswith("llvm.smax") else smaller
 
 
 def may_wrap(sheet: Sheet, total: Polynomial) -> bool:

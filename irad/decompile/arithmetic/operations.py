@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Final
 
 import numpy as np
 
@@ -78,11 +79,29 @@ def float_value(constant: ConstantFloat) -> float:
     return float(str(np.float32(constant.value))) if constant.type is types.FLOAT else constant.value
 
 
+def python_function(canonical: str) -> str | None:
+    """The Python name of a rule's function; None where there is none."""
+    return f"np.{canonical}" if canonical in _SAME_NAME else _OTHER_NAME.get(canonical)
+
+
 def is_positive(value: Value, least: int = 1) -> bool:
     """Whether a value is a number from ``least`` on."""
     return isinstance(value, ConstantInt) and value.value >= least
 
 
+_SAME_NAME: Final = frozenset([
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "sin", "cos", "tan", "sinh",
+    "cosh", "tanh", "floor", "ceil", "trunc", "rint", "hypot", "fmod", "copysign", "nextafter", "ldexp",
+])  # fmt: skip
+_OTHER_NAME: Final = {
+    "fabs": "abs", "asin": "np.arcsin", "acos": "np.arccos", "atan": "np.arctan", "asinh": "np.arcsinh",
+    "acosh": "np.arccosh", "atanh": "np.arctanh", "atan2": "np.arctan2", "roundeven": "np.rint",
+    "nearbyint": "np.rint", "fmin": "np.fmin", "fmax": "np.fmax", "minnum": "np.fmin", "maxnum": "np.fmax",
+    "minimum": "np.minimum", "maximum": "np.maximum", "pow": "np.power", "powi": "np.power",
+    "gamma": "special.gamma", "tgamma": "special.gamma", "lgamma": "special.gammaln", "erf": "special.erf",
+    "erfc": "special.erfc", "digamma": "special.digamma",
+}  # fmt: skip
+"""Elementwise functions: the canonical names of rules, as numpy, `special` and Python have them."""
 OPERATORS: dict[str, type[ast.operator]] = {"fadd": ast.Add, "fsub": ast.Sub, "fmul": ast.Mult, "fdiv": ast.Div}
 INTEGER_OPERATORS: dict[str, type[ast.operator]] = {
     "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "shl": ast.LShift,

@@ -23,7 +23,7 @@ def fold_sums(function: Function) -> None:
             if not isinstance(inst, Binary) or inst.opcode != "fadd":
                 continue
             a, b = inst.operands
-            other = b if _is_zero(a) else a if _is_zero(b) else None
+            other = b if is_zero(a) else a if is_zero(b) else None
             if other is not None and other is not inst:
                 replace_uses(inst, other)
                 inst.erase()
@@ -36,9 +36,7 @@ def _zero_phis(function: Function) -> set[Value]:
     phis: set[Value] = {p for b in function.blocks for p in b.phis() if isinstance(p.type, FloatType)}
     changed = True
     while changed:
-        doubtful = {
-            p for p in phis if isinstance(p, Phi) and any(not _is_zero(v) and v not in phis for v in p.operands)
-        }
+        doubtful = {p for p in phis if isinstance(p, Phi) and any(not is_zero(v) and v not in phis for v in p.operands)}
         phis -= doubtful
         changed = bool(doubtful)
     return phis
@@ -49,7 +47,7 @@ def mark_strong_products(function: Function) -> None:
     for inst in list(function.instructions()):
         match inst:
             case Select(operands=[FCmp(predicate="oeq", operands=[a, zero]) as test, nothing, Binary() as product]):
-                if not (_is_zero(zero) and _is_zero(nothing) and product.operands[0] is a):
+                if not (is_zero(zero) and is_zero(nothing) and product.operands[0] is a):
                     continue
                 if product.opcode not in ("fmul", "fdiv") or list(product.users) != [inst]:
                     continue
@@ -63,5 +61,6 @@ def mark_strong_products(function: Function) -> None:
                 pass
 
 
-def _is_zero(value: Value) -> bool:
+def is_zero(value: Value) -> bool:
+    """Whether a value is the number 0.0."""
     return isinstance(value, ConstantFloat) and value.value == 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from irad.decompile.control.loop_forms import LoopForm
-from irad.decompile.naming.names import Namer, SourceLoop, source_names
+from irad.decompile.naming.names import FreshNames, SourceLoop, source_names
 from irad.errors import SourceLocation
 from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop
@@ -13,7 +13,7 @@ from irad.ir.loops import Loop
 PlaceOf = Callable[[Instruction], SourceLocation | None]
 
 
-def name_loops(forms: dict[Loop, LoopForm], place_of: PlaceOf, namer: Namer) -> None:
+def name_loops(forms: dict[Loop, LoopForm], place_of: PlaceOf, namer: FreshNames) -> None:
     """Names the variable of each loop: as in the source, but apart from those of the loops around."""
     sources = _source_loops(forms, place_of)
     used: dict[Loop, str] = {}

@@ -48,17 +48,16 @@ def bounds(sheet: Sheet, form: LoopForm) -> tuple[Polynomial, Polynomial, int]:
     start, stop, step = plain_bounds(sheet, form)
     if not is_run(sheet, form):
         first = start + Polynomial.constant(1 if step > 0 else -1)
-        stop = Polynomial.of(Extreme(sheet, stop, first, "max" if step > 0 else "min").value)
+        stop = Polynomial.of(_extreme(sheet, stop, first, "max" if step > 0 else "min"))
     return start, stop, step
 
 
-class Extreme:
+def _extreme(sheet: Sheet, stop: Polynomial, first: Polynomial, function: str) -> Value:
     """`max(stop, start + 1)`: a range that is run at least once."""
-
-    def __init__(self, sheet: Sheet, stop: Polynomial, first: Polynomial, function: str) -> None:
-        self.value = Value(I64)
-        sheet.extremes[self.value] = stop.values | first.values
-        sheet.texts[self.value] = lambda: trees.call(function, sum_text(sheet, stop), sum_text(sheet, first))
+    made = Value(I64)
+    sheet.extremes[made] = stop.values | first.values
+    sheet.texts[made] = lambda: trees.call(function, sum_text(sheet, stop), sum_text(sheet, first))
+    return made
 
 
 def _range(sheet: Sheet, start: Polynomial, stop: Polynomial, step: int) -> ast.expr:

@@ -14,7 +14,7 @@ import pickle
 from dataclasses import dataclass
 from typing import Any
 
-from irad.decompile.raise_effects import is_seen, seen_behind
+from irad.decompile.raise_effects import blocks_behind, is_seen
 from irad.decompile.refusal import refused
 from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.clone import clone_instruction
@@ -63,11 +63,7 @@ def split_raises(function: Function, slot: Value) -> dict[Block, Raised | None]:
             found[block] = None
         else:
             continue
-        for target in block.successors:
-            for phi in target.phis():
-                _drop(phi, block)
-        block.terminator.erase()
-        block.append(Unreachable(VOID))
+        _end_here(block)
     remove_unreachable_blocks(function)
     return {block: raised for block, raised in found.items() if block in function.blocks}
 
@@ -111,6 +107,15 @@ def _copy_for(function: Function, block: Block, source: Block) -> Block:
     return copy
 
 
+def _end_here(block: Block) -> None:
+    """Nothing follows a block."""
+    for target in dict.fromkeys(block.successors):
+        for phi in target.phis():
+            _drop(phi, block)
+    block.terminator.erase()
+    block.append(Unreachable(VOID))
+
+
 def _drop(phi: Phi, source: Block) -> None:
     pairs = [(v, b) for v, b in phi.incoming() if b is not source]
     phi.set_operands([v for v, _ in pairs])
@@ -125,30 +130,21 @@ def _cut_computed(function: Function, slot: Value, good: set[Block]) -> dict[Blo
             continue
         raised = _only_computed(block, slot)
         if raised is not None:
-            _check_behind(block, slot)
+            if any(is_seen(inst, slot) for each in blocks_behind(block) for inst in each.instructions):
+                raise refused(
+                    "what is written to arguments before an exception whose arguments are computed",
+                    instead="raise it with constant arguments",
+                    why="what puts the exception together is left out, and what else is done there would be, too",
+                )
             cut[block] = raised
     for block in cut:
-        for target in dict.fromkeys(block.successors):
-            for phi in target.phis():
-                _drop(phi, block)
-        block.terminator.erase()
-        block.append(Unreachable(VOID))
+        _end_here(block)
     remove_unreachable_blocks(function)
     for block in cut:
         for inst in reversed(block.instructions[:-1]):
             if not inst.users and not is_seen(inst, slot):
                 inst.erase()
     return cut
-
-
-def _check_behind(block: Block, slot: Value) -> None:
-    """Refuses what is cut off with the exception and would be missed."""
-    if seen_behind(block, slot) is not None:
-        raise refused(
-            "what is written to arguments before an exception whose arguments are computed",
-            instead="raise it with constant arguments",
-            why="what puts the exception together is left out, and what else is done there would be, too",
-        )
 
 
 def _only_computed(block: Block, slot: Value) -> Raised | None:
@@ -162,18 +158,12 @@ def _only_computed(block: Block, slot: Value) -> Raised | None:
 
 def _stored_behind(block: Block, slot: Value) -> list[Value]:
     """What may be stored as the exception from a block on."""
-    pending, seen = [block], {block}
     stored: dict[Value, None] = {}
-    while pending:
-        current = pending.pop()
-        for inst in current.instructions:
+    for each in (block, *blocks_behind(block)):
+        for inst in each.instructions:
             if isinstance(inst, Store) and inst.operands[1] is slot:
                 value = inst.operands[0]
                 stored.update(dict.fromkeys(value.operands if isinstance(value, Phi) else [value]))
-        for target in current.successors:
-            if target not in seen:
-                seen.add(target)
-                pending.append(target)
     return list(stored)
 
 

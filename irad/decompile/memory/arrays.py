@@ -77,7 +77,7 @@ class Items(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Element:
+class ArrayElement:
     """An element of an array: its indices; of a complex one, whether it is the imaginary part.
 
     ``is_flat``: the only index counts the elements in the order of memory.
@@ -192,7 +192,7 @@ class ParameterFacts:
         self.strides |= set(steps)
 
 
-def element_at(array: Array, offset: Polynomial, size: int) -> Element:
+def element_at(array: Array, offset: Polynomial, size: int) -> ArrayElement:
     """The element at an offset in bytes.
 
     Raises:
@@ -209,7 +209,7 @@ def element_at(array: Array, offset: Polynomial, size: int) -> Element:
         return _computed_element(array, offset, part)
     if len(indices) > 1 and array.layout == "C" and not any(index.terms for index in indices[:-1]):
         return flat_element(array, offset, part)
-    return Element(array, indices, part)
+    return ArrayElement(array, indices, part)
 
 
 def items_in(count: Polynomial, size: int) -> Polynomial:
@@ -220,7 +220,7 @@ def items_in(count: Polynomial, size: int) -> Polynomial:
     return whole + Polynomial.of(Items(I64, None, rest, size)) if rest.terms else whole
 
 
-def flat_element(array: Array, offset: Polynomial, part: str | None) -> Element:
+def flat_element(array: Array, offset: Polynomial, part: str | None) -> ArrayElement:
     """The element at an offset in the order of memory, for which no indices are known."""
     parts = offset.divided(Polynomial.constant(array.itemsize))
     assert parts is not None
@@ -228,10 +228,10 @@ def flat_element(array: Array, offset: Polynomial, part: str | None) -> Element:
         parts = (offset - Polynomial.constant(offset.terms.get((), 0) % array.itemsize)).divided(
             Polynomial.constant(array.itemsize)
         ) or parts
-    return Element(array, (parts[0],), part, is_flat=True)
+    return ArrayElement(array, (parts[0],), part, is_flat=True)
 
 
-def _computed_element(array: Array, offset: Polynomial, part: str | None) -> Element:
+def _computed_element(array: Array, offset: Polynomial, part: str | None) -> ArrayElement:
     """The element at an offset that is no sum of indices: the program computes it in bytes.
 
     Raises:
@@ -244,7 +244,9 @@ def _computed_element(array: Array, offset: Polynomial, part: str | None) -> Ele
             instead=f"pass a contiguous array (np.ascontiguousarray({array.name}))",
             why="the index is computed in bytes, and cannot be told from these",
         )
-    return Element(array, (items_in(offset, array.itemsize),), part, is_flat=len(array.strides) > 1 or array.is_flat)
+    return ArrayElement(
+        array, (items_in(offset, array.itemsize),), part, is_flat=len(array.strides) > 1 or array.is_flat
+    )
 
 
 def indices_at(array: Array, offset: Polynomial) -> tuple[Polynomial, ...] | None:
@@ -282,7 +284,7 @@ def _borrow(array: Array, found: dict[int, Polynomial], order: Sequence[int]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ReturnedValue:
     """What a function returns.
 
     Attributes:
@@ -306,14 +308,14 @@ class Result:
         return list(self.variables.values()) if self.data is not None else []
 
 
-def result_of(return_type: Any) -> Result:
+def result_of(return_type: Any) -> ReturnedValue:
     """What a returned value is made of."""
     if isinstance(return_type, types.Array):
         offsets = [offset for offset, _ in abi.memory_of_return(return_type).fields]
         shape = offsets[tree.SHAPE : tree.SHAPE + return_type.ndim] if return_type.ndim > 1 else []
         variables = {offset: f"result_shape_{i}" for i, offset in enumerate(shape)}
-        return Result(variables, offsets[tree.DATA], return_type.ndim)
-    return Result(_result_parts(return_type))
+        return ReturnedValue(variables, offsets[tree.DATA], return_type.ndim)
+    return ReturnedValue(_result_parts(return_type))
 
 
 def _result_parts(return_type: Any) -> dict[int, str]:

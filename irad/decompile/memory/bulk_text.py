@@ -8,7 +8,7 @@ from irad.decompile import trees
 from irad.decompile.arithmetic.expressions import array_text, natural_text, sum_text
 from irad.decompile.arithmetic.integers import polynomial_of
 from irad.decompile.memory.arrays import items_in
-from irad.decompile.memory.memory import Place
+from irad.decompile.memory.memory import ArrayPlace
 from irad.decompile.memory.pointers import place_of
 from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
@@ -51,7 +51,7 @@ def _added(into: ast.expr, amount: ast.expr) -> ast.stmt:
 
 def _slice(sheet: Sheet, pointer: Value, size: Value) -> ast.expr:
     """The items that so many bytes behind a pointer are."""
-    place: Place = place_of(sheet, pointer)
+    place: ArrayPlace = place_of(sheet, pointer)
     array = place.array
     first, number = (items_in(total, array.itemsize) for total in (place.offset, polynomial_of(sheet, size)))
     base = array_text(sheet, array)

@@ -22,7 +22,7 @@ from irad.decompile import trees
 from irad.decompile.arithmetic.expressions import array_text, natural_text, text_of
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.memory.arrays import Array, items_in
-from irad.decompile.memory.memory import Place, is_allocation
+from irad.decompile.memory.memory import ArrayPlace, is_allocation
 from irad.decompile.memory.pointers import address_of, origin_of, place_of
 from irad.decompile.naming.variables import is_silent
 from irad.decompile.refusal import refused
@@ -100,7 +100,7 @@ def _merge_equal(sheet: Sheet, candidates: list[Instruction]) -> None:
                 changed = True
 
 
-def _is_same(a: Place, b: Place) -> bool:
+def _is_same(a: ArrayPlace, b: ArrayPlace) -> bool:
     return a.array is b.array and a.offset.equals(b.offset) and a.is_header == b.is_header
 
 
@@ -108,7 +108,7 @@ def _describe(sheet: Sheet, chosen: list[Instruction]) -> None:
     """Makes the arrays: first all of them, as they lead to each other, then what they are."""
     starts = sheet.memory.starts
     for pointer in chosen:
-        starts[pointer] = Place(Array("array", pointer), Polynomial.constant(0))
+        starts[pointer] = ArrayPlace(Array("array", pointer), Polynomial.constant(0))
     leads = {pointer: [place_of(sheet, way) for way in ways(sheet, pointer)] for pointer in chosen}
     sources = {pointer: {p.array: None for p in places} for pointer, places in leads.items()}
     views = {p for p, places in leads.items() if any(place.offset.terms for place in places)}
@@ -128,7 +128,7 @@ def _describe(sheet: Sheet, chosen: list[Instruction]) -> None:
         roots = [a for a in sources[pointer] if a.origin not in sources]
         headers = {place.is_header for place in leads[pointer] if place.array in roots}
         if headers == {True}:
-            starts[pointer] = Place(starts[pointer].array, Polynomial.constant(0), is_header=True)
+            starts[pointer] = ArrayPlace(starts[pointer].array, Polynomial.constant(0), is_header=True)
         elif len(headers) > 1:
             raise refused("a variable that is an array or its header", pointer)
         _fill(sheet, pointer, starts[pointer].array, roots, is_view=pointer in views)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from irad.decompile.arithmetic.polynomial import Polynomial
-from irad.decompile.memory.arrays import Array, Result, array_of_leaf
+from irad.decompile.memory.arrays import Array, ReturnedValue, array_of_leaf
 from irad.decompile.refusal import refused
 from irad.frontend.values import abi
 from irad.ir import types
@@ -25,7 +25,7 @@ ALLOCATES = ("NRT_MemInfo_alloc", "NRT_Allocate", "malloc")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArrayPlace:
     """Bytes behind the start of an array; ``is_header``: of the header of its allocation."""
 
     array: Array
@@ -41,7 +41,7 @@ class Address(Value):
 
 
 @dataclass(eq=False, slots=True)
-class Memory:
+class PairMemory:
     """The arrays of one pair.
 
     Attributes:
@@ -54,8 +54,8 @@ class Memory:
 
     captured: GeneratedPair
     arguments: tuple[abi.Argument, ...]
-    result: Result
-    starts: dict[Value, Place] = field(default_factory=dict)
+    result: ReturnedValue
+    starts: dict[Value, ArrayPlace] = field(default_factory=dict)
     allocations: dict[Value, tuple[Array, Array | None]] = field(default_factory=dict)
     addresses: dict[Array, Address] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class Memory:
                 if leaf.is_array:
                     text = argument.name + "".join(f"_{i}" for i in leaf.path)
                     array = array_of_leaf(leaf, params, text)
-                    self.starts[params[leaf.data_index]] = Place(array, Polynomial.constant(0))
+                    self.starts[params[leaf.data_index]] = ArrayPlace(array, Polynomial.constant(0))
                     shadow = augmented.shadows.get(augmented.unit.function.params[leaf.data_index])
                     if shadow is not None:
                         self._add_shadow(array, shadow)
@@ -83,18 +83,18 @@ class Memory:
     def _add_slot(self, start: Value, name: str, shadow: Value | None, slots: dict[int, str] | None = None) -> None:
         slots = slots or {}
         slot = Array(name, start, is_result=True, is_local=True, slots=slots)
-        self.starts[start] = Place(slot, Polynomial.constant(0))
+        self.starts[start] = ArrayPlace(slot, Polynomial.constant(0))
         if shadow is not None and not isinstance(shadow, ConstantInt):
             bars = {offset: f"{text}_bar" for offset, text in slots.items()}
             twin = Array(f"{name}_bar", shadow, is_result=True, is_shadow=True, is_local=True, slots=bars)
-            self.starts[shadow] = Place(twin, Polynomial.constant(0))
+            self.starts[shadow] = ArrayPlace(twin, Polynomial.constant(0))
 
     def _add_shadow(self, array: Array, start: Value, *, is_header: bool = False) -> Array:
         shadow = Array(
             f"{array.name}_bar", start, array.itemsize, array.strides, is_shadow=True, is_complex=array.is_complex,
             is_local=array.is_local, shape=array.shape, dtype=array.dtype, layout=array.layout,
         )  # fmt: skip
-        self.starts[start] = Place(shadow, Polynomial.constant(0), is_header)
+        self.starts[start] = ArrayPlace(shadow, Polynomial.constant(0), is_header)
         return shadow
 
     def _add_allocation(self, primal: Call, copy: Value) -> None:
@@ -104,7 +104,7 @@ class Memory:
         has_header = callee_name(primal).startswith("NRT_MemInfo")
         size = Polynomial.constant(itemsize)
         array = Array("t", copy, itemsize, (size,), is_local=True, dtype=dtype)
-        self.starts[copy] = Place(array, Polynomial.constant(0), has_header)
+        self.starts[copy] = ArrayPlace(array, Polynomial.constant(0), has_header)
         start = self.captured.augmented.shadows.get(primal)
         shadow = None
         if start is not None and isinstance(start, Instruction):

@@ -7,8 +7,8 @@ from dataclasses import replace
 from irad.decompile.arithmetic.facts import is_index
 from irad.decompile.arithmetic.integers import iteration_number, polynomial_of
 from irad.decompile.arithmetic.polynomial import Polynomial
-from irad.decompile.memory.arrays import Array, Element, element_at, flat_element, items_in
-from irad.decompile.memory.memory import HEADER_DATA, Place, byte_offset
+from irad.decompile.memory.arrays import Array, ArrayElement, element_at, flat_element, items_in
+from irad.decompile.memory.memory import HEADER_DATA, ArrayPlace, byte_offset
 from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir import types
@@ -17,7 +17,7 @@ from irad.ir.trip_count import affine_variables
 from irad.ir.values import Constant, Value
 
 
-def place_of(sheet: Sheet, pointer: Value) -> Place:
+def place_of(sheet: Sheet, pointer: Value) -> ArrayPlace:
     """Where a pointer leads.
 
     Raises:
@@ -33,12 +33,12 @@ def place_of(sheet: Sheet, pointer: Value) -> Place:
     if moved is not None:
         start, offset = moved
         begin = place_of(sheet, start)
-        return Place(begin.array, begin.offset + offset, begin.is_header)
+        return ArrayPlace(begin.array, begin.offset + offset, begin.is_header)
     match pointer:
         case Load(operands=[address]):
             found = place_of(sheet, address)
             if found.is_header and found.offset.number == HEADER_DATA:
-                return Place(found.array, Polynomial.constant(0))
+                return ArrayPlace(found.array, Polynomial.constant(0))
         case Freeze(operands=[value]) | Phi(operands=[value]) if pointer not in sheet.reads.affine:
             return place_of(sheet, value)
         case Phi() | Select():
@@ -48,13 +48,13 @@ def place_of(sheet: Sheet, pointer: Value) -> Place:
     raise refused("a pointer that is loaded from memory or computed", pointer)
 
 
-def _saved_place(sheet: Sheet, pointer: Value, saved: Value) -> Place:
+def _saved_place(sheet: Sheet, pointer: Value, saved: Value) -> ArrayPlace:
     """Where a pointer led that was saved: by loop variables and parameters, or by the index that was saved."""
     assert sheet.augmented is not None
     place = place_of(sheet.augmented, saved)
     if saved not in sheet.augmented.tape or saved is place.array.origin:
         return place
-    return Place(place.array, Polynomial.of(pointer).scaled(place.array.itemsize))
+    return ArrayPlace(place.array, Polynomial.of(pointer).scaled(place.array.itemsize))
 
 
 def _moved(sheet: Sheet, pointer: Value) -> tuple[Value, Polynomial] | None:
@@ -122,13 +122,13 @@ def flat_index(sheet: Sheet, pointer: Value) -> Polynomial:
     return items_in(place.offset, place.array.itemsize)
 
 
-def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> Element:
+def element_of(sheet: Sheet, pointer: Value, type_: types.Type) -> ArrayElement:
     """The element that an access is to."""
     place = place_of(sheet, pointer)
     if place.is_header:
         raise refused("an access to the header of an array", pointer)
     if place.array.is_result:
-        return Element(place.array, (place.offset,))
+        return ArrayElement(place.array, (place.offset,))
     array = place.array
     if array.is_view or array.is_flat:
         return replace(element_at(array, place.offset, types.size_of(type_)), is_flat=array.is_flat)

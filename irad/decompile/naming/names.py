@@ -121,7 +121,7 @@ def source_name(llvm_name: str | None, known: Collection[str]) -> str | None:
 
 
 @dataclass(eq=False, slots=True)
-class Namer:
+class FreshNames:
     """Hands out names, each once."""
 
     taken: set[str] = field(default_factory=set)

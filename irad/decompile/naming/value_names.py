@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from irad.decompile import trees
-from irad.decompile.memory.memory import Memory
-from irad.decompile.naming.names import Namer, source_name, source_names
+from irad.decompile.memory.memory import PairMemory
+from irad.decompile.naming.names import FreshNames, source_name, source_names
 from irad.decompile.sheet import Sheet
 from irad.errors import SourceLocation
 from irad.ir.instructions import Binary, CallSite, FCmp, ICmp, Instruction, Load, Phi, Select
@@ -34,8 +34,8 @@ class ValueNames:
     """
 
     captured: GeneratedPair
-    memory: Memory
-    namer: Namer
+    memory: PairMemory
+    namer: FreshNames
     place_of: Callable[[Instruction], SourceLocation | None]
     known: set[str]
     counters: set[Value]

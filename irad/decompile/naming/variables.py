@@ -16,7 +16,7 @@ from irad.decompile.control.loop_forms import LoopVariable
 from irad.decompile.memory.arrays import Array
 from irad.decompile.memory.memory import is_allocation
 from irad.decompile.memory.pointers import place_of
-from irad.decompile.sheet import Sheet
+from irad.decompile.sheet import Sheet, block_of
 from irad.errors import UnsupportedError
 from irad.ir.instructions import (
     Alloca,
@@ -44,7 +44,7 @@ _LARGEST = 8  # operations in one expression
 
 
 @dataclass(eq=False, slots=True)
-class Choice:
+class VariableChoice:
     """Chooses the variables of one sweep."""
 
     sheet: Sheet
@@ -159,7 +159,7 @@ class Choice:
         if sum(load.users.values()) > 3 or not load.users:
             return False
         writers = [i for i in self.sheet.function.instructions() if self._may_write(i, array)]
-        loop = self.sheet.nest.loop_of(_block(load))
+        loop = self.sheet.nest.loop_of(block_of(load))
         for user in load.users:
             ends = self._ends(user, load)
             for block, position in ends:
@@ -178,7 +178,7 @@ class Choice:
         if isinstance(user, Phi):
             return [(b, 1 << 30) for v, b in user.incoming() if v is value]
         if user in self.variables or not self._has_text(user):
-            return [(_block(user), self.positions[user])]
+            return [(block_of(user), self.positions[user])]
         return [end for further in user.users for end in self._ends(further, user)]
 
     def _may_write(self, inst: Instruction, array: Array) -> bool:
@@ -205,11 +205,6 @@ class Choice:
 def is_silent(inst: CallSite) -> bool:
     """Whether a call is left out: reference counts, and what gives memory back."""
     return (inst.callee.name or "").startswith(("NRT_incref", "NRT_decref", "NRT_Free", "irad.arena_defer"))
-
-
-def _block(inst: Instruction) -> Block:
-    assert inst.block is not None
-    return inst.block
 
 
 @dataclass(eq=False, slots=True)

@@ -12,7 +12,7 @@ _STYLE: Final = Path(__file__).with_name("notebook.css")
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class NumberCell:
     """A cell with a number; ``share`` of the largest in its column is drawn as a bar."""
 
     text: str
@@ -24,7 +24,7 @@ def result(
     mood: Literal["good", "bad", "open", "plain"],
     place: str = "",
     head: Sequence[str] = (),
-    rows: Iterable[Sequence[str | Number]] = (),
+    rows: Iterable[Sequence[str | NumberCell]] = (),
     remarks: Iterable[str] = (),
 ) -> str:
     """One result as HTML.
@@ -49,8 +49,8 @@ def result(
     return f'<div class="irad-result"><style>{style}</style>{"".join(parts)}</div>'
 
 
-def _cell(cell: str | Number) -> str:
-    if isinstance(cell, Number):
+def _cell(cell: str | NumberCell) -> str:
+    if isinstance(cell, NumberCell):
         if cell.share is None:
             return f'<td class="number">{escape(cell.text)}</td>'
         return f'<td class="number bar" style="--share: {100 * cell.share:.1f}%">{escape(cell.text)}</td>'
