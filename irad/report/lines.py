@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
@@ -11,7 +10,7 @@ from irad.report.model import FunctionReport, LineFacts, Refusal, Storage
 from irad.report.rule_origin import INACTIVE
 from irad.report.source import UserSource
 
-_SUPPORT: Final = re.compile(r"NRT_|nrt_|numba_|irad\.|llvm\.mem")
+_SUPPORT: Final = ("NRT_", "nrt_", "numba_", "irad.", "llvm.mem")
 
 Variables = Mapping[int, tuple[frozenset[str], frozenset[str]]]
 
@@ -73,4 +72,4 @@ def refusals(source: UserSource, error: IradError) -> tuple[Refusal, ...]:
 
 def _is_support(rule: str) -> bool:
     """Whether a rule is for run-time support that no line of the source names: memory, reference counts, containers."""
-    return rule.endswith(INACTIVE) or _SUPPORT.match(rule) is not None
+    return rule.endswith(INACTIVE) or rule.startswith(_SUPPORT)
