@@ -100,18 +100,13 @@ def inspect(
         elif pair:
             found = _difference(collector, Stage(pair[0]), Stage(pair[1]), noise)
         elif form == "python":
-            found = highlight(_adjoint_as_python(collector), "python")
+            found = highlight(collector.adjoint_as_python().lines, "python")
         elif as_json:
             found = _json(collector, wanted, questions)
         else:
             width = columns() if is_terminal() and output is None else None
             found = _texts(collector, wanted, questions, noise, lines, width)
     show(found, file=output, color=color, pager=pager)
-
-
-def _adjoint_as_python(collector: Collector) -> list[str]:
-    """The lines of the adjoint as Python source."""
-    return collector.adjoint_as_python().source.rstrip("\n").split("\n")
 
 
 def _options(plan: str | None, strict: bool | None) -> Options | None:

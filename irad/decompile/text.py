@@ -49,6 +49,11 @@ class PythonText:
     exact: str
     exceptions: dict[str, type[BaseException]] = field(default_factory=dict)
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines of what people read."""
+        return self.source.rstrip("\n").split("\n")
+
     def namespace(self, *, exact: bool = True) -> dict[str, Any]:
         """The text, executed; the function stands there under its name."""
         found = {**namespace(), **self.exceptions}

@@ -151,7 +151,7 @@ class Collector:
     def _adjoint_lines(self) -> list[str]:
         """The lines of the adjoint as Python source; why there is none, as comments."""
         try:
-            return self.adjoint_as_python().source.rstrip("\n").split("\n")
+            return self.adjoint_as_python().lines
         except (UnsupportedError, SignatureError) as error:
             place = [f"# That is at {error.location}."] if error.location is not None else []
             reasons = [f"# There is no Python form: {error.problem}.", *place, "# The adjoint as LLVM IR shows it all."]

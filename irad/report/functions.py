@@ -66,7 +66,7 @@ class PairReader:
         self.primals |= {shadow: (primal, True) for primal, shadow in augmented.shadows.items()}
         made = [item for item in self.made.unit.points_to.objects if isinstance(item.value, Instruction)]
         named = {str(item): self._memory_in_words(item) for item in made}
-        self.allocations = dict(sorted(named.items(), key=lambda pair: -len(pair[0])))  # longest first: `.7` and `.7.i`
+        self.allocations = _longest_first(named)
         self._augmented = print_lines(self.made.pair.augmented)[1]
         self.words = ValueWords(unit, self.info, self.namer, self.copies, self.place_of, self.loops)
         self._spelled = {name: value for value, name in self._augmented.items()}
@@ -77,7 +77,7 @@ class PairReader:
         self.words.parameters, self.words.numbers = names, numbers
         told = {f"argument {python_name(param.name or '')}": word for param, word in names.items()}
         told |= {f"argument {param.name}": word for param, word in names.items()}
-        self.allocations = dict(sorted((self.allocations | told).items(), key=lambda pair: -len(pair[0])))
+        self.allocations = _longest_first(self.allocations | told)
 
     def _memory_in_words(self, item: MemoryObject) -> str:
         place = self.place_of(item.value) if item.value is not None else None
@@ -248,6 +248,11 @@ class PairReader:
         if value in plan.reasons:
             return self.plain(plan.explain(value))
         return "saved: what the loop has saved is found by it"
+
+
+def _longest_first(words: Mapping[str, str]) -> dict[str, str]:
+    """To be replaced in this order: `.7.i` before `.7`."""
+    return dict(sorted(words.items(), key=lambda pair: -len(pair[0])))
 
 
 def _is_result(param: Parameter) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
@@ -19,42 +20,40 @@ def line_facts(
     source: UserSource, functions: Collection[FunctionReport], variables: Iterable[Variables]
 ) -> tuple[LineFacts, ...]:
     """Facts for every line of the source, in order."""
-    per_call: dict[int, int] = {}
-    per_iteration: dict[int, int] = {}
-    rules: dict[int, dict[str, None]] = {}
-    totals: dict[int, int] = {}
+    per_call, per_iteration, totals = (Counter[int]() for _ in range(3))
+    rules: dict[int, dict[str, None]] = defaultdict(dict)
+    active: dict[int, set[str]] = defaultdict(set)
+    constant: dict[int, set[str]] = defaultdict(set)
     keeps: set[int] = set()
-    is_measured = all(entry.total is not None for function in functions for entry in function.tape)
-    for function in functions:
-        for entry in function.tape:
-            if entry.place is not None and source.is_here(entry.place):
-                line = entry.place.line
-                totals[line] = totals.get(line, 0) + (entry.total or 0)
-                if entry.bytes is None:
-                    keeps.add(line)
-                    continue
-                table = per_call if entry.storage is Storage.FRAME else per_iteration
-                table[line] = table.get(line, 0) + entry.bytes
-        for value in function.values:
-            known = source.line_of(value.places)
-            if value.rule is not None and known is not None and not _is_support(value.rule):
-                rules.setdefault(known, {})[value.rule] = None
-    active: dict[int, set[str]] = {}
-    constant: dict[int, set[str]] = {}
+    entries = [entry for function in functions for entry in function.tape]
+    for entry in entries:
+        if entry.place is None or not source.is_here(entry.place):
+            continue
+        line = entry.place.line
+        totals[line] += entry.total or 0
+        if entry.bytes is None:
+            keeps.add(line)
+        else:
+            (per_call if entry.storage is Storage.FRAME else per_iteration)[line] += entry.bytes
+    for value in (value for function in functions for value in function.values):
+        known = source.line_of(value.places)
+        if value.rule is not None and known is not None and not _is_support(value.rule):
+            rules[known][value.rule] = None
     for found in variables:
         for number, (some, others) in found.items():
-            active.setdefault(number, set()).update(some)
-            constant.setdefault(number, set()).update(others)
+            active[number] |= some
+            constant[number] |= others
+    is_measured = all(entry.total is not None for entry in entries)
     return tuple(
         LineFacts(
             line=number,
             text=source.text(number),
-            active=tuple(sorted(active.get(number, ()))),
-            constant=tuple(sorted(constant.get(number, set()) - active.get(number, set()))),
-            saved_per_call=per_call.get(number, 0),
-            saved_per_iteration=per_iteration.get(number, 0),
-            rules=tuple(rules.get(number, ())),
-            saved=totals.get(number, 0) if is_measured else None,
+            active=tuple(sorted(active[number])),
+            constant=tuple(sorted(constant[number] - active[number])),
+            saved_per_call=per_call[number],
+            saved_per_iteration=per_iteration[number],
+            rules=tuple(rules[number]),
+            saved=totals[number] if is_measured else None,
             keeps=number in keeps,
         )
         for number in source.numbers

@@ -9,7 +9,7 @@ A *line number* is of the user's source. Facts about a value carry the places of
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irad.errors import SourceLocation
@@ -137,6 +137,11 @@ class TapeEntry:
     total: int | None = None
     sites: tuple[int, ...] = ()
 
+    @property
+    def line(self) -> int | None:
+        """The line to be said beside its name: None where the name says it already, or none is known."""
+        return None if self.place is None or self.name.endswith(f" line {self.place.line}") else self.place.line
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionReport:
@@ -246,3 +251,15 @@ class Report:
     note: str = ""
     times: Times | None = None
     refusals: tuple[Refusal, ...] = ()
+
+    @property
+    def tape(self) -> Iterator[tuple[int, TapeEntry]]:
+        """Everything on the tape, each with the index of its function."""
+        return ((number, entry) for number, function in enumerate(self.functions) for entry in function.tape)
+
+    def line_finder(self) -> Callable[[Iterable[SourceLocation | None]], int | None]:
+        """What finds the line of the report's source that is innermost among places."""
+        shown = frozenset(facts.line for facts in self.lines)
+        return lambda places: next(
+            (p.line for p in places if p is not None and p.file == self.place.file and p.line in shown), None
+        )

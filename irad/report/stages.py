@@ -96,14 +96,12 @@ def _tape(function: FunctionReport, source: UserSource) -> Iterator[TextLine]:
 
 
 def _entry(entry: TapeEntry, source: UserSource) -> TextLine:
-    here = entry.place is not None and source.is_here(entry.place)
-    place = f", line {entry.place.line}" if entry.place is not None and here else ""
-    if entry.place is not None and entry.name.endswith(f" line {entry.place.line}"):
-        place = ""
+    here = entry.place.line if entry.place is not None and source.is_here(entry.place) else None
+    place = f", line {entry.line}" if here is not None and entry.line is not None else ""
     size = f"{entry.bytes:5} bytes" if entry.bytes is not None else " as needed "
     value = f"  {entry.value}" if entry.value else ""
     return TextLine(
         f"    {size}  {entry.storage.value:6}  {entry.name}{place}: {reason(entry.why)}{value}",
-        entry.place.line if here and entry.place is not None else None,
+        here,
         entry.value or None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numba import typeof
@@ -46,7 +46,7 @@ class Subject:
     task: Task
     arguments_may_change: bool
     compiled: Callable[[], list[tuple[str, Any, tuple[Any, ...]]]]
-    again: Callable[[Options], Subject] = field(init=False)
+    again: Callable[[Options], Subject] | None = None
 
     @property
     def signature(self) -> str:
@@ -79,8 +79,7 @@ def subject_of(
         chosen = options_or_default(options)
         subject = with_types(primal, args, lambda kinds: _of_function(primal, kinds, positions, chosen))
         again = lambda other: subject_of(f, args, argnums, other)  # noqa: E731
-    object.__setattr__(subject, "again", again)
-    return subject
+    return replace(subject, again=again)
 
 
 def _with_options(derivative: DerivativeDispatcher, options: Options) -> Any:

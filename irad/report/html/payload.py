@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from irad.report.shown.overview import reason
 
 JSON = Any
 """What `json.dumps` takes."""
+
+LineOf = Callable[[Iterable[SourceLocation | None]], int | None]
 
 
 class Strings:
@@ -40,16 +42,12 @@ class Strings:
 def head(report: Report) -> dict[str, JSON]:
     """What the page needs to be drawn for the first time."""
     strings = Strings()
-    shown = frozenset(facts.line for facts in report.lines)
-    tape = [
-        [index, *_tape_entry(entry, report, shown, strings)]
-        for index, function in enumerate(report.functions)
-        for entry in function.tape
-    ]
+    line_of = report.line_finder()
+    tape = [[index, *_tape_entry(entry, line_of, strings)] for index, entry in report.tape]
     return {
         "file": report.place.file,
         "lines": [_line(facts) for facts in report.lines],
-        "functions": [_function(function, report, shown) for function in report.functions],
+        "functions": [_function(function, line_of) for function in report.functions],
         "tape": tape,
         "hasPython": _has_python(report),
         "noPython": _why_no_python(report),
@@ -98,7 +96,7 @@ def _line(facts: LineFacts) -> list[JSON]:
     return [*known, facts.saved, facts.keeps, reverse]
 
 
-def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -> dict[str, JSON]:
+def _function(function: FunctionReport, line_of: LineOf) -> dict[str, JSON]:
     place = function.place
     return {
         "name": function.name,
@@ -106,7 +104,7 @@ def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -
         "symbol": function.symbol,
         "pair": [function.augmented, function.reverse],
         "place": None if place is None else short_place(place),
-        "line": place.line if place is not None and place.file == report.place.file and place.line in shown else None,
+        "line": line_of([place]),
         "values": len(function.values),
         "active": sum(value.is_active for value in function.values),
         "saved": len(function.tape),
@@ -114,18 +112,16 @@ def _function(function: FunctionReport, report: Report, shown: frozenset[int]) -
     }
 
 
-def _tape_entry(entry: TapeEntry, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
-    place = entry.place
-    line = None if place is None else place.line
-    is_shown = place is not None and place.file == report.place.file and line in shown
-    where = "" if place is None or is_shown else short_place(place)
+def _tape_entry(entry: TapeEntry, line_of: LineOf, strings: Strings) -> list[JSON]:
+    line = line_of([entry.place])
+    where = "" if entry.place is None or line is not None else short_place(entry.place)
     storage = [strings(entry.storage.value), list(entry.loops)]
     return [
         entry.value,
         strings(entry.name),
         entry.bytes,
         *storage,
-        line if is_shown else None,
+        line,
         strings(where),
         strings(reason(entry.why)),
         entry.slots,
@@ -152,23 +148,21 @@ def _changes(flags: Sequence[bool]) -> list[int]:
 
 def _values(report: Report) -> Mapping[str, JSON]:
     strings = Strings()
-    shown = frozenset(facts.line for facts in report.lines)
+    line_of = report.line_finder()
     rows = [
-        [index, *_value(value, report, shown, strings)]
+        [index, *_value(value, line_of, strings)]
         for index, function in enumerate(report.functions)
         for value in function.values
     ]
     return {"values": rows, "strings": strings.texts()}
 
 
-def _value(value: ValueFacts, report: Report, shown: frozenset[int], strings: Strings) -> list[JSON]:
-    file = report.place.file
-    line = next((place.line for place in value.places if place.file == file and place.line in shown), None)
+def _value(value: ValueFacts, line_of: LineOf, strings: Strings) -> list[JSON]:
     origin = "" if value.rule_origin is None else short_place(value.rule_origin)
     reasons = value.activity, value.plan, "; ".join(value.memory)
     texts = (value.source, value.operation, *reasons, value.rule or "", origin)
     flags = int(value.is_active) + 2 * int(value.is_saved)
-    return [value.name, strings(value.type), line, flags, *map(strings, texts)]
+    return [value.name, strings(value.type), line_of(value.places), flags, *map(strings, texts)]
 
 
 def _pack(data: JSON) -> str:

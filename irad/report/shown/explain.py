@@ -59,8 +59,9 @@ def _line(report: Report, number: int) -> Iterator[str]:
     yield f"{Path(report.place.file).name}:{number}  {facts.text.strip()}"
     yield f"  active: {', '.join(facts.active) or 'nothing'}; constant: {', '.join(facts.constant) or 'nothing'}"
     yield from _saved_by(report, facts)
+    line_of = report.line_finder()
     for function in report.functions:
-        here = [value for value in function.values if _line_of(report, value) == number]
+        here = [value for value in function.values if line_of(value.places) == number]
         shown = [value for value in here if value.is_active or value.is_saved or value.rule is not None]
         if shown:
             yield f"  in {function.name}, {function.variant}:"
@@ -98,8 +99,7 @@ def _heaviest(report: Report) -> list[LineFacts]:
 
 
 def _depth(report: Report, line: LineFacts) -> int:
-    entries = (entry for function in report.functions for entry in function.tape)
-    return max((len(e.loops) for e in entries if e.place is not None and e.place.line == line.line), default=0)
+    return max((len(e.loops) for _, e in report.tape if e.place is not None and e.place.line == line.line), default=0)
 
 
 def _value(report: Report, function: FunctionReport, value: ValueFacts, *, short: bool = False) -> Iterator[str]:
@@ -221,13 +221,7 @@ def _tape(report: Report) -> Iterator[str]:
     for function in report.functions:
         yield f"  {function.name}, {function.variant}"
         for entry in function.tape:
-            place = f" (line {entry.place.line})" if entry.place is not None else ""
-            if entry.place is not None and entry.name.endswith(f" line {entry.place.line}"):
-                place = ""
+            place = f" (line {entry.line})" if entry.line is not None else ""
             value = f" {entry.value}" if entry.value else ""
             yield f"    {entry.name}{place}{value}: {_stored(entry)}"
             yield f"        {entry.why}"
-
-
-def _line_of(report: Report, value: ValueFacts) -> int | None:
-    return next((p.line for p in value.places if p.line and p.file == report.place.file), None)

@@ -10,7 +10,7 @@ from typing import Final
 
 from irad.report.model import LineFacts, Report, Storage, TapeEntry
 from irad.report.shown.amounts import format_bytes, short_signature, wrapped_code
-from irad.report.tape.totals import formula, tape_total
+from irad.report.tape.totals import formula, tape_total, weight
 from irad.report.words import in_loops
 
 WIDTH: Final = 100
@@ -103,8 +103,9 @@ def _functions(report: Report, width: int) -> Iterator[str]:
 
 
 def _tape(report: Report, width: int) -> Iterator[str]:
-    entries = [(number, entry) for number, function in enumerate(report.functions) for entry in function.tape]
-    entries.sort(key=lambda pair: (-(pair[1].total or 0), -len(pair[1].loops), pair[1].bytes is not None))
+    entries = sorted(
+        report.tape, key=lambda pair: (-(pair[1].total or 0), -len(pair[1].loops), pair[1].bytes is not None)
+    )
     total = tape_total(report)
     entries = [pair for pair in entries if pair[1].total != 0]
     size = f", {format_bytes(total)} in this call" if total is not None else ""
@@ -126,12 +127,10 @@ def _entry(report: Report, number: int, entry: TapeEntry, width: int) -> Iterato
 
 
 def _place(report: Report, entry: TapeEntry) -> str:
-    place = entry.place
-    if place is None or entry.name.endswith(f" line {place.line}"):
+    if entry.place is None or entry.line is None:
         return ""
-    if place.file == report.place.file:
-        return f", line {place.line}"
-    return f", {Path(place.file).name}:{place.line}"
+    own = entry.place.file == report.place.file
+    return f", line {entry.line}" if own else f", {Path(entry.place.file).name}:{entry.line}"
 
 
 def _one(entry: TapeEntry) -> str:

@@ -28,6 +28,7 @@ def measure(subject: Subject, args: tuple[Any, ...]) -> Measurement:
     Raises:
         Exception: whatever the function raises.
     """
+    assert subject.again is not None, "made by `subject_of`"
     metered = subject.again(replace(subject.task.options, measure_tape=True))
     measured()  # of an earlier call, discarded
     derivative_of(metered, args)(copied(args))

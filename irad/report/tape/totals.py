@@ -33,9 +33,8 @@ class Term:
 def terms(report: Report) -> list[Term]:
     """All entries of a report, those together that are filled equally often; the largest first."""
     found: dict[tuple[int, Storage, tuple[int, ...]], list[TapeEntry]] = {}
-    for number, function in enumerate(report.functions):
-        for entry in function.tape:
-            found.setdefault((number, entry.storage, entry.loops), []).append(entry)
+    for number, entry in report.tape:
+        found.setdefault((number, entry.storage, entry.loops), []).append(entry)
     made = [_term(*key, entries) for key, entries in found.items()]
     return sorted(made, key=lambda term: (-(term.total or 0), -len(term.loops), -(term.bytes or 0)))
 
@@ -55,7 +54,7 @@ def total(entries: Iterable[TapeEntry]) -> int | None:
 
 def tape_total(report: Report) -> int | None:
     """Bytes of the whole tape in the call that was measured; None where none was."""
-    return total(entry for function in report.functions for entry in function.tape)
+    return total(entry for _, entry in report.tape)
 
 
 def formula(report: Report) -> list[str]:
