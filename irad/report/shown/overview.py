@@ -103,9 +103,7 @@ def _functions(report: Report, width: int) -> Iterator[str]:
 
 
 def _tape(report: Report, width: int) -> Iterator[str]:
-    entries = sorted(
-        report.tape, key=lambda pair: (-(pair[1].total or 0), -len(pair[1].loops), pair[1].bytes is not None)
-    )
+    entries = sorted(report.tape, key=lambda pair: weight(pair[1]))
     total = tape_total(report)
     entries = [pair for pair in entries if pair[1].total != 0]
     size = f", {format_bytes(total)} in this call" if total is not None else ""
