@@ -9,7 +9,7 @@ import pytest
 from numba import njit
 
 import irad
-from irad.report.shown.notebook import Number, result
+from irad.report.shown.notebook import NumberCell, result
 from irad.testing import gradcheck
 from tests.report.subjects import refused
 
@@ -46,7 +46,7 @@ class Text(html.parser.HTMLParser):
 
 
 def test_texts_are_escaped():
-    page = result("<b>", "bad", "a<b", ("<",), [("`x<y`", Number("<3", 0.5))], ["&amp;"])
+    page = result("<b>", "bad", "a<b", ("<",), [("`x<y`", NumberCell("<3", 0.5))], ["&amp;"])
     found = Text(page)
     assert found.of("p") == ["<b>", "a<b"]
     assert found.of("code") == ["x<y"]
