@@ -10,9 +10,8 @@ from irad.decompile import trees
 from irad.decompile.arithmetic.expressions import element_text, operation, sum_text, text_of
 from irad.decompile.arithmetic.integers import is_checked_arithmetic, polynomial_of
 from irad.decompile.arithmetic.sums import is_zero
-from irad.decompile.control.loop_text import range_text
+from irad.decompile.control.loop_text import Range, range_text
 from irad.decompile.control.raises import Raised
-from irad.decompile.control.structure import Range
 from irad.decompile.memory.bulk_text import bulk_statements
 from irad.decompile.memory.chosen import array_of, choice_text
 from irad.decompile.memory.memory import ArrayPlace, is_allocation
@@ -41,7 +40,7 @@ from irad.ir.values import Value
 
 @dataclass(eq=False, slots=True)
 class SweepText:
-    """The `Emitter` of one sweep.
+    """Writes what is in the blocks of one sweep.
 
     Attributes:
         variables: values that are variables.
@@ -66,7 +65,7 @@ class SweepText:
     last_line: tuple[str, int] | None = None
     is_flat: bool = False
 
-    # ------------------------------------------------------------------------------------------------ Emitter
+    # ------------------------------------------------------------------------------------------------ blocks
 
     def block(self, block: Block) -> list[ast.stmt]:
         """The statements of a block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
 from irad.decompile import trees
 from irad.decompile.arithmetic.expressions import sum_text
@@ -10,7 +11,6 @@ from irad.decompile.arithmetic.facts import is_run
 from irad.decompile.arithmetic.integers import first_index, is_fixed, plain_bounds, polynomial_of
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopForm, exit_of
-from irad.decompile.control.structure import Range
 from irad.decompile.refusal import refused
 from irad.decompile.sheet import Sheet
 from irad.ir.instructions import CondBr, ICmp, Instruction, Phi
@@ -18,6 +18,16 @@ from irad.ir.loops import Loop
 from irad.ir.module import Block
 from irad.ir.types import I64
 from irad.ir.values import ConstantInt, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The head of a `for`, the block that ends its iterations, and where the loop goes when they are exhausted."""
+
+    variable: str
+    iterator: ast.expr
+    last: Block
+    exit: Block
 
 
 def range_text(sheet: Sheet, loop: Loop) -> Range | None:

@@ -1,6 +1,6 @@
 """Structured control flow out of a graph of blocks.
 
-Input   a reducible graph, its dominator tree and loops; an `Emitter` for what is in the blocks.
+Input   a reducible graph, its dominator tree and loops; the `SweepText` that writes what is in the blocks.
 Output  Python statements.
 Method  Ramsey 2022, "Beyond Relooper": the dominator tree gives the nesting. A block with one way into it is written
         where it is reached; one with several follows the statement that they leave. Blocks behind a loop, which loop
@@ -13,11 +13,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from irad.decompile import trees
 from irad.decompile.control.jumps import LABEL, Goto, goto, moved
+from irad.decompile.control.loop_text import Range
 from irad.decompile.refusal import refused
+from irad.decompile.sweep_text import SweepText
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Br, CondBr, Ret, Switch, Unreachable
@@ -27,44 +29,6 @@ from irad.ir.module import Block
 _NO_JUMPS: Final = "Python has loops and branches, and no jumps"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The head of a `for`, the block that ends its iterations, and where the loop goes when they are exhausted."""
-
-    variable: str
-    iterator: ast.expr
-    last: Block
-    exit: Block
-
-
-class Emitter(Protocol):
-    """Writes what is in the blocks."""
-
-    def block(self, block: Block) -> list[ast.stmt]:
-        """The statements of a block, without its end."""
-        ...
-
-    def edge(self, source: Block, target: Block) -> list[ast.stmt]:
-        """What is assigned on the way from one block to another."""
-        ...
-
-    def test(self, block: Block) -> ast.expr:
-        """The condition of the branch at the end of a block."""
-        ...
-
-    def cases(self, block: Block) -> tuple[ast.expr, list[ast.expr]]:
-        """The value of the switch at the end of a block, and those of its cases."""
-        ...
-
-    def end(self, block: Block) -> list[ast.stmt]:
-        """A return or raise."""
-        ...
-
-    def range_of(self, loop: Loop) -> Range | None:
-        """The range that a loop runs through; None for a `while`."""
-        ...
-
-
 @dataclass(eq=False, slots=True)
 class Structurer:
     """Writes one function."""
@@ -72,7 +36,7 @@ class Structurer:
     cfg: ControlFlow
     dominators: DominatorTree
     nest: LoopNest
-    emitter: Emitter
+    text: SweepText
     followers: dict[Block, list[Block]] = field(default_factory=dict)
     behind: dict[Loop, list[Block]] = field(default_factory=dict)
     inline: set[Block] = field(default_factory=set)
@@ -119,7 +83,7 @@ class Structurer:
         loop = self.nest.loop_of(block)
         if loop is not None and loop.header is block and loop not in self.open:
             return self.loop(loop)
-        body = self.emitter.block(block)
+        body = self.text.block(block)
         branch, exits = self.branch(block)
         body += branch
         for follower in self.followers.get(block, ()):
@@ -157,7 +121,7 @@ class Structurer:
         if range_ is not None:
             (onwards,) = [t for t in dict.fromkeys(last.targets) if t is not range_.exit]
             rest, exits = self.edge(block, onwards)
-            out = self.emitter.edge(block, range_.exit)
+            out = self.text.edge(block, range_.exit)
             if trees.names_in(out) & trees.names_in(
                 rest, ast.Store
             ):  # the end of the last iteration is run before the loop is left
@@ -170,7 +134,7 @@ class Structurer:
             case CondBr(targets=[yes, no]) if yes is no:
                 return self.edge(block, yes)
             case CondBr(targets=[yes, no]):
-                test = self.emitter.test(block)
+                test = self.text.test(block)
                 if isinstance(test, ast.Constant):
                     return self.edge(block, yes if test.value else no)
                 first, left = self.edge(block, yes)
@@ -179,16 +143,16 @@ class Structurer:
             case Switch(targets=[default, *targets]):
                 return self._switch(block, default, targets)
             case Ret():  # what is written behind it is guarded, for the caller writes the return
-                return [*self.emitter.end(block), goto(block)], {block: None}
+                return [*self.text.end(block), goto(block)], {block: None}
             case Unreachable():
-                return self.emitter.end(block), {}
+                return self.text.end(block), {}
             case _:
                 raise refused(f"a branch by {type(last).__name__}", last, why=_NO_JUMPS)
 
     def _switch(
         self, block: Block, default: Block, targets: Sequence[Block]
     ) -> tuple[list[ast.stmt], dict[Block, None]]:
-        value, cases = self.emitter.cases(block)
+        value, cases = self.text.cases(block)
         otherwise, exits = self.edge(block, default)
         for case, target in reversed(list(zip(cases, targets, strict=True))):
             body, left = self.edge(block, target)
@@ -198,14 +162,14 @@ class Structurer:
 
     def _range_ended_by(self, block: Block) -> Range | None:
         for loop in self.open:
-            range_ = self.emitter.range_of(loop)
+            range_ = self.text.range_of(loop)
             if range_ is not None and range_.last is block:
                 return range_
         return None
 
     def edge(self, source: Block, target: Block) -> tuple[list[ast.stmt], dict[Block, None]]:
         """The way from one block to another."""
-        body = self.emitter.edge(source, target)
+        body = self.text.edge(source, target)
         loop = self.nest.loop_of(source)
         if loop is not None and target is loop.header:
             return [*body, ast.Continue()], {}
@@ -223,14 +187,14 @@ class Structurer:
         self.open.add(loop)
         inner, exits = self.tree(loop.header)
         assert not exits, "an iteration ends with continue or break"
-        range_ = self.emitter.range_of(loop)
+        range_ = self.text.range_of(loop)
         self.open.discard(loop)
         exits = dict(self.left_for.get(loop, {}))
         made: list[ast.stmt]
         if range_ is None:
             made = [ast.While(ast.Constant(True), inner, [])]
         else:
-            out = [] if range_.last in self.handed_out else self.emitter.edge(range_.last, range_.exit)
+            out = [] if range_.last in self.handed_out else self.text.edge(range_.last, range_.exit)
             out = out if exits else _not_done_before(out, inner)
             after = [*out, goto(range_.exit)]
             head = trees.target(range_.variable)
