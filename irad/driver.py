@@ -22,7 +22,7 @@ from irad.passes.convention import HostConvention
 from irad.passes.derivative import finish, generate, prepare_module
 from irad.passes.instrument.marks import MarkKind
 from irad.passes.instrument.source_map import SourceMap
-from irad.passes.instrument.watched import Place, TapePlace, TapePlaces, TapeSlot, places_of
+from irad.passes.instrument.watched import TapePlace, TapePlaces, TapeSlot, WatchedPlace, places_of
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.parallel.flatten import launches_of
 from irad.passes.program import Observer, Pair, Program
@@ -38,13 +38,13 @@ __all__ = [
     "MemoryType",
     "Observer",
     "ParameterKind",
-    "Place",
     "PointerVariant",
     "Request",
     "RuledPair",
     "Signature",
     "TapePlace",
     "TapeSlot",
+    "WatchedPlace",
     "derive",
 ]
 
@@ -95,7 +95,7 @@ class Derivative:
     ruled: tuple[RuledPair, ...] = ()
     clear: str | None = None
     table: str | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[WatchedPlace, ...] = ()
     tape: tuple[TapePlace, ...] = ()
 
 
@@ -169,7 +169,7 @@ def prepare_program(program_text: str, canonical_loops: Callable[[str], str] | N
     return module
 
 
-def _places(program: Program, user: SourceMap) -> tuple[str, tuple[Place, ...]]:
+def _places(program: Program, user: SourceMap) -> tuple[str, tuple[WatchedPlace, ...]]:
     """What is watched; the table is named by what it describes, so that equal programs share it."""
     table, places = program.places(), places_of(program.marks, user)
     name = f"irad.places.{hashlib.sha256(repr(places).encode()).hexdigest()[:16]}"

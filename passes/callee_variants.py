@@ -15,7 +15,7 @@ from irad.ir.values import Value
 from irad.passes.analysis.callees import Pointer, constant_parameters, is_from_outside
 from irad.passes.analysis.instances import stays_in_its_instance
 from irad.passes.analysis.primal_need import readers_elsewhere, result_is_needed
-from irad.passes.parallel.flatten import Loop
+from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
@@ -26,7 +26,7 @@ def takes_part(unit: Unit, call: CallSite) -> bool:
     return unit.activity.takes_part(call)
 
 
-def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: Loop | None = None) -> Variant | None:
+def callee_variant(unit: Unit, call: CallSite, callee: Function, loop: ParallelLoop | None = None) -> Variant | None:
     """The variant of a callee with a body that a call needs; None when nothing about the call is active.
 
     Of the function of a parallel loop (``loop``) more is known: what its arrays hold, and what becomes of them.
@@ -58,7 +58,7 @@ def pointer_variant(unit: Unit, call: CallSite, callee: Pointer) -> PointerVaria
 
 
 def _kinds(
-    unit: Unit, call: CallSite, loop: Loop | None = None
+    unit: Unit, call: CallSite, loop: ParallelLoop | None = None
 ) -> tuple[tuple[ParameterKind, ...], tuple[MemoryType | None, ...]]:
     """How the parameters of a callee take part, and what their memory holds."""
     kinds = tuple(_argument_kind(unit, a) for a in call.arguments)
@@ -107,7 +107,7 @@ def _noalias(unit: Unit, call: CallSite) -> frozenset[tuple[int, int]]:
     return frozenset((i, j) for i, a in known for j, b in known if i < j and not points_to.may_overlap(a, b))
 
 
-def _memory_of(unit: Unit, loop: Loop | None, number: int, argument: Value) -> MemoryType | None:
+def _memory_of(unit: Unit, loop: ParallelLoop | None, number: int, argument: Value) -> MemoryType | None:
     """What an argument points to: as the front end knows of the arrays of a parallel loop, or as the accesses tell."""
     array = loop.array_of(number) if loop is not None else None
     if array is not None and array.memory is not None:

@@ -15,7 +15,7 @@ from irad.passes.analysis.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
-from irad.passes.parallel.flatten import Loops
+from irad.passes.parallel.flatten import LoopFunctions
 from irad.passes.request import Request
 from irad.passes.variant import PointerVariant, Variant, augmented_type, reverse_type, shadowed
 from irad.ruleset.registry import Registry
@@ -66,7 +66,7 @@ class Program:
     request: Request
     verifies: bool = False
     observe: Observer | None = None
-    loops: Loops = field(default_factory=dict)
+    loops: LoopFunctions = field(default_factory=dict)
     launches: dict[Function, CallSite] = field(default_factory=dict)
     signatures: Signatures = field(default_factory=dict)
     addresses: KnownAddresses = field(default_factory=KnownAddresses)

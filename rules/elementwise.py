@@ -49,7 +49,7 @@ def _pow_by_exponent(x: Expr, y: Expr) -> Expr:
 
 
 def _of_length(x: Expr, y: Expr) -> Expr:
-    """Partial of a Euclidean norm ``y`` by a component."""
+    """Partial derivative of a Euclidean norm ``y`` with respect to a component."""
     return where(equal(y, 0.0), 0.0, x / y)
 
 
@@ -89,7 +89,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "pow",
         lambda x, p, y: (_pow_by_base(x, p), _pow_by_exponent(x, y)),
         on=(_POSITIVE, _REALS),
-        policy="by base: zero where the exponent is 0; by exponent: zero where the base is 0, NaN where negative",
+        policy="base: zero where the exponent is 0; exponent: zero where the base is 0, NaN where it is negative",
     ),
     elementwise(
         "powi",

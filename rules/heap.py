@@ -19,7 +19,7 @@ from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_back
 from irad.ruleset.interface import (
     AugmentedContext,
-    AugmentedPrimal,
+    AugmentedPart,
     CallRule,
     Effects,
     Inactive,
@@ -43,7 +43,7 @@ def _new_shadow(context: AugmentedContext, size: Value) -> Value:
     return shadow
 
 
-def _allocate(size_of: Callable[[AugmentedContext, CallSite], Value]) -> AugmentedPrimal:
+def _allocate(size_of: Callable[[AugmentedContext, CallSite], Value]) -> AugmentedPart:
     """The augmented part of a function whose arguments tell the size."""
 
     def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:

@@ -65,7 +65,7 @@ def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence
 
 
 def _replace_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-    """The data of an allocation is replaced by fresh memory; who asked copies from the old memory and frees it."""
+    """The data of an allocation is replaced by fresh memory; the caller copies from the old memory and frees it."""
     header, size = call.arguments
     if context.is_active(header):
         new_size = context.before.zext(context.value(size), types.I64)

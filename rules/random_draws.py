@@ -1,4 +1,4 @@
-"""Draws from distributions whose samplers reject, by the parameters of the distribution.
+"""Draws from distributions whose samplers reject, with respect to the parameters of the distribution.
 
 The front end passes what such a sampler returns through `irad.draw` and `irad.drawn.<distribution>`, which return their
 first argument (`irad.frontend.numba.samplers`). The derivative of the sampler's code ends at the first; the second has
@@ -9,12 +9,12 @@ the derivative of the draw z as a quantile: with distribution function F and den
 whose mean is right for every smooth function of z, whatever algorithm has drawn z.
 
 gamma      F/p is a series of positive terms below the mean, 1 - F a continued fraction above; each is differentiated
-           term by term by the shape (DLMF 8.7.1, 8.9.2).
+           term by term with respect to the shape (DLMF 8.7.1, 8.9.2).
 beta       the series of positive terms (DLMF 8.17.8), of the smaller tail.
 wald       in closed form, with Mills' ratio.
-vonmises   by the mean direction; no formula by the concentration: refused.
+vonmises   with respect to the mean direction; for the concentration there is no formula: refused.
 noncentral_chisquare    refused. With at most one degree of freedom the sampler draws an integer, through which the
-           derivative goes; which case it is, is not known before it runs.
+           derivative goes; which case applies is known only when it runs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CONVERGED: Final = 1e-15  # of the factors of a continued fraction
 _MOST_FACTORS: Final = 1e5
 
 Partial = Callable[[Builder, Sequence[Value]], Value]
-"""The derivative of a draw by one parameter, from the draw and all parameters."""
+"""The derivative of a draw with respect to one parameter, from the draw and all parameters."""
 
 
 def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
@@ -110,7 +110,7 @@ def _either(
 
 
 def gamma_slope(build: Builder, z: Value, shape: Value) -> Value:
-    """By its shape, of a draw of scale 1."""
+    """Of a draw of scale 1, with respect to its shape."""
     return _call("gamma_slope", [z, shape], build, _gamma_kernel)
 
 
@@ -193,7 +193,7 @@ def _gamma_by_scale(build: Builder, values: Sequence[Value]) -> Value:
 
 
 def beta_slope(build: Builder, values: Sequence[Value], *, by_first: bool) -> Value:
-    """Of a draw by its first or second parameter."""
+    """Of a draw, with respect to its first or second parameter."""
     name = f"beta_slope_{'first' if by_first else 'second'}"
     return _call(name, values, build, partial(_beta_kernel, by_first))
 

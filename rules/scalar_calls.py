@@ -145,7 +145,7 @@ _WRITES_INTEGER: Final = Effects(writes=frozenset({1}), writes_no_floats=True, o
 _WRITES_FLOAT: Final = Effects(writes=frozenset({1}), other=False)
 _POWER_EFFECTS: Final = Effects(reads=frozenset({0, 1}), writes=frozenset({2}), other=False)
 
-_POWER_POLICY: Final = "base 0: 0 by the base unless the exponent is 1, and 0 by the exponent"
+_POWER_POLICY: Final = "base 0: 0 with respect to the base unless the exponent is 1, and 0 with respect to the exponent"
 
 RULES: Final[tuple[Rule, ...]] = (
     CallRule(

@@ -16,7 +16,7 @@ from irad.ir.types import I64, PTR, VOID, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.rules.typed_list import call_helper
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Place, ReverseContext, Rule, no_adjoint
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, MemoryPath, ReverseContext, Rule, no_adjoint
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import DICT
 
@@ -219,13 +219,13 @@ def _next_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value
     return ()
 
 
-_KEY_PLACE: Final[Place] = (0, _KEYS)
-_VALUE_PLACE: Final[Place] = (0, _VALUES)
+_KEY_PLACE: Final[MemoryPath] = (0, _KEYS)
+_VALUE_PLACE: Final[MemoryPath] = (0, _VALUES)
 _PARTS: Final = (_KEY_PLACE, _VALUE_PLACE)
 _ITSELF: Final = frozenset({0})
 
 
-def _changes(*moves: tuple[Place, Place], also: tuple[int, ...] = ()) -> Effects:
+def _changes(*moves: tuple[MemoryPath, MemoryPath], also: tuple[int, ...] = ()) -> Effects:
     """Of a callee that changes a dictionary, and writes what the arguments ``also`` point to."""
     return Effects(reads=_ITSELF, writes=_ITSELF | frozenset(also), frees=_ITSELF, moves=moves, alters=_PARTS, raw=True)
 

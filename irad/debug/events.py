@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 import llvmlite.binding as llvm
 
 from irad.debug.nonfinite import Found
-from irad.driver import Derivative, MarkKind, Place
+from irad.driver import Derivative, MarkKind, WatchedPlace
 from irad.errors import SourceLocation
 from irad.runtime_layouts import ARENA, PLACES
 
@@ -71,7 +71,7 @@ class Watched:
         warned: the numbers of ties that were warned of.
     """
 
-    places: tuple[Place, ...]
+    places: tuple[WatchedPlace, ...]
     rules: Mapping[str, RulePlaces]
     base: int
     memory: ctypes.Array[ctypes.c_int64]
@@ -109,7 +109,7 @@ class Event:
     mark: int = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> WatchedPlace:
         """Where."""
         return self.watched.places[self.number]
 
@@ -234,7 +234,7 @@ def _word(address: int) -> int:
     return ctypes.c_int64.from_address(address).value
 
 
-def _loops(place: Place, activation: int) -> Loops:
+def _loops(place: WatchedPlace, activation: int) -> Loops:
     """The turns of the loops around a place; those of a parallel loop are counted from the start of the chunk."""
     iterations = _word(activation + _ITERATIONS)
     turns = [LoopTurn(location, _word(iterations + 8 * slot)) for slot, location in place.loops]
@@ -255,7 +255,7 @@ def _launch(activation: int) -> SourceLocation | None:
     return _place_in(parent).location if parent else None
 
 
-def _place_in(activation: int) -> Place:
+def _place_in(activation: int) -> WatchedPlace:
     """The call that a function is in."""
     return _by_address[_word(activation + _TABLE)].places[_word(activation + _SITE)]
 

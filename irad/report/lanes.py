@@ -15,7 +15,7 @@ from irad.ir.instructions import Alloca, CallSite, Instruction, Load, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.memory.addresses import offset_modulo
-from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, STEP, THREADS, Loop
+from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, STEP, THREADS, ParallelLoop
 
 _ENGINE: Final = {
     LANE: "the number of the thread",
@@ -26,13 +26,13 @@ _ENGINE: Final = {
 }
 
 
-def numbers_of(loop: Loop) -> frozenset[Parameter]:
+def numbers_of(loop: ParallelLoop) -> frozenset[Parameter]:
     """The parameters that lead to one number, which is not an array in the source."""
     arrays = ((param, loop.array_of(number)) for number, param in enumerate(loop.function.params))
     return frozenset(param for param, array in arrays if array is not None and not array.axes)
 
 
-def lane_words(loop: Loop, launch: CallSite | None, word_of: Callable[[Value], str]) -> dict[Parameter, str]:
+def lane_words(loop: ParallelLoop, launch: CallSite | None, word_of: Callable[[Value], str]) -> dict[Parameter, str]:
     """The parameters of a loop function in words.
 
     Args:

@@ -37,7 +37,7 @@ def elementwise(
         name: canonical name, see `irad.ruleset.symbols`.
         formula: its parameters are the arguments, the last one the primal result. It gives the partial derivative, or a
             tuple of one for each argument; None stands for an argument that carries no derivative, `REFUSED` for one
-            by which the derivative is not known.
+            with respect to which the derivative is not known.
         on: where to sample, one domain or one for each argument.
         also: further points to test, added to each domain.
         policy: the convention at kinks and singular points, in words.

@@ -4,7 +4,7 @@
 `Inactive`     a callee through which no derivative flows.
 `CallRule`     a callee that reads or writes memory, or whose adjoint is code: two functions emit it.
 `PairRule`     a callee whose augmented primal and reverse are compiled elsewhere, from functions that a user wrote.
-`ConstantParameters`  a callee that is differentiated, but not by some of its parameters.
+`ConstantParameters`  a callee that is differentiated, but not with respect to some of its parameters.
 
 The generator works in two steps. The *forward sweep* is the primal with shadow pointers computed beside the primal
 ones; a `CallRule.augmented` may add instructions to it and names the values that its adjoint will want. The *reverse
@@ -29,7 +29,7 @@ from irad.ruleset.memory_type import MemoryType
 
 # Memory that a callee reaches: what an argument points to; for each byte offset that follows, what the pointer stored
 # there points to. Of an object that only callees look into, offsets are names of its parts.
-Place: TypeAlias = tuple[int, ...]
+MemoryPath: TypeAlias = tuple[int, ...]
 
 
 class Origin(enum.Enum):
@@ -75,9 +75,9 @@ class Effects:
     fills: frozenset[int] = frozenset()
     copies: tuple[tuple[int, int], ...] = ()
     makes: tuple[tuple[int, tuple[int, ...]], ...] = ()
-    moves: tuple[tuple[Place, Place], ...] = ()
-    alters: tuple[Place, ...] = ()
-    links: tuple[tuple[int, Place], ...] = ()
+    moves: tuple[tuple[MemoryPath, MemoryPath], ...] = ()
+    alters: tuple[MemoryPath, ...] = ()
+    links: tuple[tuple[int, MemoryPath], ...] = ()
     result: Origin = Origin.UNKNOWN
     result_argument: int = 0
     header: int | None = None
@@ -110,7 +110,7 @@ class Elementwise:
         partials: derivative with respect to each argument as an expression in the arguments ("x0", "x1", …) and the
             result ("y"); None for an argument that carries no derivative.
         domains: one for each argument.
-        refused: arguments by which no derivative is known; a program that needs one is refused.
+        refused: arguments with respect to which no derivative is known; a program that needs one is refused.
         policy: the convention at kinks and singular points, in words, or "".
         source: where the formula is from, or "" for textbook calculus.
     """
@@ -162,7 +162,10 @@ class Context(Protocol):
         ...
 
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        """What the memory that a pointer leads to holds, or None when that is not known; ``path`` as in `Place`."""
+        """What the memory that a pointer leads to holds, or None when that is not known.
+
+        ``path`` is the rest of a `MemoryPath`.
+        """
         ...
 
     def holds_floats(self, pointer: Value, *path: int) -> bool:
@@ -237,8 +240,8 @@ class ReverseContext(Context, Protocol):
         ...
 
 
-AugmentedPrimal: TypeAlias = Callable[[AugmentedContext, CallSite], Sequence[Value]]
-Reverse: TypeAlias = Callable[[ReverseContext, CallSite, Sequence[Value]], None]
+AugmentedPart: TypeAlias = Callable[[AugmentedContext, CallSite], Sequence[Value]]
+ReversePart: TypeAlias = Callable[[ReverseContext, CallSite, Sequence[Value]], None]
 
 
 def save_nothing(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
@@ -265,8 +268,8 @@ class CallRule:
 
     symbols: tuple[str, ...]
     effects: Effects
-    reverse: Reverse
-    augmented: AugmentedPrimal = save_nothing
+    reverse: ReversePart
+    augmented: AugmentedPart = save_nothing
     source: str = ""
     policy: str = ""
 

@@ -17,9 +17,9 @@ class MemoryType:
             None is anywhere. Without any, pointers among the fields may lead anywhere.
         integer_prefix: so many bytes in front of the pattern hold integers.
         is_header: the memory is the header of an allocation; the one pointer in it leads to the start of the data.
-        stated: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry leads to;
+        declared: the same as ``behind`` by the bytes of a pattern, for memory that an argument of the entry leads to;
             no other pointer there leads to anything that changes.
-        single: the pattern does not repeat, and who points to such memory points to its start.
+        single: the pattern does not repeat, and a pointer to such memory points to its start.
     """
 
     stride: int

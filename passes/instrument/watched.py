@@ -1,7 +1,7 @@
 """Places: what was watched and metered, as plain data for messages and reports.
 
 Input   the marks of a generated program, and where in the user's source its instructions come from.
-Output  `Place`s and `TapePlace`s, by number as the generated code names them. Nothing of the module is kept.
+Output  `WatchedPlace`s and `TapePlace`s, by number as the generated code names them. Nothing of the module is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from irad.passes.variant import Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WatchedPlace:
     """A place that is watched.
 
     Attributes:
@@ -67,11 +67,11 @@ class TapePlace:
     slots: tuple[TapeSlot, ...]
 
 
-def places_of(marks: Iterable[Mark], user: SourceMap) -> tuple[Place, ...]:
+def places_of(marks: Iterable[Mark], user: SourceMap) -> tuple[WatchedPlace, ...]:
     """The places that are watched, by number."""
     loops = LoopSources(user)
     return tuple(
-        Place(
+        WatchedPlace(
             mark.kind,
             mark.words,
             mark.primal,

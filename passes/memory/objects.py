@@ -24,7 +24,7 @@ from irad.ir.values import (
     Value,
 )
 from irad.passes.memory.addresses import ANYWHERE, EVERYTHING, Position, Positions
-from irad.ruleset.interface import Place
+from irad.ruleset.interface import MemoryPath
 from irad.ruleset.memory_type import MemoryType
 
 _MOST_PLACES: Final = 64  # in one object at which pointers are distinguished
@@ -116,7 +116,7 @@ class PointsTo:
         """Where a pointer may point in an array, whose elements may start anywhere in the object."""
         return Positions(EVERYTHING, self._record_positions).of(pointer)
 
-    def place(self, call: CallSite, place: Place) -> int:
+    def place(self, call: CallSite, place: MemoryPath) -> int:
         """The objects that a place of a callee may be."""
         return self.behind(call.arguments[place[0]], place[1:])
 

@@ -70,7 +70,7 @@ from irad.passes.memory.returned_addresses import KnownAddresses, may_return_add
 from irad.passes.memory.signatures import Kind, Signatures, kind_of, kinds_behind
 from irad.passes.memory.starts import data_of_headers, declared_starts, loaded_starts, solve_with_starts
 from irad.passes.request import MemoryType, ParameterKind
-from irad.ruleset.interface import Effects, Origin, Place
+from irad.ruleset.interface import Effects, MemoryPath, Origin
 from irad.ruleset.registry import Registry
 
 NO_SIGNATURES: Final[Signatures] = MappingProxyType({})
@@ -356,7 +356,7 @@ class _Solver:
             self.set_content(mask, self.unknown)
         return mask
 
-    def place(self, call: CallSite, place: Place) -> int:
+    def place(self, call: CallSite, place: MemoryPath) -> int:
         """The objects that a place of a callee may be."""
         return follow(self.contents.parts, self.mask(call.arguments[place[0]]), map(place_of, place[1:]))
 

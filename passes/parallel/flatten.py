@@ -49,7 +49,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class ParallelLoop:
     """A loop function.
 
     Attributes:
@@ -81,12 +81,12 @@ class Loop:
         return SCHEDULE + self.slots.index(places[0]), SCHEDULE + self.slots.index(places[1])
 
 
-Loops: TypeAlias = dict[Function, Loop]
+LoopFunctions: TypeAlias = dict[Function, ParallelLoop]
 
 
 def flatten_parallel_loops(
     module: Module, registry: Registry, host: ParallelLoops, arrays: Mapping[str, tuple[LoopArray, ...]]
-) -> Loops:
+) -> LoopFunctions:
     """Replaces every launch whose kernel is known; kernels that launch others come after those.
 
     Args:
@@ -110,7 +110,7 @@ class _Flattener:
     registry: Registry
     host: ParallelLoops
     arrays: Mapping[str, tuple[LoopArray, ...]]
-    loops: dict[Function, Loop | None] = field(default_factory=dict)
+    loops: dict[Function, ParallelLoop | None] = field(default_factory=dict)
     visited: dict[Function, None] = field(default_factory=dict)
 
     def visit(self, function: Function) -> None:
@@ -126,7 +126,7 @@ class _Flattener:
             if loop is not None:
                 _replace_launch(call, loop)
 
-    def loop_of(self, kernel: Function) -> Loop | None:
+    def loop_of(self, kernel: Function) -> ParallelLoop | None:
         """The loop function of a kernel; None where the kernel is of another form."""
         if kernel not in self.loops:
             self.visit(kernel)
@@ -134,7 +134,7 @@ class _Flattener:
             slots = _slots_of(kernel, arrays)
             self.loops[kernel] = None
             if slots is not None:
-                loop = Loop(_loop_function(self.module, kernel, slots, self.host.thread), tuple(slots), arrays)
+                loop = ParallelLoop(_loop_function(self.module, kernel, slots, self.host.thread), tuple(slots), arrays)
                 summarise(loop.function, loop.memory(), self.registry)
                 self.loops[kernel] = loop
         return self.loops[kernel]
@@ -232,7 +232,7 @@ def _drop_unused_addresses(function: Function) -> None:
                 inst.erase()
 
 
-def _replace_launch(call: CallSite, loop: Loop) -> None:
+def _replace_launch(call: CallSite, loop: ParallelLoop) -> None:
     """A call of the loop function instead, with what is in the vectors at that moment."""
     _, *vectors, _, _, _, threads = call.arguments
     build = Builder.before(call)

@@ -10,7 +10,7 @@ from irad.ir.values import Parameter
 from irad.runtime_layouts import WINDOW
 
 
-class Mode(enum.Enum):
+class SharingMode(enum.Enum):
     """How lanes use the shadow of a parameter's array."""
 
     DIRECT = "direct"  # no lane adds to it
@@ -20,7 +20,7 @@ class Mode(enum.Enum):
 
 
 WINDOW_SIZE = WINDOW.size  # bytes that a window takes in the frame of a lane
-SHARED = (Mode.WINDOW, Mode.WRITTEN_WINDOW, Mode.PRIVATE)
+SHARED = (SharingMode.WINDOW, SharingMode.WRITTEN_WINDOW, SharingMode.PRIVATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Sharing:
         obstacle: why lanes must be reversed one by one; None if they need not.
     """
 
-    modes: Mapping[Parameter, Mode]
+    modes: Mapping[Parameter, SharingMode]
     obstacle: str | None = None
 
     def shared(self) -> list[Parameter]:

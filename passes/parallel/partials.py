@@ -12,22 +12,27 @@ from dataclasses import dataclass
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int
-from irad.passes.parallel.flatten import Loop
-from irad.passes.parallel.modes import WINDOW_SIZE, Mode
+from irad.passes.parallel.flatten import ParallelLoop
+from irad.passes.parallel.modes import WINDOW_SIZE, SharingMode
 from irad.passes.program import Pair
 from irad.passes.unit import Unit
 from irad.runtime_layouts import PARTIAL
 
-_KINDS: Mapping[Mode, int] = {Mode.WINDOW: 0, Mode.PRIVATE: 1, Mode.DIRECT: 2, Mode.WRITTEN_WINDOW: 3}
+_KINDS: Mapping[SharingMode, int] = {
+    SharingMode.WINDOW: 0,
+    SharingMode.PRIVATE: 1,
+    SharingMode.DIRECT: 2,
+    SharingMode.WRITTEN_WINDOW: 3,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PartialEntry:
     """An array: numbers of its parameter and of its shadow's, how it is used, where lanes have its window."""
 
     parameter: int
     shadow: int
-    mode: Mode
+    mode: SharingMode
     window: int
 
 
@@ -35,12 +40,12 @@ class Entry:
 class Table:
     """The arrays of one loop whose shadows lanes use; none, with the reason, where lanes are reversed one by one."""
 
-    loop: Loop
-    entries: tuple[Entry, ...]
+    loop: ParallelLoop
+    entries: tuple[PartialEntry, ...]
     obstacle: str | None
 
     @staticmethod
-    def of(loop: Loop, unit: Unit, pair: Pair, frame: int) -> Table:
+    def of(loop: ParallelLoop, unit: Unit, pair: Pair, frame: int) -> Table:
         """The table of a lane's unit; its frame is at byte ``frame`` of its record."""
         sharing, params = unit.sharing, unit.function.params
         assert sharing is not None
@@ -51,7 +56,7 @@ class Table:
         for param, mode in sharing.modes.items():
             index = params.index(param)
             shadow = len(params) + pair.shadows.index(index)
-            entries.append(Entry(index, shadow, mode, windows.get(param, 0)))
+            entries.append(PartialEntry(index, shadow, mode, windows.get(param, 0)))
         return Table(loop, tuple(entries), None)
 
     def fill(self, build: Builder, values: Sequence[Value]) -> Value:
@@ -68,7 +73,7 @@ class Table:
                 build.store(value, build.byte_offset(table, PARTIAL.size * number + PARTIAL.offset(field)), align=8)
         return table
 
-    def fields(self, build: Builder, entry: Entry, values: Sequence[Value]) -> dict[str, Value]:
+    def fields(self, build: Builder, entry: PartialEntry, values: Sequence[Value]) -> dict[str, Value]:
         """The fields of an entry."""
         array = self.loop.array_of(entry.parameter)
         assert array is not None

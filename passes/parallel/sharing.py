@@ -26,14 +26,14 @@ from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import Callee, resolve
 from irad.passes.callee_variants import takes_part
 from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
-from irad.passes.parallel.flatten import Loop
-from irad.passes.parallel.modes import Mode, Sharing
+from irad.passes.parallel.flatten import ParallelLoop
+from irad.passes.parallel.modes import Sharing, SharingMode
 from irad.passes.parallel.moves import Move, move_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 
-def find_sharing(unit: Unit, loop: Loop) -> Sharing:
+def find_sharing(unit: Unit, loop: ParallelLoop) -> Sharing:
     """Decides for one lane's function."""
     collector = _Collector(unit)
     for block in unit.cfg.order:
@@ -108,8 +108,8 @@ class _Collector:
             if item.kind not in mine:
                 yield item
 
-    def result(self, loop: Loop) -> Sharing:
-        modes: dict[Parameter, Mode] = {}
+    def result(self, loop: ParallelLoop) -> Sharing:
+        modes: dict[Parameter, SharingMode] = {}
         obstacle = self.obstacle
         for item in self.shared_objects(self.added | self.taken):
             if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
@@ -120,20 +120,20 @@ class _Collector:
             array = loop.array_of(self.unit.function.params.index(item.value))
             number = array.memory.lone_float() if array is not None and array.memory is not None else None
             is_plain = number is not None and self.accesses.get(item.index, set()) <= {number}
-            if array is None or (mode is not Mode.DIRECT and not is_plain):
+            if array is None or (mode is not SharingMode.DIRECT and not is_plain):
                 obstacle = obstacle or "an array's elements are not plain floating-point numbers"
-            elif mode is Mode.WRITTEN_WINDOW and self.handed >> item.index & 1:
+            elif mode is SharingMode.WRITTEN_WINDOW and self.handed >> item.index & 1:
                 obstacle = obstacle or "an array is read and written by a library call"
         ordered = {p: modes[p] for p in self.unit.function.params if p in modes}
         return Sharing(ordered, obstacle)
 
-    def mode(self, index: int) -> Mode:
+    def mode(self, index: int) -> SharingMode:
         added, taken, handed = (bool(mask >> index & 1) for mask in (self.added, self.taken, self.handed))
         if not added:
-            return Mode.DIRECT
+            return SharingMode.DIRECT
         if taken:
-            return Mode.WRITTEN_WINDOW
-        return Mode.PRIVATE if handed else Mode.WINDOW
+            return SharingMode.WRITTEN_WINDOW
+        return SharingMode.PRIVATE if handed else SharingMode.WINDOW
 
 
 def _is_pointer(value: Value) -> bool:

@@ -24,7 +24,7 @@ from irad.ir.loops import Loop
 from irad.ir.values import Value
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.plan.minimum_cut import Flow, minimum_cut
-from irad.passes.plan.reasons import Choice, Reasons
+from irad.passes.plan.reasons import PlanChoice, Reasons
 from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 
 
@@ -57,7 +57,7 @@ def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Itera
     wanted = tuple(v for v in dict.fromkeys(needs) if not is_free(v))
     if augmented.unit.everything:
         return Plan(wanted, _modes(remat), dict.fromkeys(wanted, "saved: the plan is save_all"))
-    choices: dict[Value, Choice] = {}
+    choices: dict[Value, PlanChoice] = {}
     own = {augmented.frame_pointer, augmented.arena}
     pending = list(wanted)
     while pending:
@@ -65,13 +65,13 @@ def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Itera
         if value in choices or is_free(value) or value in own:
             continue
         operands = remat.operands(value)
-        choices[value] = Choice(remat.cost(value), remat.depth_of(value), operands)
+        choices[value] = PlanChoice(remat.cost(value), remat.depth_of(value), operands)
         pending.extend(v for v in operands or () if not is_free(v))
     saved = _cut(choices, wanted)
     return Plan(saved, _modes(remat), Reasons(remat, choices, wanted, frozenset(saved)))
 
 
-def _cut(choices: Mapping[Value, Choice], wanted: tuple[Value, ...]) -> tuple[Value, ...]:
+def _cut(choices: Mapping[Value, PlanChoice], wanted: tuple[Value, ...]) -> tuple[Value, ...]:
     flow: Flow[Value] = Flow()
     for value, choice in choices.items():
         flow.add_node(value, choice.cost)

@@ -24,7 +24,7 @@ from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PlanChoice:
     """What the plan knows of a value that is needed.
 
     Attributes:
@@ -43,7 +43,7 @@ class Reasons(Mapping[Value, str]):
     """The reason for each value that is needed, or that needed ones could be recomputed from."""
 
     remat: Rematerialisation
-    choices: Mapping[Value, Choice]
+    choices: Mapping[Value, PlanChoice]
     wanted: tuple[Value, ...]
     saved: frozenset[Value]
     _told: dict[Value, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Reasons(Mapping[Value, str]):
     def __len__(self) -> int:
         return len(self.choices)
 
-    def _tell(self, value: Value, choice: Choice) -> str:
+    def _tell(self, value: Value, choice: PlanChoice) -> str:
         if value in self.saved:
             why = self.remat.obstacle(value) if choice.operands is None else self._alternative(value, choice)
             return f"saved: {_price(value, choice)}: {why}"
@@ -73,7 +73,7 @@ class Reasons(Mapping[Value, str]):
         origin = f" from {_listed(parts)}" if parts else ""
         return f"recomputed{origin}; saving it: {_price(value, choice)}"
 
-    def _alternative(self, value: Value, choice: Choice) -> str:
+    def _alternative(self, value: Value, choice: PlanChoice) -> str:
         """What recomputing a value would have taken."""
         flow: Flow[Value] = Flow()
         for other, known in self.choices.items():
@@ -95,7 +95,7 @@ class Reasons(Mapping[Value, str]):
         return f"to recompute it, {_listed(instead)} would be saved in its place (cost {cost:g})"
 
 
-def _price(value: Value, choice: Choice) -> str:
+def _price(value: Value, choice: PlanChoice) -> str:
     size = _count(size_in_memory(value.type), "byte")
     if not choice.depth:
         return f"{size} per call (cost {choice.cost:g})"

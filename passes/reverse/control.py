@@ -28,7 +28,7 @@ from irad.ir.module import Block
 from irad.ir.trip_count import trip_count
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.passes.augmented.primal import AugmentedPrimal
-from irad.passes.reverse.sweep import LoopState, Place, Sweep
+from irad.passes.reverse.sweep import LoopState, ReversePlace, Sweep
 
 
 @dataclass(eq=False, slots=True)
@@ -197,7 +197,7 @@ class Control:
         sweep.build.cond_br(is_first, self.edge(loop.preheader, block, active), back)
         sweep.build = Builder(back)
         sweep.build.store(sweep.build.sub(number, const_int(types.I64, 1), ("nuw",)), state.iteration)
-        state.back = Place(back, loop.latch)
+        state.back = ReversePlace(back, loop.latch)
         sweep.build.br(self.edge(loop.latch, block, active))
 
     def edge(self, source: Block, block: Block, active: Mapping[Phi, Value]) -> Block:
@@ -208,7 +208,7 @@ class Control:
         sweep.build = Builder(made)
         for phi, cotangent in active.items():
             sweep.accumulate(phi.value_from(source), cotangent)
-        place = Place(made, source)
+        place = ReversePlace(made, source)
         for loop in self.loops_around(source):
             if not loop.contains(block):
                 self.enter(loop, block, place)
@@ -216,7 +216,7 @@ class Control:
         sweep.build = outer
         return made
 
-    def enter(self, loop: Loop, exit_block: Block, place: Place) -> None:
+    def enter(self, loop: Loop, exit_block: Block, place: ReversePlace) -> None:
         """Sets the iteration number of a loop that the reverse sweep enters."""
         sweep = self.sweep
         state = sweep.loops[loop]

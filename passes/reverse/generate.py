@@ -15,7 +15,7 @@ from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import reverse_instruction
 from irad.passes.reverse.calls import reverse_call
 from irad.passes.reverse.control import AugmentedLoops, Control, enter_loops, reversed_order
-from irad.passes.reverse.sweep import Place, Sweep, zero_of
+from irad.passes.reverse.sweep import ReversePlace, Sweep, zero_of
 from irad.passes.unit import Unit
 from irad.ruleset.interface import Inactive
 
@@ -29,7 +29,7 @@ def generate_reverse(augmented: AugmentedPrimal) -> tuple[Sweep, AugmentedLoops]
     order = reversed_order(sweep)
     for block in order:
         made = sweep.function.add_block(f"{block.name}.adjoint")
-        sweep.places[block] = Place(made, block)
+        sweep.places[block] = ReversePlace(made, block)
     control = Control(sweep, loops, busy_blocks(augmented.unit))
     for block in order:
         _reverse_block(sweep, control, block)

@@ -25,7 +25,7 @@ from irad.passes.augmented.primal import AugmentedPrimal
 
 
 @dataclass(eq=False, slots=True)
-class Place:
+class ReversePlace:
     """Where values of the forward sweep are wanted: an adjoint block (at its head), or an edge of it (at its end).
 
     Attributes:
@@ -44,7 +44,7 @@ class Need:
     """A value of the forward sweep wanted at a place; ``placeholder`` represents it until the plan is carried out."""
 
     value: Value
-    place: Place
+    place: ReversePlace
     placeholder: Freeze
 
 
@@ -60,8 +60,8 @@ class LoopState:
 
     loop: Loop
     iteration: Alloca
-    entries: list[tuple[Place, Block]] = field(default_factory=list)
-    back: Place | None = None
+    entries: list[tuple[ReversePlace, Block]] = field(default_factory=list)
+    back: ReversePlace | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -74,11 +74,11 @@ class Sweep:
 
     augmented: AugmentedPrimal
     needs: list[Need] = field(default_factory=list)
-    places: dict[Block, Place] = field(default_factory=dict)
+    places: dict[Block, ReversePlace] = field(default_factory=dict)
     loops: dict[Loop, LoopState] = field(default_factory=dict)
     slots: dict[Value, Alloca] = field(default_factory=dict)
     local: dict[Value, Value] = field(default_factory=dict)
-    place: Place | None = None
+    place: ReversePlace | None = None
     windows: dict[int, tuple[Value, Value, Value, Value]] = field(default_factory=dict)
     deciding: dict[Value, None] = field(default_factory=dict)
     build: Builder = field(init=False)
@@ -133,7 +133,7 @@ class Sweep:
         assert self.place is not None
         return self.need_at(value, self.place)
 
-    def need_at(self, value: Value, place: Place) -> Value:
+    def need_at(self, value: Value, place: ReversePlace) -> Value:
         """A value of the forward sweep at a given place."""
         if isinstance(value, Constant | GlobalVariable | GlobalAlias | Function):
             return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value, const_int
-from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room, Shape, Shapes, Sizes, VectorShape
+from irad.rules.dense.adjoint import Adjoint, ArrayShape, MatrixShape, Room, Shapes, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose
 from irad.rules.dense.kernel import I1, NONE, TRUE
 from irad.rules.dense.matrix import Vector
@@ -155,7 +155,7 @@ _ONE_VECTOR: Final[Shapes] = {"a": _TRIANGLE["a"], "x": _TRIANGLE["x"]}
 _NEEDED: Final = {"a": "x alpha", "x": "a alpha", "old y": "beta"}
 
 
-def _room(of: Shape) -> Work:
+def _room(of: ArrayShape) -> Work:
     """For a vector of that shape, if alpha is active."""
     return lambda sizes, active: Room(vectors=[of.count(sizes)] if active("alpha") else [])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value
-from irad.rules.dense.adjoint import Active, Adjoint, MatrixShape, Room, Size, Sizes
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Size, Sizes
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import TRUE
 from irad.rules.dense.matrix import Matrix
@@ -178,12 +178,12 @@ def _add_product(r: Adjoint, b: Matrix, factor: Scalar) -> None:
 # ------------------------------------------------------------------------------------------------ rules
 
 
-def _product_room(sizes: Sizes, active: Active) -> Room:
+def _product_room(sizes: Sizes, active: IsActive) -> Room:
     """For a result, if alpha is active."""
     return Room([(sizes["m"], sizes["n"])] if active("alpha") else [])
 
 
-def _room(sizes: Sizes, active: Active) -> Room:
+def _room(sizes: Sizes, active: IsActive) -> Room:
     """For a result, if alpha is active, or a product of the order of the other matrix."""
     if not (active("a") or active("alpha")):
         return Room()

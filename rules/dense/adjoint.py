@@ -11,7 +11,7 @@ from typing import TypeAlias
 from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int
 from irad.rules.dense.elements import ElementType, Scalar, choose
-from irad.rules.dense.kernel import I1, I8, I64, NONE, ONE, Cell, Kernel, Operand
+from irad.rules.dense.kernel import I1, I8, I64, NONE, ONE, Cell, Kernel, KernelArgument
 from irad.rules.dense.library import Library
 from irad.rules.dense.matrix import Matrix, Vector, extent, is_given
 
@@ -123,9 +123,9 @@ class MatrixShape:
         return Matrix(k, data, _of(sizes, self.rows), _of(sizes, self.columns), sizes[self.leading])
 
 
-Shape: TypeAlias = VectorShape | MatrixShape
-Shapes: TypeAlias = Mapping[str, Shape]
-Active: TypeAlias = Callable[[str], bool]
+ArrayShape: TypeAlias = VectorShape | MatrixShape
+Shapes: TypeAlias = Mapping[str, ArrayShape]
+IsActive: TypeAlias = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Room:
         sizes = [*(build.mul(*extents) for extents in self.matrices), *self.vectors, *self.reals]
         return reduce(build.add, sizes) if sizes else None
 
-    def divide(self, k: Kernel, memory: Value) -> Workspace:
+    def divide(self, k: Kernel, memory: Value) -> WorkMemory:
         """The matrices and vectors in memory of that size; a real vector fills half of its part of a complex one."""
 
         def taken(size: Value) -> Value:
@@ -149,7 +149,7 @@ class Room:
             start, memory = memory, k.build.gep(k.element.type, memory, [size])
             return start
 
-        return Workspace(
+        return WorkMemory(
             [Matrix.dense(k, taken(k.build.mul(*extents)), *extents) for extents in self.matrices],
             [Vector(k, taken(size), size) for size in self.vectors],
             [Vector(k.real, taken(size), size) for size in self.reals],
@@ -157,7 +157,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class WorkMemory:
     """A `Room` in memory."""
 
     matrices: Sequence[Matrix]
@@ -232,7 +232,7 @@ class Adjoint:
             yield Cell(self.k, self.bars[name])
 
     @property
-    def work(self) -> Workspace:
+    def work(self) -> WorkMemory:
         """The working memory."""
         return self.room.divide(self.k, self.memory)
 
@@ -261,9 +261,9 @@ class Adjoint:
         """A factor, or its conjugate where the condition does not hold."""
         return choose(condition, factor, factor.conj())
 
-    def call(self, routine: str, *operands: str | Operand | Matrix | Vector) -> None:
+    def call(self, routine: str, *operands: str | KernelArgument | Matrix | Vector) -> None:
         """Calls a routine of the library: of a matrix with its leading dimension, of a vector with its step."""
-        given: list[str | Operand] = []
+        given: list[str | KernelArgument] = []
         for operand in operands:
             match operand:
                 case Matrix():

@@ -38,7 +38,7 @@ class Composite(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-Operand: TypeAlias = "Value | Scalar | Composite"
+KernelArgument: TypeAlias = "Value | Scalar | Composite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +170,14 @@ class Kernel:
         self,
         name: str,
         body: Callable[..., Value | None],
-        *operands: Operand,
+        *operands: KernelArgument,
         result: Type = types.VOID,
         attributes: tuple[str, ...] = CALLED,
     ) -> Value:
         """Calls the function ``irad_<name>_<element>``, which is defined on first use.
 
         Args:
-            name: for the symbol; it stands for ``body`` and whatever ``body`` was made from.
+            name: for the symbol; no two bodies share one.
             body: is called with a `Kernel` inside the function and the operands there, and returns the result.
             operands: values, numbers, vectors, matrices.
             result: type of the result.
@@ -194,7 +194,7 @@ class Kernel:
             inside.build.ret(body(inside, *(_rebuilt(operand, inside.build, rest) for operand in operands)))
         return self.build.call(function, given)
 
-    def entry(self, name: str, *operands: str | Operand) -> Value:
+    def entry(self, name: str, *operands: str | KernelArgument) -> Value:
         """Calls an entry point of Numba's to BLAS or LAPACK; the letter of the element type comes first."""
         letters = (const_int(I8, ord(o)) if isinstance(o, str) else o for o in (self.element.letter, *operands))
         given = [value for operand in letters for value in values_of(operand)]
@@ -202,7 +202,7 @@ class Kernel:
         return self.build.call(declared, given)
 
 
-def values_of(operand: Operand) -> list[Value]:
+def values_of(operand: KernelArgument) -> list[Value]:
     """What stands for an operand in a call."""
     match operand:
         case Value():
@@ -214,7 +214,7 @@ def values_of(operand: Operand) -> list[Value]:
             return [part for part in parts if isinstance(part, Value)]
 
 
-def _rebuilt(operand: Operand, build: Builder, rest: Iterator[Value]) -> Operand:
+def _rebuilt(operand: KernelArgument, build: Builder, rest: Iterator[Value]) -> KernelArgument:
     """The operand made of other values, elsewhere."""
     match operand:
         case Value():

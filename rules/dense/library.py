@@ -18,7 +18,7 @@ from typing import ClassVar, Final, TypeAlias
 from irad.ir import types
 from irad.ir.values import Value, const_int
 from irad.rules.dense.elements import ElementType, Scalar, element_of
-from irad.rules.dense.kernel import I8, I64, PTR, Kernel, Operand, values_of
+from irad.rules.dense.kernel import I8, I64, PTR, Kernel, KernelArgument, values_of
 from irad.ruleset.interface import AugmentedContext
 
 LETTERS: Final = frozenset({"trans", "transa", "transb", "uplo", "side", "diag", "jobz"})
@@ -68,7 +68,7 @@ class FortranLibrary:
             return context.before.load(I8, context.value(argument))
         return context.before.sext(context.before.load(types.I32, context.value(argument)), I64)
 
-    def call(self, k: Kernel, routine: str, *operands: str | Operand) -> None:
+    def call(self, k: Kernel, routine: str, *operands: str | KernelArgument) -> None:
         """Calls another routine of the same element type; letters, sizes and numbers are put into memory for that."""
         build, symbol = k.build, self.symbol(routine)
         given = [place for operand in operands for place in _places(k, operand)]
@@ -78,7 +78,7 @@ class FortranLibrary:
         build.call(function, given)
 
 
-def _places(k: Kernel, operand: str | Operand) -> list[Value]:
+def _places(k: Kernel, operand: str | KernelArgument) -> list[Value]:
     if isinstance(operand, str):
         operand = const_int(I8, ord(operand))
     if isinstance(operand, Scalar):
@@ -118,7 +118,7 @@ class NumbaLibrary:
         """The name of a routine's adjoint."""
         return f"{routine}_adjoint"
 
-    def call(self, k: Kernel, routine: str, *operands: str | Operand) -> None:
+    def call(self, k: Kernel, routine: str, *operands: str | KernelArgument) -> None:
         """Calls another routine of the same element type."""
         k.entry(routine, *operands)
 

@@ -245,7 +245,7 @@ class Matrix:
         return Part(self, "unit_lower")
 
     def set(self, source: Matrix | Factor | Part | Product) -> None:
-        """Sets it to another, which is apart in memory except for a part of itself, or to a product."""
+        """Sets it to a product, or to another matrix; of the same memory only to a part of itself."""
         match source:
             case Product():
                 source.into(self, keep=0.0)

@@ -15,7 +15,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.types import I32, StructType
 from irad.ir.values import Value
-from irad.rules.dense.adjoint import Active, Adjoint, Room, Shapes, Sizes
+from irad.rules.dense.adjoint import Adjoint, IsActive, Room, Shapes, Sizes
 from irad.rules.dense.elements import Scalar, element_of
 from irad.rules.dense.kernel import I64, PTR, Kernel
 from irad.rules.dense.library import FortranLibrary, Library, NumbaLibrary, symbols
@@ -27,7 +27,7 @@ _FACTORS: Final = frozenset({"alpha", "beta"})
 _OTHER: Final = frozenset({"kind", "ipiv", "info", "rank"})
 
 Body: TypeAlias = Callable[[Adjoint], None]
-Work: TypeAlias = Callable[[Sizes, Active], Room]
+Work: TypeAlias = Callable[[Sizes, IsActive], Room]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Routine:
         name: without the letter of the element type; names the adjoint.
         parameters: their names; one that begins with `_` does not matter.
         shapes: of the arrays that carry derivatives.
-        needs: by which operands an array is needed: `c`, `old c` (before the call), `new c` (after it), `rows ipiv`
-            (the row exchanges), `int rank` (an integer that is written).
+        needs: what the adjoint needs for the shadows of which operands: an array `c`, `old c` (before the call), `new c`
+            (after it), `rows ipiv` (row exchanges), `int rank` (an integer that is written).
         adjoint: emits the body of the adjoint.
         outputs: the arrays that carry the results' cotangents; without any the routine returns a number.
         work: the memory that the adjoint works in.

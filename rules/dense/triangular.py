@@ -14,7 +14,7 @@ from irad.rules.dense.kernel import I64, NONE, ONE, Kernel
 from irad.rules.dense.matrix import Factor, Matrix, Vector
 
 _BLOCK: Final = const_int(I64, 64)
-Form: TypeAlias = Literal["upper", "upper_adjoint", "unit_lower_adjoint"]
+TriangularForm: TypeAlias = Literal["upper", "upper_adjoint", "unit_lower_adjoint"]
 
 
 # ------------------------------------------------------------------------------------------------ row exchanges
@@ -59,7 +59,7 @@ def _exchange_rows(backward: bool, k: Kernel, a: Matrix, pivots: Value) -> None:
 # ------------------------------------------------------------------------------------------------ triangular systems
 
 
-def solve_triangular(form: Form, factor: Matrix, b: Matrix) -> None:
+def solve_triangular(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
     """Solves in place of the right-hand sides, in blocks: most of the work is products.
 
     Args:
@@ -70,7 +70,7 @@ def solve_triangular(form: Form, factor: Matrix, b: Matrix) -> None:
     b.k.outline(f"solve_{form}", partial(_solve, form), factor, b)
 
 
-def _solve(form: Form, k: Kernel, factor: Matrix, b: Matrix) -> None:
+def _solve(form: TriangularForm, k: Kernel, factor: Matrix, b: Matrix) -> None:
     build, size = k.build, b.rows
     blocks = build.sdiv(build.add(size, build.sub(_BLOCK, ONE)), _BLOCK)
     ascending = form == "upper_adjoint"
@@ -107,7 +107,7 @@ def _solve_unit_lower_adjoint(factor: Matrix, x: Vector) -> None:
         x[i] = x[i] - _inner_product(x.k.after(i), x.size, factor.column(i), x)
 
 
-_SOLVE: Final[dict[Form, Callable[[Matrix, Vector], None]]] = {
+_SOLVE: Final[dict[TriangularForm, Callable[[Matrix, Vector], None]]] = {
     "upper": _solve_upper,
     "upper_adjoint": _solve_upper_adjoint,
     "unit_lower_adjoint": _solve_unit_lower_adjoint,

@@ -16,7 +16,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
-from irad.rules.dense.adjoint import Active, Adjoint, MatrixShape, Room, Shapes, Sizes, VectorShape
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Shapes, Sizes, VectorShape
 from irad.rules.dense.elements import choose
 from irad.rules.dense.kernel import I64, NONE, ONE, TWO, Kernel
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector
@@ -205,21 +205,21 @@ _PARTS: Final[Shapes] = {"a": _A, "wr": _N, "wi": _N}
 _VR: Final = {"vr": MatrixShape("n", "n", "ldvr")}
 
 
-def _eig_room(sizes: Sizes, _: Active) -> Room:
+def _eig_room(sizes: Sizes, _: IsActive) -> Room:
     return _adjoint_room(sizes.build, sizes["n"])
 
 
-def _eigvals_room(sizes: Sizes, _: Active) -> Room:
+def _eigvals_room(sizes: Sizes, _: IsActive) -> Room:
     """The matrix, V; w, a left vector that is not wanted."""
     n = sizes["n"]
     return Room([(n, n)] * 2, [n, n, _size(sizes.build, _adjoint_room(sizes.build, n))])
 
 
-def _real_eig_room(sizes: Sizes, _: Active) -> Room:
+def _real_eig_room(sizes: Sizes, _: IsActive) -> Room:
     return Room(vectors=[_real_room(sizes.build, sizes["n"])])
 
 
-def _real_eigvals_room(sizes: Sizes, _: Active) -> Room:
+def _real_eigvals_room(sizes: Sizes, _: IsActive) -> Room:
     """The matrix, V; both parts of w, a left vector that is not wanted."""
     n = sizes["n"]
     return Room([(n, n)] * 2, [n, n, n, _real_room(sizes.build, n)])

@@ -3,7 +3,7 @@
     numba_ez_gelsd(kind, m, n, nrhs, a, lda, b, ldb, s, rcond, rank)
 
 On return the first n rows of b hold x = A⁺ b, s the singular values of A. If m > n = rank, the sum of squares of the
-rows below is that of the residual r = b - A x; Numba takes that sum and nothing else of them, and so does the rule. `a`
+rows below is that of the residual r = b - A x; Numba uses nothing but that sum, and neither does the rule. `a`
 is destroyed. The rank counts as constant: where it is not full, the derivative is that along matrices of the same rank.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value
-from irad.rules.dense.adjoint import Active, Adjoint, MatrixShape, Room, Sizes, VectorShape
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, quotient_or_zero
 from irad.rules.dense.kernel import NONE, TWO
 from irad.rules.dense.matrix import Matrix
@@ -25,7 +25,7 @@ _GOLUB_PEREYRA: Final = (
 )
 
 
-def _room(sizes: Sizes, _: Active) -> Room:
+def _room(sizes: Sizes, _: IsActive) -> Room:
     """The matrix, two right-hand sides, one, r, D; singular values, the rank, and room for their adjoint."""
     build, m, n, sides = sizes.build, sizes["m"], sizes["n"], sizes["nrhs"]
     longer = _longer(sizes)

@@ -15,7 +15,7 @@ from typing import Final
 
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, TrackedValue, Value
-from irad.rules.dense.adjoint import Active, Adjoint, Room, Sizes
+from irad.rules.dense.adjoint import Adjoint, IsActive, Room, Sizes
 from irad.rules.dense.elements import choose, quotient_or_zero
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.saved import same
@@ -53,7 +53,7 @@ def _is_pair(decomposition: CallSite, product: CallSite) -> bool:
     return letters == [_THIN, _CONJUGATED, _CONJUGATED] and all(same(x, y) for x, y in shared)
 
 
-def room_for_pseudo_inverse(sizes: Sizes, _: Active) -> Room:
+def room_for_pseudo_inverse(sizes: Sizes, _: IsActive) -> Room:
     """G U, Gᵀ V, scaled U; two small matrices."""
     m, n, ranked = sizes["m"], sizes["n"], sizes.smaller("m", "n")
     return Room([(n, ranked), (m, ranked), (m, ranked), (ranked, ranked), (ranked, ranked)])

@@ -15,7 +15,7 @@ from typing import Final
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value, const_int
-from irad.rules.dense.adjoint import Active, Adjoint, MatrixShape, Room, Sizes, VectorShape
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
 from irad.rules.dense.kernel import I8, I64, NONE, TWO, Kernel
 from irad.rules.dense.matrix import Factor, Matrix, Vector
@@ -56,7 +56,7 @@ def _height(sizes: Sizes) -> Value:
     return sizes.build.select(_is_full(sizes), sizes["n"], _ranked(sizes))
 
 
-def _room(sizes: Sizes, _: Active) -> Room:
+def _room(sizes: Sizes, _: IsActive) -> Room:
     """Uᴴ Ū, Vᴴ V̄, C, U C, what leaves the space of V, s̄."""
     width, height, ranked = _width(sizes), _height(sizes), _ranked(sizes)
     inner = [(width, width), (height, height), (width, height)]

@@ -25,7 +25,7 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
     assert len(partials) == count
 
     def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
-        """The outputs, as far as the partials read them."""
+        """The outputs; those that no partial derivative reads are not saved."""
         return [context.after.load(types.DOUBLE, context.value(p)) for p in call.arguments[1 : 1 + count]]
 
     def reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:

@@ -2,7 +2,7 @@
 
 They reach Numba by address (`numba.extending.get_cython_function_address`, ctypes); `irad.frontend.external` names
 them `scipy.special.…`. Those that the C library has too (`erf`, `j0`, …) share the entries of `irad.rules.elementwise`.
-By an order or a shape parameter no closed form is known; a program that needs that derivative is refused.
+With respect to an order or a shape parameter no closed form is known; a program that needs that derivative is refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _psi(x: Expr) -> Expr:
 
 
 def _by_order(name: str, factor: float, sign_of_next: float) -> Callable[[Expr, Expr], Expr]:
-    """Derivative of a Bessel function by its argument, from those of the neighbouring orders (DLMF 10.6.1, 10.29.1)."""
+    """Derivative of a Bessel function, from those of the neighbouring orders (DLMF 10.6.1, 10.29.1)."""
     return lambda v, x: factor * (apply(name, v - 1.0, x) + sign_of_next * apply(name, v + 1.0, x))
 
 

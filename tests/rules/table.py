@@ -77,7 +77,7 @@ def _with_derivative(title: str, rules: Iterable[Rule]) -> str:
 def _row(rule: Rule) -> str:
     match rule:
         case Elementwise():
-            refused = [f"by argument {index} refused" for index in sorted(rule.refused)]
+            refused = [f"refused with respect to argument {index}" for index in sorted(rule.refused)]
             policy = "; ".join(text for text in (rule.policy, *refused) if text)
             return f"| `{rule.name}` | {_cell(policy)} | {_cell(rule.source)} |"
         case CallRule():

@@ -20,7 +20,7 @@ from irad.ir.values import Value, const_float, const_int
 from irad.rules.dense.elements import DOUBLES
 from irad.rules.dense.kernel import Kernel
 from irad.rules.dense.matrix import Matrix
-from irad.rules.dense.triangular import Form, read_pivots, solve_triangular
+from irad.rules.dense.triangular import TriangularForm, read_pivots, solve_triangular
 from tests.rules.test_blas import DTYPE, Program, execute, letter, number, random_array
 
 Arrays = tuple[np.ndarray, ...]
@@ -213,7 +213,7 @@ def test_pivots_of_either_width(type_: type, exchanged: list[int]):
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 130])
 @pytest.mark.parametrize("form", ["upper", "upper_adjoint", "unit_lower_adjoint"])
-def test_triangular_systems_of_several_blocks(form: Form, size: int):
+def test_triangular_systems_of_several_blocks(form: TriangularForm, size: int):
     matrix, right = fortran("d", size, size) / size + np.eye(size), fortran("d", size, 3, seed=1)
     factor = {"upper": np.triu(matrix), "upper_adjoint": np.triu(matrix).T}.get(
         form, (np.tril(matrix, -1) + np.eye(size)).T

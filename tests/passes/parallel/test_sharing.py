@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from irad.passes.parallel.modes import Mode, Sharing
+from irad.passes.parallel.modes import Sharing, SharingMode
 from irad.passes.request import LoopArray, MemoryType
 from tests.passes.parallel.loops import ARRAYS, CALL, COPY, EITHER, IN_PLACE, REFILL, STENCIL
 from tests.passes.units import generated
@@ -15,26 +15,28 @@ def sharing_of(text: str, arrays: tuple[LoopArray, ...] = ARRAYS) -> Sharing:
     return sharing
 
 
-def modes(sharing: Sharing) -> dict[str | None, Mode]:
+def modes(sharing: Sharing) -> dict[str | None, SharingMode]:
     return {param.name: mode for param, mode in sharing.modes.items()}
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (STENCIL, {"array.1": Mode.WINDOW, "array.2": Mode.DIRECT}),
-        (IN_PLACE, {"array.1": Mode.WINDOW, "array.2": Mode.WRITTEN_WINDOW}),
-        (COPY, {"array.1": Mode.WINDOW, "array.2": Mode.DIRECT}),
-        (REFILL, {"array.2": Mode.WRITTEN_WINDOW}),
-        (CALL, {"array.1": Mode.PRIVATE, "array.2": Mode.DIRECT}),
+        (STENCIL, {"array.1": SharingMode.WINDOW, "array.2": SharingMode.DIRECT}),
+        (IN_PLACE, {"array.1": SharingMode.WINDOW, "array.2": SharingMode.WRITTEN_WINDOW}),
+        (COPY, {"array.1": SharingMode.WINDOW, "array.2": SharingMode.DIRECT}),
+        (REFILL, {"array.2": SharingMode.WRITTEN_WINDOW}),
+        (CALL, {"array.1": SharingMode.PRIVATE, "array.2": SharingMode.DIRECT}),
     ],
     ids=["read and written apart", "in place", "copied", "copied to and fro", "read by a library call"],
 )
-def test_modes(text: str, expected: dict[str, Mode]):
+def test_modes(text: str, expected: dict[str, SharingMode]):
     sharing = sharing_of(text)
     assert sharing.obstacle is None
     assert modes(sharing) == expected
-    assert [p.name for p in sharing.shared()] == [name for name, mode in expected.items() if mode is not Mode.DIRECT]
+    assert [p.name for p in sharing.shared()] == [
+        name for name, mode in expected.items() if mode is not SharingMode.DIRECT
+    ]
 
 
 def test_a_pointer_to_two_arrays_makes_lanes_run_one_by_one():
