@@ -5,10 +5,10 @@ Output  none; an `InternalError` names the first violation.
 Method  from each comparison, conversion and other decision of the reverse sweep backwards along floating-point
         operands, as far as code reaches that is a copy of the forward sweep's: to the tape, to memory, to arguments.
         Code of adjoints is looked at, too, unless a cotangent is among what it compares: those exist in one sweep only.
-Limit   that memory and the tape hold what the forward sweep went by is taken for granted.
+Limit   that memory and the tape hold what the forward sweep used is taken for granted.
 
     %q = fdiv fast double %x, %h      a copy of the forward sweep's
-    %k = fptosi double %q to i64      violation: the forward sweep may have gone by another number
+    %k = fptosi double %q to i64      violation: the forward sweep may have used another number
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_agreement(augmented: Function, reverse: Function) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Origins:
-    """Tells code that is computed again from code of adjoints."""
+    """Distinguishes code that is computed again from code of adjoints."""
 
     augmented: Function
 
@@ -64,7 +64,7 @@ class _Origins:
 
         Args:
             decision: where to start.
-            stops_at_cotangents: nothing is asked of what a cotangent takes part in.
+            stops_at_cotangents: a decision in which a cotangent takes part is not looked at.
         """
         found: Instruction | None = None
         pending: list[Value] = [decision]

@@ -53,7 +53,7 @@ class ParallelLoop:
     """A loop function.
 
     Attributes:
-        function: it.
+        function: the function itself.
         slots: where its parameters from the schedule on come from.
         arrays: what the front end knows of the kernel's arguments, the schedule first.
     """

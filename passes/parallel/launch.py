@@ -1,7 +1,7 @@
 """Runs loop functions, and both functions of their pairs, in lanes: one for each thread, each a block of the schedule.
 
 Input   the pair of a loop function, declared, and the pair of one lane.
-Output  the bodies of the former. To everyone else they look like those of any other function.
+Output  the bodies of the former. To all other passes they look like those of any other function.
 Method  the augmented function divides the schedule into as many lanes as there are threads, gives each a record with
         its own frame, arena and share of the schedule, and has the host's threads run them. The reverse has them run
         the reverse of the same lanes. A lane is an ordinary sequential program: its tape is its own, and what it leaves

@@ -3,7 +3,7 @@
 Input   a function in normal form.
 Output  none; the function is rewritten: arms of selects that are phis become what these hold where the arm counts.
 Method  an arm matters only where its condition has one known value. A condition from outside of the loops that the arm
-        was carried around has that value in all their iterations, so other selects by it are traced through the arm in
+        was carried around has that value in all their iterations, so other selects on it are traced through the arm in
         question. If the arm's phis then have just one value from outside, that is the arm.
 Why     an array expression with broadcasting keeps the index of an operand that has length 1, and moves the others on:
         ``index = i if length > 1 else index``. A value that is carried around a loop cannot be recomputed, so the
@@ -39,10 +39,10 @@ def settle_invariant_choices(function: Function) -> None:
     nest = loop_nest(cfg, dominator_tree)
     if nest.irreducible:
         return
-    place = _Place(nest, dominator_tree)
+    structure = _Structure(nest, dominator_tree)
     for select in carried:
         for arm in _carried_arms(select):
-            settled = place.settled(select, arm)
+            settled = structure.settled(select, arm)
             if settled is not None:
                 select.set_operand(arm, settled)
 
@@ -52,8 +52,8 @@ def _carried_arms(select: Select) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where the blocks of a function stand to each other."""
+class _Structure:
+    """The loops of a function, and which of its blocks dominate which."""
 
     nest: LoopNest
     dominators: DominatorTree

@@ -4,8 +4,8 @@ Input   a function in normal form, where its pointers point.
 Output  none; the function is rewritten.
 Method  inner loops first, a load goes to the preheader of a loop if its address comes from outside, the loop writes to
         no object that it may touch, and every way through the loop runs it. Addresses made of what was moved follow.
-Why     LLVM does not know that arrays are apart whose data pointers it has seen loaded from memory. Inside the loop the
-        value would be saved once for each iteration, where it is overwritten later, and its cotangent would go
+Why     LLVM does not know that arrays do not overlap if it has seen their data pointers loaded from memory. Inside the
+        loop the value would be saved once for each iteration, where it is overwritten later, and its cotangent would go
         to memory each time; outside, the cotangent is summed up in a register.
 Limit   objects are distinguished, not the elements of one.
 
