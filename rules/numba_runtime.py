@@ -15,15 +15,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
 from irad.ir.values import Value, const_int
 from irad.rules.memory import fill, move, move_back
-from irad.ruleset.interface import (
-    AugmentedContext,
-    CallRule,
-    Effects,
-    Inactive,
-    Origin,
-    Rule,
-    no_adjoint,
-)
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Inactive, Origin, Rule, no_adjoint
 
 _HEADER: Final = 64  # bytes; keeps the data as aligned as the primal's
 _DATA, _SIZE = 24, 32  # offsets in the header

@@ -264,12 +264,7 @@ RULES: Final[tuple[Rule, ...]] = (
     ),
     CallRule(
         ("numba_dict_iter_next",),
-        Effects(
-            reads=_ITSELF,
-            writes=frozenset({0, 1, 2}),
-            links=((1, (0, 0, _KEYS)), (2, (0, 0, _VALUES))),
-            raw=True,
-        ),
+        Effects(reads=_ITSELF, writes=frozenset({0, 1, 2}), links=((1, (0, 0, _KEYS)), (2, (0, 0, _VALUES))), raw=True),
         no_adjoint,
         _next_augmented,
     ),

@@ -168,13 +168,7 @@ def _update(name: str, letters: str, *, conjugates: bool) -> Rule:
 RULES: Final[tuple[Rule, ...]] = (
     fortran_rule(
         Routine(
-            "gemv",
-            "trans m n alpha a lda x incx beta y incy",
-            _OPERANDS,
-            _NEEDED,
-            _gemv,
-            "y",
-            _room(_OPERANDS["y"]),
+            "gemv", "trans m n alpha a lda x incx beta y incy", _OPERANDS, _NEEDED, _gemv, "y", _room(_OPERANDS["y"])
         ),
         letters="sdcz",
     ),
@@ -182,22 +176,8 @@ RULES: Final[tuple[Rule, ...]] = (
     _update("geru", "cz", conjugates=False),
     _update("gerc", "cz", conjugates=True),
     fortran_rule(
-        Routine(
-            "symv",
-            "uplo n alpha a lda x incx beta y incy",
-            _TRIANGLE,
-            _NEEDED,
-            _symv,
-            "y",
-            _room(_TRIANGLE["y"]),
-        )
+        Routine("symv", "uplo n alpha a lda x incx beta y incy", _TRIANGLE, _NEEDED, _symv, "y", _room(_TRIANGLE["y"]))
     ),
-    fortran_rule(
-        Routine("trmv", _TRIANGULAR, _ONE_VECTOR, {"a": "x", "old x": "a"}, _trmv, "x"),
-        letters="sdcz",
-    ),
-    fortran_rule(
-        Routine("trsv", _TRIANGULAR, _ONE_VECTOR, {"a": "a x", "new x": "a"}, _trsv, "x"),
-        letters="sdcz",
-    ),
+    fortran_rule(Routine("trmv", _TRIANGULAR, _ONE_VECTOR, {"a": "x", "old x": "a"}, _trmv, "x"), letters="sdcz"),
+    fortran_rule(Routine("trsv", _TRIANGULAR, _ONE_VECTOR, {"a": "a x", "new x": "a"}, _trsv, "x"), letters="sdcz"),
 )

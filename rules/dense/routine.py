@@ -38,8 +38,8 @@ class Routine:
         name: without the letter of the element type; names the adjoint.
         parameters: their names; one that begins with `_` does not matter.
         shapes: of the arrays that carry derivatives.
-        needs: what the adjoint needs for the shadows of which operands: an array `c`, `old c` (before the call), `new c`
-            (after it), `rows ipiv` (row exchanges), `int rank` (an integer that is written).
+        needs: what the adjoint needs for the shadows of which operands: `c`, `old c` (the array before the call),
+            `new c` (after it), `rows ipiv` (row exchanges), `int rank` (an integer that is written).
         adjoint: emits the body of the adjoint.
         outputs: the arrays that carry the results' cotangents; without any the routine returns a number.
         work: the memory that the adjoint works in.

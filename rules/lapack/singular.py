@@ -243,13 +243,5 @@ def _decomposition(call: CallSite) -> Routine:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule(
-        _GESDD,
-        _NUMPY,
-        _decomposition,
-        reads=(4,),
-        writes=(4, 6, 7, 9),
-        source=_TOWNSEND,
-        policy=_POLICY,
-    ),
+    numba_rule(_GESDD, _NUMPY, _decomposition, reads=(4,), writes=(4, 6, 7, 9), source=_TOWNSEND, policy=_POLICY),
 )

@@ -7,7 +7,6 @@ may stand apart. Factors of a matrix that is not square have no formula here: Na
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Final
 
 from irad.ir.values import const_int
@@ -127,35 +126,17 @@ _GETRS: Final = {"a": "a b", "rows ipiv": "a b", "new b": "a"}
 _GESV: Final = {"new a": "a b", "rows ipiv": "a b", "new b": "a"}
 _SOLUTION: Final = {"a": "a b", "new b": "a"}
 
-_rule = partial(
-    fortran_rule,
-    collection="LAPACK",
-    source="de Hoog, Anderssen, Lukas 2011; Murray 2016, arXiv:1602.07527; Giles 2008",
-)
+
+def _rule(routine: Routine, also_written: str = "") -> Rule:
+    source = "de Hoog, Anderssen, Lukas 2011; Murray 2016, arXiv:1602.07527; Giles 2008"
+    return fortran_rule(routine, collection="LAPACK", also_written=f"{also_written} info", source=source)
+
 
 RULES: Final[tuple[Rule, ...]] = (
-    _rule(
-        Routine("getrf", "m n a lda ipiv info", _FULL, _FACTORS, _getrf, "a", squares(3)),
-        also_written="ipiv info",
-    ),
-    _rule(
-        Routine("gesv", "n nrhs a lda ipiv b ldb info", _SYSTEM, _GESV, solve, "b", squares(3)),
-        also_written="a ipiv info",
-    ),
-    _rule(
-        Routine("getrs", "trans n nrhs a lda ipiv b ldb info", _SYSTEM, _GETRS, _getrs, "b", squares(3)),
-        also_written="info",
-    ),
-    _rule(
-        Routine("potrf", "uplo n a lda info", _SQUARE, {"new a": "a"}, _potrf, "a", squares(5)),
-        also_written="info",
-    ),
-    _rule(
-        Routine("potrs", "uplo n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _potrs, "b", squares(3)),
-        also_written="info",
-    ),
-    _rule(
-        Routine("trtrs", "uplo trans diag n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _trtrs, "b", squares(1)),
-        also_written="info",
-    ),
+    _rule(Routine("getrf", "m n a lda ipiv info", _FULL, _FACTORS, _getrf, "a", squares(3)), "ipiv"),
+    _rule(Routine("gesv", "n nrhs a lda ipiv b ldb info", _SYSTEM, _GESV, solve, "b", squares(3)), "a ipiv"),
+    _rule(Routine("getrs", "trans n nrhs a lda ipiv b ldb info", _SYSTEM, _GETRS, _getrs, "b", squares(3))),
+    _rule(Routine("potrf", "uplo n a lda info", _SQUARE, {"new a": "a"}, _potrf, "a", squares(5))),
+    _rule(Routine("potrs", "uplo n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _potrs, "b", squares(3))),
+    _rule(Routine("trtrs", "uplo trans diag n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _trtrs, "b", squares(1))),
 )

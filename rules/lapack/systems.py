@@ -210,13 +210,7 @@ def _upper_cholesky(call: CallSite) -> Routine:
 _A: Final = MatrixShape("n", "n", "lda")
 _SYSTEM: Final = {"a": _A, "b": MatrixShape("n", "nrhs", "ldb")}
 _GETRF: Final = Routine(
-    "getrf",
-    "kind _m n a lda ipiv",
-    {"a": _A},
-    {"new a": "a", "rows ipiv": "a"},
-    factorise,
-    "a",
-    squares(3),
+    "getrf", "kind _m n a lda ipiv", {"a": _A}, {"new a": "a", "rows ipiv": "a"}, factorise, "a", squares(3)
 )
 _GESV: Final = Routine(
     "gesv",
@@ -241,15 +235,7 @@ _GETRI: Final = Routine(
 _POTRF: Final = Routine("potrf", "kind uplo n a lda", {"a": _A}, {"new a": "a"}, _cholesky, "a", squares(3))
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule(
-        "numba_xgesv",
-        "np.linalg.solve",
-        _GESV,
-        reads=(3, 6),
-        writes=(3, 5, 6),
-        source=GILES,
-        policy=_SINGULAR,
-    ),
+    numba_rule("numba_xgesv", "np.linalg.solve", _GESV, reads=(3, 6), writes=(3, 5, 6), source=GILES, policy=_SINGULAR),
     numba_rule(
         _FACTORISE,
         "an LU factorisation (np.linalg.inv, det, slogdet)",
