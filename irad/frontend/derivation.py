@@ -85,7 +85,7 @@ class Derivation:
 
     task: Task
     argument_types: tuple[Type, ...]
-    parameter_types: tuple[Any, ...]
+    parameter_types: tuple[Type, ...]
     caller_arguments: tuple[Argument, ...]
     arguments: tuple[Argument, ...]
     return_type: Type
@@ -262,7 +262,7 @@ class Wanted:
     dispatcher: Dispatcher
     program: Program
     request: Request
-    parameter_types: tuple[Any, ...]
+    parameter_types: tuple[Type, ...]
     caller_arguments: tuple[Argument, ...]
     arguments: tuple[Argument, ...]
     return_type: Type
@@ -394,7 +394,7 @@ def _lines(text: str) -> str:
     return f"{text.count(chr(10))} lines"
 
 
-def _functions_of(program: Program) -> frozenset[Any]:
+def _functions_of(program: Program) -> frozenset[object]:
     functions = (function for function, _ in program.python_functions.values())
     return frozenset(inspect.unwrap(function) for function in functions)
 

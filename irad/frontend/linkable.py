@@ -45,10 +45,10 @@ class Linkable:
         self,
         text: str,
         exports: tuple[str, ...],
-        environments: tuple[Any, ...],
-        alive: tuple[Any, ...],
-        libraries: tuple[Any, ...] = (),
-        functions: frozenset[Any] = frozenset(),
+        environments: tuple[object, ...],
+        alive: tuple[object, ...],
+        libraries: tuple[object, ...] = (),
+        functions: frozenset[object] = frozenset(),
     ) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
@@ -89,8 +89,8 @@ class Linkable:
 
 
 def compile_pair(
-    text: str, exports: tuple[str, ...], environments: tuple[Any, ...], alive: tuple[Any, ...]
-) -> tuple[Any, tuple[int, ...]]:
+    text: str, exports: tuple[str, ...], environments: tuple[object, ...], alive: tuple[object, ...]
+) -> tuple[object, tuple[int, ...]]:
     """Machine code of a derivative that is called by address.
 
     Returns:
@@ -113,7 +113,7 @@ def fill_environments(library: Any) -> None:
             code_libraries.set_environments(library, linked.environments)
 
 
-def functions_of(library: Any) -> frozenset[Any]:
+def functions_of(library: Any) -> frozenset[object]:
     """The Python functions whose derivatives a finished library has linked."""
     linked = (each for each in library._linking_libraries if isinstance(each, Linkable))
     return frozenset(function for each in linked for function in each.functions)

@@ -201,7 +201,7 @@ def annotation_of(argument_type: Type) -> type | None:
     return argument_type.instance_class if isinstance(argument_type, AnnotatedType) else None
 
 
-def is_active(argument: Any, *part: int | str) -> bool:
+def is_active(argument: object, *part: int | str) -> bool:
     """Whether an argument of a rule carries a derivative; known when the rule is compiled.
 
     A branch that it decides is compiled only if it is taken, so one function serves constant and active arguments.
@@ -232,7 +232,7 @@ def is_active(argument: Any, *part: int | str) -> bool:
     return argument is not None and not isinstance(argument, ConstArgument)
 
 
-def is_needed(argument: Any) -> bool:
+def is_needed(argument: object) -> bool:
     """Whether anybody reads the memory of an argument after the call; known when the rule is compiled, as `is_active`.
 
     It is false for what was annotated with ``irad.DuplicatedNoNeed``: a rule need not compute the primal content.
@@ -266,7 +266,7 @@ def is_needed(argument: Any) -> bool:
     return not isinstance(argument, DuplicatedNoNeedArgument)
 
 
-def _decide_active(argument: Any, *part: int | str) -> bool:
+def _decide_active(argument: object, *part: int | str) -> bool:
     if not isinstance(argument, AnnotatedType):
         found, _ = _at(argument, part)
         return found != types.none

@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, Final, TypeAlias
 
+from numba.core.types import Type
+
 from irad.errors import RuleError, SourceLocation
 from irad.frontend.custom.patterns import ANY, Pattern
 from irad.frontend.numba.target import typing_context
@@ -108,7 +110,7 @@ _epoch: Final = [0]
 _on_change: Final[list[Callable[[], None]]] = []
 
 
-def name_of(target: Any) -> str:
+def name_of(target: object) -> str:
     """The name of a function that has a rule."""
     if isinstance(target, str):
         return target
@@ -123,7 +125,7 @@ def place_of(function: Any) -> SourceLocation | None:
     return SourceLocation.of(function)
 
 
-def is_known(f: Any) -> bool:
+def is_known(f: object) -> bool:
     """Whether compiled code can call a function as it is: it is compiled, or Numba has an implementation of it."""
     context = typing_context()
     context.refresh()
@@ -134,7 +136,7 @@ def is_known(f: Any) -> bool:
     return True
 
 
-def keys_of(target: Any) -> Iterator[Any]:
+def keys_of(target: object) -> Iterator[Any]:
     """What a rule for a callee may be registered under, the one that wins first."""
     function = getattr(target, "py_func", None)
     if function is not None:
@@ -142,7 +144,7 @@ def keys_of(target: Any) -> Iterator[Any]:
     yield target
 
 
-def _levels(target: Any) -> list[dict[Pattern, CustomRule]]:
+def _levels(target: object) -> list[dict[Pattern, CustomRule]]:
     """The entries of a callee, those that win first."""
     try:
         return [table for key in keys_of(target) if (table := _RULES.get(key))]
@@ -150,18 +152,18 @@ def _levels(target: Any) -> list[dict[Pattern, CustomRule]]:
         return []
 
 
-def is_declared(target: Any) -> bool:
+def is_declared(target: object) -> bool:
     """Whether anything was declared for a callee, for some types of arguments."""
     return bool(_levels(target))
 
 
-def entries_of(target: Any) -> Iterator[CustomRule]:
+def entries_of(target: object) -> Iterator[CustomRule]:
     """All that was declared for a callee, for whatever types."""
     for table in _levels(target):
         yield from table.values()
 
 
-def find(target: Any, arguments: tuple[Any, ...]) -> CustomRule | None:
+def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
     """What holds for calls of a function with arguments of these types; None where nothing was declared.
 
     How it is differentiated, by a rule, not at all (inactive) or as if there were none (opted out), says the entry of
@@ -190,7 +192,7 @@ def _most_specific(rules: list[CustomRule]) -> CustomRule:
 
 
 @contextmanager
-def edited(target: Any, pattern: Pattern = ANY) -> Iterator[CustomRule]:
+def edited(target: object, pattern: Pattern = ANY) -> Iterator[CustomRule]:
     """The entry of a function, to be filled; afterwards what was compiled for the function is compiled again.
 
     Raises:
@@ -245,7 +247,7 @@ def _unclear(one: CustomRule, two: CustomRule) -> RuleError:
     )
 
 
-def remove(target: Any, pattern: Pattern | None = None) -> None:
+def remove(target: object, pattern: Pattern | None = None) -> None:
     """Takes the rules of a function away, if it has any: all, or what was declared for a pattern."""
     table = _RULES.get(target)
     if table is None or (pattern is not None and pattern not in table):
@@ -271,7 +273,7 @@ def empty() -> Iterator[_Table]:
         _RULES.update(before)
 
 
-def add(target: Any, table: dict[Pattern, CustomRule]) -> None:
+def add(target: object, table: dict[Pattern, CustomRule]) -> None:
     """Puts the entries of a function into the catalogue."""
     _RULES[target] = table
     changed(target)
@@ -300,7 +302,7 @@ def epoch() -> int:
 # ------------------------------------------------------------------------------------------------ what depends on rules
 
 
-def note_use(derivative: Any, functions: frozenset[Any]) -> None:
+def note_use(derivative: object, functions: frozenset[object]) -> None:
     """Notes that the program of a derivative, a dispatcher, calls Python functions."""
     _users[derivative] = _users.get(derivative, frozenset()) | functions
 
@@ -311,7 +313,7 @@ def when_changed(forget: Callable[[], None]) -> Callable[[], None]:
     return forget
 
 
-def changed(target: Any) -> None:
+def changed(target: object) -> None:
     """Forgets everything that was compiled with another rule for a function; None: everything."""
     _epoch[0] += 1
     for forget in _on_change:

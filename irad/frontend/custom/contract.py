@@ -18,7 +18,7 @@ from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts
 
 
-def contract(cotangent: Any, partial: Any, argument: Any) -> Any:
+def contract(cotangent: object, partial: object, argument: object) -> Any:
     """The cotangent of an active argument: of a number it is returned, of an array it is added to the shadow.
 
     ``None`` for the cotangent: no derivative with respect to this argument.
@@ -26,12 +26,12 @@ def contract(cotangent: Any, partial: Any, argument: Any) -> Any:
     raise NotImplementedError("called in compiled code only")
 
 
-def kept_value(value: Any) -> Any:
+def kept_value(value: object) -> Any:
     """A value whose memory nothing else changes: arrays are copied."""
     raise NotImplementedError("called in compiled code only")
 
 
-def zero_shadow(value: Any) -> Any:
+def zero_shadow(value: object) -> Any:
     """The shadow of a value: zeros for arrays, None for what has no memory."""
     raise NotImplementedError("called in compiled code only")
 
@@ -46,7 +46,7 @@ def _zero_shadow_typed(value):  # type: ignore[no-untyped-def]
     return _by_parts(value, zero_shadow, lambda value: np.zeros_like(value), lambda value: None)
 
 
-def _by_parts(value: Any, function: Any, of_array: Any, of_other: Any) -> Any:
+def _by_parts(value: object, function: object, of_array: object, of_other: object) -> Any:
     if isinstance(value, types.Array):
         return of_array
     if not isinstance(value, types.BaseTuple):
@@ -116,7 +116,7 @@ def _rank(numba_type: Type) -> int:
     return numba_type.ndim if isinstance(numba_type, types.Array) else 0
 
 
-def _of_parts(cotangent: Any, partial: Any, argument: Any, into_number: bool) -> Any:
+def _of_parts(cotangent: Any, partial: object, argument: object, into_number: bool) -> Any:
     """Contracts each part of a tuple; parts without derivative are left out."""
     if not isinstance(partial, types.BaseTuple) or len(partial) != len(cotangent):
         raise RuleError(
@@ -136,11 +136,11 @@ def _of_parts(cotangent: Any, partial: Any, argument: Any, into_number: bool) ->
     return scope["parts"]
 
 
-def _nothing(zero: Any) -> Any:
+def _nothing(zero: object) -> Any:
     return lambda cotangent, partial, argument: zero
 
 
-def _summed(zero: Any, part: Any) -> Any:
+def _summed(zero: object, part: Any) -> Any:
     def summed(cotangent, partial, argument):  # type: ignore[no-untyped-def]
         total = zero
         for index in np.ndindex(cotangent.shape):
@@ -173,7 +173,7 @@ def _jacobian(cotangent, partial, argument):  # type: ignore[no-untyped-def]
             shadow[column] += _onto(_times(cotangent[row], partial[row + column]), shadow)
 
 
-def _onto(number: Any, shadow: Any) -> Any:
+def _onto(number: object, shadow: object) -> Any:
     """A number as it is added to a shadow: its real part where the shadow is real."""
     raise NotImplementedError("called in compiled code only")
 

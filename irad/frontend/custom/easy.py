@@ -32,7 +32,7 @@ Partial = Callable[..., Any] | float | None
 
 
 def easy_functions(
-    f: Any, partials: Sequence[Partial], compiled: Callable[[Callable[..., Any]], Any], arity: int
+    f: object, partials: Sequence[Partial], compiled: Callable[[Callable[..., Any]], Any], arity: int
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The functions of a rule.
 
@@ -63,7 +63,7 @@ def easy_functions(
     return scope["augmented"], scope["reverse"]
 
 
-def _primal(f: Any, compiled: Callable[[Callable[..., Any]], Any], names: Sequence[str]) -> Any:
+def _primal(f: object, compiled: Callable[[Callable[..., object]], object], names: Sequence[str]) -> object:
     """What a rule calls for the function: the overload that Numba has, else the Python function compiled.
 
     That shows when the rule is compiled: overloads may come after rules.
@@ -104,7 +104,7 @@ def _augmented_source(names: list[str], needs_result: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reverse_source(names: list[str], wanted: Sequence[tuple[int, Any, bool]]) -> str:
+def _reverse_source(names: list[str], wanted: Sequence[tuple[int, object, bool]]) -> str:
     lines = [f"def reverse(config, cotangent, tape, {', '.join(names)}):"]
     values = [f"tape[{i}]" for i in range(len(names))]
     given = {i: (function, with_result) for i, function, with_result in wanted}
@@ -120,7 +120,9 @@ def _reverse_source(names: list[str], wanted: Sequence[tuple[int, Any, bool]]) -
     return "\n".join(lines) + "\n"
 
 
-def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[..., Any]], Any]) -> tuple[Any, bool]:
+def _callable(
+    f: object, partial: object, arity: int, compiled: Callable[[Callable[..., object]], object]
+) -> tuple[object, bool]:
     """A dispatcher of a partial, and whether it wants the result."""
     if not callable(partial):
         if isinstance(partial, bool) or not isinstance(partial, int | float | complex):
@@ -146,7 +148,7 @@ def _callable(f: Any, partial: Any, arity: int, compiled: Callable[[Callable[...
     return partial if hasattr(partial, "py_func") else compiled(partial), count == arity + 1
 
 
-def _constant(value: Any, arity: int) -> Callable[..., Any]:
+def _constant(value: object, arity: int) -> Callable[..., object]:
     scope: dict[str, Any] = {"value": value}
     names = ", ".join(f"x{i}" for i in range(arity))
     exec(compile(f"def constant({names}):\n    return value\n", "<irad.rules.easy_rule>", "exec"), scope)

@@ -11,7 +11,7 @@ The references in it belong to the arena, which drops them when the derivative e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
@@ -123,7 +123,9 @@ def keep(
         builder.call(defer, [arena, meminfo])
 
 
-def kept(context: BaseContext, builder: IRBuilder, frame: Value, held: Type, count: int) -> tuple[list[Any], Any]:
+def kept(
+    context: BaseContext, builder: IRBuilder, frame: Value, held: Type, count: int
+) -> tuple[Sequence[Value], Value]:
     """What a frame holds: pointers and the value, borrowed."""
     place = builder.bitcast(frame, frame_type(context, held, count).as_pointer())
     pointers = [builder.load(cgutils.gep_inbounds(builder, place, 0, 0, number)) for number in range(count)]
@@ -179,9 +181,10 @@ def _result_shadow(
 ) -> Value:
     given = builder.extract_value(value, 1)
 
-    def part(numba_type: Type, wanted: Any, found: Any, path: tuple[int, ...]) -> Any:
+    def part(numba_type: Type, wanted: Type, found: Type, path: tuple[int, ...]) -> Value:
         if isinstance(numba_type, types.BaseTuple):
             inner = found.types if isinstance(found, types.BaseTuple) else [types.none] * len(numba_type.types)
+            assert isinstance(wanted, types.BaseTuple)
             triples = enumerate(zip(numba_type.types, wanted.types, inner, strict=True))
             return context.make_tuple(builder, wanted, [part(*each, (*path, i)) for i, each in triples])
         if isinstance(numba_type, types.Array) and wanted != types.none:
@@ -236,6 +239,7 @@ def clear(context: BaseContext, builder: IRBuilder, result: Result, shadow: Valu
     """
     for leaf in result.arrays:
         array_type = writable(leaf.type)
+        assert isinstance(array_type, types.Array)
         array = context.make_array(array_type)(context, builder, part_of(builder, shadow, leaf.path))
         zero = context.get_constant_null(array_type.dtype)
         with builder.if_then(cgutils.is_not_null(builder, array.meminfo)):
@@ -271,7 +275,9 @@ def deliver(
                 continue
             path = (position, *leaf.path)
             value = part_of(builder, returned, path)
-            number = context.cast(builder, value, at_path(returned_type, path), leaf.type)
+            given = at_path(returned_type, path)
+            assert given is not None
+            number = context.cast(builder, value, given, leaf.type)
             floats = [number] if leaf.float_count == 1 else [builder.extract_value(number, i) for i in (0, 1)]
             for each, takes_part in zip(floats, parts[leaf], strict=True):
                 if takes_part:

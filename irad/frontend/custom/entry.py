@@ -27,7 +27,7 @@ def caller_of(dispatcher: Dispatcher) -> Any:
     return made
 
 
-def _caller(dispatcher: Dispatcher) -> Any:
+def _caller(dispatcher: Dispatcher) -> object:
     function = dispatcher.py_func
     parameters = inspect.signature(function).parameters.values()
     names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in parameters]

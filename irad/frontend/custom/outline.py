@@ -46,7 +46,7 @@ class Outlined:
     signature: Signature
 
 
-def rule_of(callee: Type, arguments: tuple[Any, ...]) -> CustomRule | None:
+def rule_of(callee: Type | None, arguments: tuple[Type, ...]) -> CustomRule | None:
     """The rule of a callee, given as Numba's type of it, for the types of arguments."""
     match callee:
         case types.Dispatcher():
@@ -60,8 +60,8 @@ def rule_of(callee: Type, arguments: tuple[Any, ...]) -> CustomRule | None:
 
 
 def outlined_call(
-    context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Any], known: dict[Any, Any]
-) -> Callable[..., Any]:
+    context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Value], known: dict[Any, Any]
+) -> Callable[..., Value]:
     """The lowering of a call of a ruled function: a call of one of its own.
 
     Args:
@@ -76,14 +76,14 @@ def outlined_call(
     if library is None:
         library = known[key] = _outline(context, rule, signature, lower)
 
-    def call(builder: IRBuilder, arguments: Sequence[Value], loc: Any = None) -> Value:
+    def call(builder: IRBuilder, arguments: Sequence[Value], loc: object = None) -> Value:
         context.active_code_library.add_linking_library(library)
         return context.call_internal(builder, library.outlined_descriptor, signature, arguments)
 
     return call
 
 
-def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Any]) -> Any:
+def _outline(context: BaseContext, rule: CustomRule, signature: Signature, lower: Callable[..., Value]) -> Any:
     symbol = f"{PREFIX}{next(_serial)}"
     descriptor = funcdesc.ExternalFunctionDescriptor(symbol, signature.return_type, signature.args)
     library = context.codegen().create_library(symbol)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import Final
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import name_of
@@ -34,7 +34,7 @@ def load() -> None:
     if _begun:  # a pack may itself take derivatives while it is imported
         return
     _begun.append(True)
-    owners: dict[Any, EntryPoint] = {}
+    owners: dict[object, EntryPoint] = {}
     for pack in sorted(entry_points(group=GROUP), key=lambda each: (distribution_of(each), each.name)):
         _load_one(pack, owners)
 
@@ -49,7 +49,7 @@ def distribution_of(pack: EntryPoint) -> str:
     return pack.dist.name if pack.dist is not None else "?"
 
 
-def _load_one(pack: EntryPoint, owners: dict[Any, EntryPoint]) -> None:
+def _load_one(pack: EntryPoint, owners: dict[object, EntryPoint]) -> None:
     try:
         with catalogue.empty() as declared:
             found = pack.load()

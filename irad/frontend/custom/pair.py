@@ -13,11 +13,12 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, errors as numba_errors
 from numba.core.base import BaseContext
+from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
@@ -53,6 +54,9 @@ from irad.frontend.numba.target import target_context, typing_context
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, tree
 from irad.passes.variant import Variant
+
+Typed: TypeAlias = tuple[Signature, Callable[..., Value]]
+"""What an intrinsic is typed as, and what lowers a call."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,12 @@ class _Glue:
     held: types.Tuple = field(init=False)
     tape_type: Type = field(init=False)
     definitions: list[Definition] = field(default_factory=list)
-    dispatchers: list[Any] = field(default_factory=list)
-    environments: list[Any] = field(default_factory=list)
+    dispatchers: list[CPUDispatcher] = field(default_factory=list)
+    environments: list[object] = field(default_factory=list)
 
-    def define(self, names: Sequence[str], types_and_lowers: Callable[[tuple[Any, ...]], Any]) -> Callable[..., Any]:
+    def define(
+        self, names: Sequence[str], types_and_lowers: Callable[[tuple[Type, ...]], Typed]
+    ) -> Callable[..., object]:
         """An intrinsic that lives as long as this object."""
         self.definitions.append(Definition(names, types_and_lowers))
         return self.definitions[-1].intrinsic
@@ -118,7 +124,7 @@ class _Glue:
         return len(self.shadowed) + 1
 
     @property
-    def slot_types(self) -> list[Any]:
+    def slot_types(self) -> list[Type]:
         """The types of the additional arguments of a stateful rule's functions."""
         return [] if self.slots is None else [self.slots.type]
 
@@ -148,7 +154,7 @@ def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
     return _pair(wanted, _Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
 
 
-_MEMO: Final[list[dict[Any, Any]]] = []
+_MEMO: Final[list[dict[object, tuple[CompileResult, CompileResult, int]]]] = []
 
 
 @contextmanager
@@ -176,7 +182,7 @@ def _pair(wanted: RuledPair, glue: _Glue, text_of: Callable[..., str]) -> Compil
     return CompiledPair(text, (augmented.library, reverse.library))
 
 
-def _compile_both(glue: _Glue) -> tuple[Any, Any, int]:
+def _compile_both(glue: _Glue) -> tuple[CompileResult, CompileResult, int]:
     """Numba's compile results of the two functions around a rule, and the size of their frame."""
     forward, backward = (CPUDispatcher(f(glue), targetoptions=ONLY_LINKED) for f in (_augmented, _reverse))
     augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
@@ -206,7 +212,7 @@ def _is_memory(leaf: tree.Content) -> bool:
     return leaf.has_memory or leaf.type == types.voidptr
 
 
-def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
+def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> CompileResult:
     """Numba's compile result."""
     try:
         dispatcher.compile(argument_types)
@@ -215,7 +221,9 @@ def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types
     return dispatcher.overloads[argument_types]
 
 
-def _compile_part(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
+def _compile_part(
+    rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]
+) -> CompileResult:
     """Numba's compile result of a function of the rule; its dispatcher remembers none, for there is no entry point."""
     try:
         return dispatcher._compiler.compile(argument_types, None)
@@ -223,7 +231,7 @@ def _compile_part(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_
         raise _refused(rule, kind, error) from error
 
 
-def _refused(rule: CustomRule, kind: str, error: Any) -> RuleError:
+def _refused(rule: CustomRule, kind: str, error: Exception) -> RuleError:
     function = rule.parts[kind]
     place = place_of(function)
     assert place is not None
@@ -247,12 +255,12 @@ _PARAMETERS: Final = {
 # ------------------------------------------------------------------------------------------------ the two functions
 
 
-def _augmented_types(glue: _Glue) -> tuple[Any, ...]:
+def _augmented_types(glue: _Glue) -> tuple[Type, ...]:
     pointers = (types.voidptr,) * (4 + len(glue.shadowed))
     return (*pointers, *(argument.type for argument in glue.arguments))
 
 
-def _augmented(glue: _Glue) -> Callable[..., Any]:
+def _augmented(glue: _Glue) -> Callable[..., object]:
     """(frame, arena, returned, its shadow, shadows…, arguments…) → None."""
     count = len(glue.shadowed)
     names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
@@ -261,7 +269,7 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
         items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]))
         return context.make_tuple(builder, signature.return_type, items)
 
-    def define_annotate(given: tuple[Any, ...]) -> Any:
+    def define_annotate(given: tuple[Type, ...]) -> Typed:
         return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
 
     def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
@@ -277,9 +285,10 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
         emit.keep(context, builder, arena, frame, [*rest[:count], returned_shadow], glue.held, items)
         return context.get_dummy_value()
 
-    def define_hand_on(given: tuple[Any, ...]) -> Any:
+    def define_hand_on(given: tuple[Type, ...]) -> Typed:
         returned = given[4]
         check_augmented(glue.rule, glue.result, returned, _can_convert, needs_primal=glue.config.needs_primal)
+        assert isinstance(returned, types.BaseTuple)
         glue.tape_type = returned.types[2]
         kept = [*(argument.held_type for argument in glue.arguments), *glue.slot_types]
         glue.held = types.Tuple([*kept, glue.result.cotangent_type, glue.tape_type])
@@ -303,7 +312,7 @@ def _augmented(glue: _Glue) -> Callable[..., Any]:
     return _function("augmented", source, scope)
 
 
-def _reverse(glue: _Glue) -> Callable[..., Any]:
+def _reverse(glue: _Glue) -> Callable[..., object]:
     """(frame, pointers for cotangents…) → None."""
     outs = [f"out{i}" for i in range(glue.out_count)]
     parts = {
@@ -324,7 +333,7 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers))
         return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
-    def define_restore(given: tuple[Any, ...]) -> Any:
+    def define_restore(given: tuple[Type, ...]) -> Typed:
         annotated = [argument.numba_type for argument in glue.arguments]
         return types.Tuple([*glue.slot_types, glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
 
@@ -332,7 +341,7 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         emit.clear(context, builder, glue.result, values[0])
         return context.get_dummy_value()
 
-    def define_clear(given: tuple[Any, ...]) -> Any:
+    def define_clear(given: tuple[Type, ...]) -> Typed:
         return types.none(*given), clear
 
     def deliver(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
@@ -340,7 +349,7 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
         emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, iter(pointers))
         return context.get_dummy_value()
 
-    def define_deliver(given: tuple[Any, ...]) -> Any:
+    def define_deliver(given: tuple[Type, ...]) -> Typed:
         check_cotangents(glue.rule, glue.arguments, given[0], _can_convert)
         return types.none(*given), deliver
 
@@ -360,15 +369,17 @@ def _reverse(glue: _Glue) -> Callable[..., Any]:
     return _function("reverse", source, scope)
 
 
-def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], Any]:
+def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:
     """A call of a function of the rule with the items of a tuple, behind configuration and slot.
 
     When it raises, the references that Numba's code holds at this place are dropped: those in the tuple, and those of
     the values that the call is given only for this.
     """
 
-    def define(given: tuple[Any, ...]) -> Any:
-        rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *given[0].types)
+    def define(given: tuple[Type, ...]) -> Typed:
+        packed = given[0]
+        assert isinstance(packed, types.BaseTuple)
+        rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *packed.types)
         dispatcher = rule_dispatcher(glue.rule.part(kind), only_linked=True)
         glue.dispatchers.append(dispatcher)
         taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
@@ -376,7 +387,7 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
         glue.environments.append(compiled.environment)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-            items = cgutils.unpack_tuple(builder, values[0], len(given[0].types))
+            items = cgutils.unpack_tuple(builder, values[0], len(packed.types))
             passed = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
             arguments = _taken(context, builder, taken, passed)
             context.active_code_library.add_linking_library(compiled.library)
@@ -392,7 +403,7 @@ def _calling(glue: _Glue, kind: str, slots: int) -> Callable[[tuple[Any, ...]], 
     return define
 
 
-def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tuple[Any, ...]) -> tuple[Any, ...]:
+def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tuple[Type, ...]) -> tuple[Type, ...]:
     """The types of a rule's parameters: star arguments as one tuple, defaults where nothing is passed.
 
     Raises:
@@ -411,7 +422,7 @@ def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tu
     return tuple(taken)
 
 
-def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Any, ...], passed: list[Any]) -> list[Value]:
+def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Type, ...], passed: list[Value]) -> list[Value]:
     """The values of a rule's parameters."""
     values = iter(passed)
     found = []
@@ -426,7 +437,7 @@ def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Any, ...], pas
     return found
 
 
-def _can_convert(found: Any, wanted: Any) -> bool:
+def _can_convert(found: Type, wanted: Type) -> bool:
     return found == wanted or typing_context().can_convert(found, wanted) is not None
 
 

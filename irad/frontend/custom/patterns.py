@@ -99,7 +99,7 @@ def plain_type(numba_type: Type) -> Type:
     return types.unliteral(numba_type)
 
 
-def _entry(given: Any) -> Entry:
+def _entry(given: object) -> Entry:
     if given is None or isinstance(given, types.Type) or (isinstance(given, type) and issubclass(given, types.Type)):
         return given
     if isinstance(given, str):
@@ -111,7 +111,7 @@ def _entry(given: Any) -> Entry:
     raise _not_a_signature(given)
 
 
-def _not_a_signature(given: Any) -> RuleError:
+def _not_a_signature(given: object) -> RuleError:
     return RuleError(
         f"{given!r} is not a signature",
         "give for each argument a Numba type, a class of these such as types.Float, or None for any: "

@@ -89,7 +89,7 @@ def _memory(signature: Signature) -> Iterator[MemoryType | None]:
         index += layouts.width_of(numba_type)
 
 
-def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[Any, ...]]:
+def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[object, ...]]:
     """The text of a derivative with the pairs of ruled functions in it, and the libraries which that calls.
 
     Raises:

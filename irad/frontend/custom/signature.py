@@ -40,7 +40,7 @@ class Annotated:
         is_needed: whether anybody reads the memory after the call.
     """
 
-    type: Any
+    type: Type
     value_type: Type
     leaves: tuple[Content, ...]
     active: frozenset[Content]
@@ -88,21 +88,21 @@ class Annotated:
             return types.none
         return structure(self.type, self.leaves, self._cotangent_of)
 
-    def _shadow_of(self, leaf: Content) -> Any:
+    def _shadow_of(self, leaf: Content) -> Type:
         if leaf not in self.active or leaf.kind is LeafKind.NUMBER:
             return types.none
         return writable(leaf.type)
 
-    def _cotangent_of(self, leaf: Content) -> Any:
+    def _cotangent_of(self, leaf: Content) -> Type:
         return leaf.type if leaf in self.active and leaf.kind is LeafKind.NUMBER else types.none
 
 
-def writable(array_type: Type) -> Any:
+def writable(array_type: Type) -> Type:
     """The type of an array that may be written to."""
     return array_type.copy(readonly=False) if isinstance(array_type, types.Array) else array_type
 
 
-def structure(numba_type: Type, leaves: tuple[Content, ...], of: Callable[[Content], Any]) -> Any:
+def structure(numba_type: Type, leaves: tuple[Content, ...], of: Callable[[Content], Type]) -> Type:
     """The type of a value with its leaves replaced."""
     found = iter(leaves)
     return layouts.mapped(numba_type, lambda _: of(next(found)))
@@ -176,7 +176,7 @@ _BY_LLVM: Final = {
 }
 
 
-def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool) -> Any:
+def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool) -> Signature:
     """The signature of a C function as Numba types, as far as LLVM tells it: pointers are bare.
 
     Numba calls a function that returns nothing as if it returned a pointer, which is never read.
@@ -207,7 +207,7 @@ def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool)
 class Result:
     """What a ruled function returns, in one variant: its type, its parts, whether they have a shadow."""
 
-    type: Any
+    type: Type
     leaves: tuple[Content, ...]
     is_active: bool
 
@@ -264,7 +264,7 @@ def misfit(rule: CustomRule, kind: str, what: str, expected: object, got: object
 
 
 def check_augmented(
-    rule: CustomRule, result: Result, returned: Any, can_convert: Callable[[Any, Any], bool], *, needs_primal: bool
+    rule: CustomRule, result: Result, returned: Type, can_convert: Callable[[Type, Type], bool], *, needs_primal: bool
 ) -> None:
     """Checks the type of what the augmented primal returned; if the primal is not needed, it may be None.
 
@@ -275,6 +275,7 @@ def check_augmented(
     if getattr(returned, "instance_class", None) is not annotated.AugmentedReturn:
         expected = "irad.rules.AugmentedReturn(primal, shadow, tape)"
         raise misfit(rule, kind, "no AugmentedReturn", expected, described(returned))
+    assert isinstance(returned, types.BaseTuple)
     primal, shadow, _ = returned.types
     may_lack = primal == types.none and not needs_primal
     if primal != result.type and not may_lack and not can_convert(primal, result.type):
@@ -282,14 +283,14 @@ def check_augmented(
     for leaf in result.arrays:
         found = at_path(shadow, leaf.path)
         wanted = writable(leaf.type)
-        if not isinstance(found, types.Array) or (found.dtype, found.ndim) != (wanted.dtype, wanted.ndim):
-            raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
-        if not can_convert(found, wanted):
+        assert isinstance(wanted, types.Array)
+        alike = isinstance(found, types.Array) and (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
+        if found is None or not alike or not can_convert(found, wanted):
             raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
 
 
 def check_cotangents(
-    rule: CustomRule, arguments: tuple[Annotated, ...], returned: Any, can_convert: Callable[[Any, Any], bool]
+    rule: CustomRule, arguments: tuple[Annotated, ...], returned: Type, can_convert: Callable[[Type, Type], bool]
 ) -> None:
     """Checks the type of what the reverse returned.
 
@@ -313,20 +314,21 @@ def check_cotangents(
             continue
         for leaf in argument.leaves:
             part, each = at_path(found, leaf.path), at_path(argument.cotangent_type, leaf.path)
+            assert each is not None
             good = _is_nothing(part) if each == types.none else part is not None and can_convert(part, each)
             if not good:
                 what = f"the wrong cotangent for argument {position}{_where(leaf)}"
                 raise misfit(rule, "reverse", what, described(each), described(part))
 
 
-def _is_nothing(numba_type: Type) -> bool:
+def _is_nothing(numba_type: Type | None) -> bool:
     """Whether a type is that of None, or of a tuple of nothing else."""
     return numba_type == types.none or (
         isinstance(numba_type, types.BaseTuple) and all(map(_is_nothing, numba_type.types))
     )
 
 
-def at_path(numba_type: Type, path: tuple[int, ...]) -> Any:
+def at_path(numba_type: Type, path: tuple[int, ...]) -> Type | None:
     """The type at a path of nested tuples; None where there is no such place."""
     for index in path:
         if not isinstance(numba_type, types.BaseTuple) or index >= len(numba_type.types):

@@ -17,13 +17,13 @@ from types import FunctionType
 from typing import Any, Final
 
 from numba.core import ir
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import FunctionPass, register_pass
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
+from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
 from numba.core.untyped_passes import RewriteSemanticConstants
 
-from irad.frontend.custom.annotated import PREDICATES, ConfigType, RuleConfig, annotation_of
+from irad.frontend.custom.annotated import PREDICATES, AnnotatedType, ConfigType, RuleConfig, annotation_of
 from irad.frontend.custom.symbols import jitable
 from irad.frontend.numba.code_libraries import only_link
 from irad.frontend.numba.untyped import types
@@ -36,21 +36,21 @@ ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wr
 class _Typed:
     """A value whose type is known."""
 
-    type: Any
+    type: Type
 
 
 class _Unknown(Exception):
     """Not a compile-time constant."""
 
 
-def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
+def _evaluate(func_ir: ir.FunctionIR, arguments: tuple[Type, ...], value: object) -> Any:
     """The value of an expression, or its type if that is all there is to know.
 
     Raises:
         _Unknown: it is not known before the function runs.
     """
 
-    def of(variable: Any) -> Any:
+    def of(variable: ir.Var) -> Any:
         try:
             definition = func_ir.get_definition(variable)
         except KeyError as error:
@@ -83,12 +83,12 @@ def _evaluate(func_ir: Any, arguments: tuple[Any, ...], value: Any) -> Any:
     raise _Unknown
 
 
-def _predicate(function: Any) -> Any:
+def _predicate(function: object) -> Any:
     """What decides a call of a function, or None; what cannot be hashed (a C function of ctypes) is not a predicate."""
     return PREDICATES.get(function) if isinstance(function, FunctionType) else None
 
 
-def _is_none(*values: Any) -> bool:
+def _is_none(*values: object) -> bool:
     """Whether a value is None that is compared to None: its type tells, unless it may be either."""
     others = [value for value in values if value is not None]
     if len(others) == 2 or any(isinstance(each.type, types.Optional) for each in others if isinstance(each, _Typed)):
@@ -96,8 +96,8 @@ def _is_none(*values: Any) -> bool:
     return all(isinstance(each, _Typed) and each.type == types.none for each in others)
 
 
-def _attribute(value: Any, name: str) -> Any:
-    if isinstance(value, _Typed) and annotation_of(value.type) is not None and name in value.type.fields:
+def _attribute(value: object, name: str) -> Any:
+    if isinstance(value, _Typed) and isinstance(value.type, AnnotatedType) and name in value.type.fields:
         return _Typed(value.type[value.type.fields.index(name)])
     if isinstance(value, _Typed):
         raise _Unknown
@@ -107,7 +107,7 @@ def _attribute(value: Any, name: str) -> Any:
         raise _Unknown from error
 
 
-def _item(value: Any, index: Any) -> Any:
+def _item(value: object, index: object) -> Any:
     if isinstance(value, _Typed) and isinstance(value.type, types.BaseTuple) and isinstance(index, int):
         if -len(value.type) <= index < len(value.type):
             return _Typed(value.type[index])
@@ -117,7 +117,7 @@ def _item(value: Any, index: Any) -> Any:
     raise _Unknown
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, _Typed):
         raise _Unknown
     return value
@@ -129,7 +129,7 @@ class _Rewrite(FunctionPass):
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         changed = False
         for block in state.func_ir.blocks.values():
             for statement in list(block.find_insts(ir.Assign)):
@@ -137,7 +137,7 @@ class _Rewrite(FunctionPass):
                     changed = True
         return changed
 
-    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+    def rewrite(self, state: StateDict, block: ir.Block, statement: ir.Assign) -> bool:
         """Changes a statement, or not; returns whether it did."""
         raise NotImplementedError
 
@@ -148,7 +148,7 @@ class _PutConstants(_Rewrite):
 
     _name = "irad_put_constants"
 
-    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+    def rewrite(self, state: StateDict, block: ir.Block, statement: ir.Assign) -> bool:
         try:
             found = _evaluate(state.func_ir, state.args, statement.value)
         except _Unknown:
@@ -168,7 +168,7 @@ class _SpecialiseHelpers(_Rewrite):
 
     _name = "irad_specialise_helpers"
 
-    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+    def rewrite(self, state: StateDict, block: ir.Block, statement: ir.Assign) -> bool:
         helper = _helper_called(state.func_ir, state.args, statement.value)
         if helper is None:
             return False
@@ -177,7 +177,7 @@ class _SpecialiseHelpers(_Rewrite):
         return True
 
 
-def _helper_called(func_ir: Any, arguments: tuple[Any, ...], call: Any) -> CPUDispatcher | None:
+def _helper_called(func_ir: ir.FunctionIR, arguments: tuple[Type, ...], call: ir.Expr) -> CPUDispatcher | None:
     """The specialising form of a compiled function that is called with an argument that decides branches, or None."""
     if call.op != "call":
         return None
@@ -224,7 +224,7 @@ class _SpellEllipsis(_Rewrite):
 
     _name = "irad_spell_ellipsis"
 
-    def rewrite(self, state: Any, block: Any, statement: Any) -> bool:
+    def rewrite(self, state: StateDict, block: ir.Block, statement: ir.Assign) -> bool:
         read = statement.value
         if read.op != "getitem" or not _is_ellipsis(state.func_ir, read.index):
             return False
@@ -233,14 +233,14 @@ class _SpellEllipsis(_Rewrite):
         return True
 
 
-def _is_ellipsis(func_ir: Any, variable: Any) -> bool:
+def _is_ellipsis(func_ir: ir.FunctionIR, variable: ir.Var) -> bool:
     try:
         return _evaluate(func_ir, (), func_ir.get_definition(variable)) is Ellipsis
     except (_Unknown, KeyError, IndexError):
         return False
 
 
-def _insert(func_ir: Any, block: Any, before: Any, name: str, value: Any) -> Any:
+def _insert(func_ir: ir.FunctionIR, block: ir.Block, before: ir.Assign, name: str, value: ir.Inst) -> ir.Var:
     """A new variable that gets a value before a statement."""
     variable = block.scope.redefine(name, before.loc)
     place = next(i for i, each in enumerate(block.body) if each is before)
@@ -258,7 +258,7 @@ class _OnlyLink(FunctionPass):
     def __init__(self) -> None:
         FunctionPass.__init__(self)
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         only_link(state)
         return False
 
@@ -266,7 +266,7 @@ class _OnlyLink(FunctionPass):
 class _RuleCompiler(CompilerBase):
     """Numba's compiler with the constants put in before dead branches are pruned."""
 
-    def define_pipelines(self) -> list[Any]:
+    def define_pipelines(self) -> list[PassManager]:
         manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
         manager.add_pass_after(_PutConstants, RewriteSemanticConstants)
         manager.add_pass_after(_SpecialiseHelpers, _PutConstants)
@@ -275,14 +275,14 @@ class _RuleCompiler(CompilerBase):
         manager.finalize()
         return [manager]
 
-    def complete(self, manager: Any) -> None:
+    def complete(self, manager: PassManager) -> None:
         """Adds further passes."""
 
 
 class _PartCompiler(_RuleCompiler):
     """For what only the code around a rule calls."""
 
-    def complete(self, manager: Any) -> None:
+    def complete(self, manager: PassManager) -> None:
         """No machine code."""
         manager.add_pass_after(_OnlyLink, RewriteSemanticConstants)
 

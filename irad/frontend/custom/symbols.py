@@ -24,7 +24,7 @@ from irad.frontend.numba.untyped import types
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 
 
-def target_of(f: Any) -> Any:
+def target_of(f: object) -> Any:
     """A function as the catalogue knows it.
 
     Raises:
@@ -56,7 +56,7 @@ def target_of(f: Any) -> Any:
     return f
 
 
-def arity_of(f: Any) -> int | None:
+def arity_of(f: object) -> int | None:
     """The number of arguments of a C function; None for what is none."""
     if isinstance(f, types.ExternalFunction):
         return len(f.sig.args)
@@ -81,7 +81,7 @@ def jitable(f: FunctionType) -> CPUDispatcher | None:
 _dispatchers: Final[weakref.WeakKeyDictionary[FunctionType, CPUDispatcher]] = weakref.WeakKeyDictionary()
 
 
-def limited_to(f: Any, signature: Signature) -> Pattern:
+def limited_to(f: object, signature: Signature) -> Pattern:
     """The types of arguments that a declaration for a function is limited to; None for all.
 
     Raises:
@@ -107,7 +107,7 @@ def limited_to(f: Any, signature: Signature) -> Pattern:
     return pattern
 
 
-def _fixed_arity(f: Any) -> int | None:
+def _fixed_arity(f: object) -> int | None:
     """The number of arguments that Numba passes to a function; None where that varies, as with library functions."""
     function = getattr(f, "py_func", None)
     if function is None:

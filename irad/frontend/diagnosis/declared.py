@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numba.core.types import Type
 
 from irad.frontend.numba.messages import Explanation, readable
 
 
-def no_signature(declared: list[tuple[Any, ...]], given: tuple[Any, ...]) -> Explanation:
+def no_signature(declared: list[tuple[Type, ...]], given: tuple[Type, ...]) -> Explanation:
     """Why a function that was declared with signatures cannot be compiled for other types.
 
     Args:
@@ -25,5 +25,5 @@ def no_signature(declared: list[tuple[Any, ...]], given: tuple[Any, ...]) -> Exp
     )
 
 
-def _listed(kinds: tuple[Any, ...]) -> str:
+def _listed(kinds: tuple[Type, ...]) -> str:
     return ", ".join(readable(str(kind)) for kind in kinds)

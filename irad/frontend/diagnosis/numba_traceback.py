@@ -19,7 +19,7 @@ def shorten() -> None:
     original = dispatcher.Dispatcher._compile_for_args
 
     @functools.wraps(original)
-    def compile_for_args(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def compile_for_args(self: Any, *args: object, **kwargs: object) -> object:
         try:
             return original(self, *args, **kwargs)
         except IradError as error:

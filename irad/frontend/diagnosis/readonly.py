@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from numba.core.types import Type
 
@@ -19,7 +19,7 @@ _TARGET: Final = re.compile(r"([A-Za-z_]\w*)\s*(?:\[|[-+*/%@&|^]=|\.\w+\()")
 
 
 def about_argument(
-    found: Explanation, error: Exception, function: Callable[..., Any], argument_types: tuple[Type, ...]
+    found: Explanation, error: Exception, function: Callable[..., object], argument_types: tuple[Type, ...]
 ) -> Explanation:
     """The explanation of Numba's refusal; where it is an argument that cannot be written to, one that names it.
 

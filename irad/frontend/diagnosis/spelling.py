@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from types import BuiltinFunctionType
-from typing import Any, Final
+from typing import Final
 
 _SHORT: Final = {"numpy": "np"}
 
@@ -16,7 +16,7 @@ def called(module: str) -> str:
     return f"{_SHORT.get(top, top)}{dot}{rest}"
 
 
-def spelled(function: Any) -> str:
+def spelled(function: object) -> str:
     """What users write for a function: ``np.sin``, ``math.sin``, ``f``."""
     name = str(getattr(function, "__name__", "f"))
     if getattr(sys.modules.get("numpy"), name, None) is function:

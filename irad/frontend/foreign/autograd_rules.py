@@ -14,12 +14,12 @@ import numpy as np
 from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
-def has_rule(f: Any) -> bool:
+def has_rule(f: object) -> bool:
     """Whether something is a primitive of autograd."""
     return bool(getattr(f, "_is_autograd_primitive", False))
 
 
-def function_of(f: Any) -> Callable[..., Any]:
+def function_of(f: Any) -> Callable[..., object]:
     """The function itself."""
     found: Callable[..., Any] = f
     return found
@@ -33,7 +33,7 @@ def parameters_of(f: Any) -> tuple[str, ...]:
 def rule_of(f: Any) -> Callable[..., Any]:
     """(value, pullback) of the function."""
 
-    def rule(*arguments: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(*arguments: object) -> tuple[Any, Callable[..., Any]]:
         make_vjp = import_module("autograd").make_vjp
         active = [i for i, x in enumerate(arguments) if np.asarray(x).dtype.kind in "fc"]
         pulls = []

@@ -38,19 +38,19 @@ class _Kept(bytearray):
     pullback: Any
 
 
-def begin(rule: int, wanted: Any, *arguments: Any) -> int:
+def begin(rule: int, wanted: object, *arguments: object) -> int:
     """`Foreign.begin` of a rule."""
     return _rules[rule].begin(wanted, *arguments)
 
 
-def call(function: int, wanted: Any, *arguments: Any) -> int:
+def call(function: int, wanted: object, *arguments: object) -> int:
     """`Foreign.call` of a function."""
     return _rules[function].call(wanted, *arguments)
 
 
 def backward(
-    rule: int, wanted: Sequence[Any], number: int, cotangent: Any, *shapes: tuple[int, ...]
-) -> tuple[Any, ...]:
+    rule: int, wanted: Sequence[object], number: int, cotangent: object, *shapes: tuple[int, ...]
+) -> tuple[object, ...]:
     """`Foreign.backward` of a rule; ``shapes`` are those of the arrays in ``wanted``."""
     rest = iter(shapes)
     shaped = [like.of_shape(next(rest)) if isinstance(like, Elements) else like for like in wanted]
@@ -68,12 +68,12 @@ def finish(number: int) -> tuple[Any, Any]:
     return value, handle
 
 
-def value_of(number: int) -> Any:
+def value_of(number: int) -> object:
     """What `Foreign.call` computed."""
     return _waiting.pop(number)
 
 
-def _wait(result: Any) -> int:
+def _wait(result: object) -> int:
     number = next(_numbers)
     _waiting[number] = result
     return number
@@ -88,11 +88,11 @@ class Foreign:
             returns a tuple with the cotangent of each argument, None where there is none.
     """
 
-    def __init__(self, target: Any, rule: Callable[..., Any]) -> None:
+    def __init__(self, target: object, rule: Callable[..., Any]) -> None:
         self.name, self.rule, self.number = name_of(target), rule, next(_numbers)
         _rules[self.number] = self
 
-    def begin(self, wanted: Any, *arguments: Any) -> int:
+    def begin(self, wanted: object, *arguments: object) -> int:
         """Runs the rule; a number with which `finish` gives the value and a handle, 0 if it raised."""
         try:
             answer = self.rule(*mapped(_own, arguments))
@@ -104,7 +104,7 @@ class Foreign:
             keep(error)
             return 0
 
-    def call(self, wanted: Any, *arguments: Any) -> int:
+    def call(self, wanted: object, *arguments: object) -> int:
         """The same for a function instead of a rule."""
         try:
             return _wait(self.conform(self.rule(*mapped(_own, arguments)), wanted, "value"))
@@ -112,7 +112,7 @@ class Foreign:
             keep(error)
             return 0
 
-    def backward(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
+    def backward(self, number: int, wanted: Sequence[object], cotangent: object) -> tuple[object, ...]:
         """The cotangents of the arguments for which something is wanted, and whether the pullback raised."""
         try:
             return *self._pulled(number, wanted, cotangent), False
@@ -120,7 +120,7 @@ class Foreign:
             keep(error)
             return *(mapped(_zero, like) for like in wanted if like is not None), True
 
-    def _pulled(self, number: int, wanted: Sequence[Any], cotangent: Any) -> tuple[Any, ...]:
+    def _pulled(self, number: int, wanted: Sequence[object], cotangent: object) -> tuple[Any, ...]:
         found = _alive[number].pullback(mapped(_own, cotangent))
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
             expected = f"a tuple of {len(wanted)} cotangents, one for each argument"
@@ -132,7 +132,7 @@ class Foreign:
             if like is not None
         )
 
-    def conform(self, value: Any, wanted: Any, what: str) -> Any:
+    def conform(self, value: object, wanted: Any, what: str) -> object:
         """A value as compiled code expects it: a number of a type, or a new array of a dtype and a shape.
 
         Args:
@@ -202,7 +202,7 @@ class Elements:
         has_shape = array.ndim == self.ndim if self.shape is None else array.shape == self.shape
         return has_shape and _converts(array.dtype, self.dtype)
 
-    def convert(self, array: Any) -> Any:
+    def convert(self, array: object) -> Any:
         """A new array."""
         return np.array(array, self.dtype, order="C", copy=True, ndmin=self.ndim)
 
@@ -220,12 +220,12 @@ def _zero(wanted: Any) -> Any:
     return wanted.zero()
 
 
-def _own(value: Any) -> Any:
+def _own(value: object) -> Any:
     """What closures may keep: arrays of compiled code are copied, since they change and are freed."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
-def _describe(value: Any) -> str:
+def _describe(value: object) -> str:
     """What was returned, in a few words."""
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"

@@ -16,15 +16,15 @@ from irad.data.structure import mapped
 from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
-def has_rule(f: Any) -> bool:
+def has_rule(f: object) -> bool:
     """Whether something is a function of JAX."""
     return callable(f) and type(f).__module__.split(".")[0] in ("jax", "jaxlib")
 
 
-def function_of(f: Any) -> Callable[..., Any]:
+def function_of(f: Any) -> Callable[..., object]:
     """The function, which gives what NumPy understands."""
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> Any:
         with _in_double_precision():
             return mapped(np.asarray, f(*arguments))
 
@@ -32,7 +32,7 @@ def function_of(f: Any) -> Callable[..., Any]:
     return call
 
 
-def parameters_of(f: Any) -> tuple[str, ...]:
+def parameters_of(f: object) -> tuple[str, ...]:
     """The names of its parameters."""
     return _parameters_of(f)
 
@@ -40,11 +40,11 @@ def parameters_of(f: Any) -> tuple[str, ...]:
 def rule_of(f: Any) -> Callable[..., Any]:
     """(value, pullback) of the function."""
 
-    def rule(*arguments: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(*arguments: object) -> tuple[Any, Callable[..., Any]]:
         jax = import_module("jax")
         active = [i for i, x in enumerate(arguments) if _is_inexact(x)]
 
-        def of_active(*given: Any) -> Any:
+        def of_active(*given: object) -> Any:
             every = list(arguments)
             for i, x in zip(active, given, strict=True):
                 every[i] = x
@@ -54,7 +54,7 @@ def rule_of(f: Any) -> Callable[..., Any]:
             value, pull = jax.vjp(of_active, *(np.asarray(arguments[i]) for i in active))
             like = jax.tree_util.tree_map(lambda leaf: leaf.dtype, value)
 
-        def pullback(cotangent: Any) -> tuple[Any, ...]:
+        def pullback(cotangent: object) -> tuple[Any, ...]:
             with _in_double_precision():
                 given = jax.tree_util.tree_map(lambda dtype, c: np.conj(np.asarray(c, dtype)), like, cotangent)
                 found = dict(zip(active, map(np.conj, map(np.asarray, pull(given))), strict=True))
@@ -72,5 +72,5 @@ def _in_double_precision() -> Any:
     return import_module("jax.experimental").enable_x64(True)  # JAX before 0.8
 
 
-def _is_inexact(value: Any) -> bool:
+def _is_inexact(value: object) -> bool:
     return np.asarray(value).dtype.kind in "fc"

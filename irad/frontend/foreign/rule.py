@@ -39,13 +39,13 @@ Declared = Callable[[tuple[Any, ...]], Any]
 _HANDLE: Final = types.Array(types.int64, 1, "C")
 
 
-def make_rule(target: Any, foreign: Foreign) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def make_rule(target: object, foreign: Foreign) -> tuple[Callable[..., object], Callable[..., object]]:
     """The augmented primal and the reverse of a function with a rule in Python."""
 
-    def begin(arguments: Any) -> Any:
+    def begin(arguments: object) -> Any:
         raise NotImplementedError
 
-    def run_backward(cotangent: Any, tape: Any, arguments: Any) -> Any:
+    def run_backward(cotangent: object, tape: object, arguments: object) -> Any:
         raise NotImplementedError
 
     @overload(begin)
@@ -76,12 +76,12 @@ def make_rule(target: Any, foreign: Foreign) -> tuple[Callable[..., Any], Callab
     return augmented, reverse
 
 
-def make_callable(function: Any, returns: Any, parameters: tuple[str, ...]) -> Any:
+def make_callable(function: Any, returns: object, parameters: tuple[str, ...]) -> object:
     """An njit function that calls one of Python, whose value has a declared type."""
     declared = _declaration(function, returns)
     foreign = Foreign(function, function)
 
-    def begin(arguments: Any) -> Any:
+    def begin(arguments: object) -> Any:
         raise NotImplementedError
 
     @overload(begin)
@@ -117,7 +117,7 @@ def parameters_of(function: Any) -> tuple[str, ...]:
     return tuple(each.name for each in found)
 
 
-def _unclear(function: Any) -> SignatureError:
+def _unclear(function: object) -> SignatureError:
     return SignatureError(
         f"the parameters of {name_of(function)} are not a fixed number of positional ones",
         "wrap it: def f(x, y): return g(x, y)",
@@ -132,7 +132,7 @@ def _unclear(function: Any) -> SignatureError:
 class _Promise(types.Opaque):
     """A value of no content that carries a type: that of what is waiting in Python."""
 
-    def __init__(self, carried: Any) -> None:
+    def __init__(self, carried: object) -> None:
         self.carried = carried
         super().__init__(f"irad.promise({carried})")
 
@@ -144,7 +144,7 @@ def _begin(method: Callable[..., int], foreign: Foreign, result: Any, count: int
     """Code that calls Python with (parts of) arguments: the number under which the result waits, and its type."""
 
     @intrinsic
-    def promise(context: BaseContext) -> Any:
+    def promise(context: BaseContext) -> object:
         return _Promise(result)(), lambda context, builder, signature, values: context.get_dummy_value()
 
     names = [f"x{i}" for i in range(count)]
@@ -160,7 +160,7 @@ def _begin(method: Callable[..., int], foreign: Foreign, result: Any, count: int
     return _function("run", "def run(arguments):\n" + "".join(f"    {line}\n" for line in lines), scope)
 
 
-def finish_rule(number: Any, promised: Any) -> Any:
+def finish_rule(number: object, promised: object) -> Any:
     """The value and the handle that a rule has made; in compiled code."""
     raise NotImplementedError
 
@@ -177,7 +177,7 @@ def _finish_rule_typed(number, promised):  # type: ignore[no-untyped-def]
     return run
 
 
-def finish_call(number: Any, promised: Any) -> Any:
+def finish_call(number: object, promised: object) -> object:
     """The value that a function has returned; in compiled code."""
     raise NotImplementedError
 
@@ -206,7 +206,7 @@ def _carry_on(context: BaseContext) -> Any:
     return types.none(), lower
 
 
-def _backward(foreign: Foreign, cotangent: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+def _backward(foreign: Foreign, cotangent: object, arguments: tuple[Any, ...]) -> Callable[..., object]:
     """Cotangents of numbers are returned, those of arrays are added to their shadows."""
     active = [i for i, each in enumerate(arguments) if annotation_of(each) is not ConstArgument]
     if cotangent == types.none:
@@ -252,7 +252,7 @@ def _add(shadow, amount):  # type: ignore[no-untyped-def]
         shadow[index] += amount[index]
 
 
-def shadow_of(primal: Any) -> Any:
+def shadow_of(primal: object) -> Any:
     """Zeros for the arrays in a value, None for its numbers; in compiled code."""
     raise NotImplementedError
 
@@ -293,13 +293,13 @@ def _expectation(numba_type: Type) -> Any:
     return Number(as_dtype(numba_type))
 
 
-def _result_of(target: Any, given: tuple[Any, ...]) -> Any:
+def _result_of(target: object, given: tuple[Any, ...]) -> Any:
     """The type of the function's value."""
     context = typing_context()
     return context.resolve_function_type(context.resolve_value_type(target), given, {}).return_type
 
 
-def _check_arguments(target: Any, foreign: Foreign, given: list[Any]) -> None:
+def _check_arguments(target: object, foreign: Foreign, given: list[Any]) -> None:
     for position, each in enumerate(given):
         if isinstance(each, types.BaseTuple):
             raise RuleError(
@@ -310,7 +310,7 @@ def _check_arguments(target: Any, foreign: Foreign, given: list[Any]) -> None:
             )
 
 
-def _declaration(function: Any, returns: Any) -> Declared:
+def _declaration(function: object, returns: object) -> Declared:
     """The type of a function's value from the types of its arguments."""
     if callable(returns) and not isinstance(returns, types.Type):
         return lambda given: returns(*given)
@@ -323,7 +323,7 @@ def _declaration(function: Any, returns: Any) -> Declared:
     return lambda given: declared
 
 
-def _undeclared(function: Any, returns: Any) -> SignatureError:
+def _undeclared(function: object, returns: object) -> SignatureError:
     return SignatureError(
         f"returns={returns!r} does not say which type {name_of(function)} returns",
         '(a) give a type of Numba, numba.float64, or its name, "float64[:]" or (b) a function that gives the type from '

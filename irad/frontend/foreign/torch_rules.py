@@ -16,17 +16,17 @@ from irad.data.structure import mapped
 from irad.frontend.foreign.rule import parameters_of as _parameters_of
 
 
-def has_rule(f: Any) -> bool:
+def has_rule(f: object) -> bool:
     """Whether something is a subclass of ``torch.autograd.Function``."""
     return inspect.isclass(f) and any(
         base.__module__ == "torch.autograd.function" and base.__name__ == "Function" for base in f.__mro__
     )
 
 
-def function_of(f: Any) -> Callable[..., Any]:
+def function_of(f: Any) -> Callable[..., object]:
     """The function, which gives what NumPy understands."""
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: object) -> Any:
         torch = import_module("torch")
         with torch.no_grad():
             return mapped(_to_numpy, f.apply(*(_tensor(torch, x)[0] for x in arguments)))
@@ -45,7 +45,7 @@ def parameters_of(f: Any) -> tuple[str, ...]:
 def rule_of(f: Any) -> Callable[..., Any]:
     """(value, pullback) of the function."""
 
-    def rule(*arguments: Any) -> tuple[Any, Callable[..., Any]]:
+    def rule(*arguments: object) -> tuple[Any, Callable[..., Any]]:
         torch = import_module("torch")
         with torch.enable_grad():
             pairs = [_tensor(torch, x) for x in arguments]
@@ -73,7 +73,7 @@ def _gradients(torch: Any, active: list[tuple[Any, Any]], inputs: list[Any]) -> 
     return [None if each is None else each.numpy() for each in found]
 
 
-def _tensor(torch: Any, value: Any) -> tuple[Any, bool]:
+def _tensor(torch: Any, value: object) -> tuple[Any, bool]:
     """A float or an array of floats as a tensor, and whether it takes part; anything else as it is."""
     array = np.asarray(value)
     if array.dtype.kind in "fc":
@@ -85,5 +85,5 @@ def _is_torchs(base: type) -> bool:
     return base.__module__.split(".")[0] == "torch"
 
 
-def _to_numpy(value: Any) -> Any:
+def _to_numpy(value: object) -> Any:
     return value.detach().resolve_conj().numpy() if hasattr(value, "detach") else np.asarray(value)

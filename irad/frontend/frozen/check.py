@@ -10,17 +10,18 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterable
-from types import CodeType
 from typing import Any, Final
 
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 
 from irad.errors import ChangedProgramError, SourceLocation
 from irad.frontend.frozen import numba_compare
 from irad.frontend.frozen.numba_flags import inherited
+from irad.frontend.frozen.numba_follow import Reads
 from irad.frontend.frozen.numba_names import Frozen, Snapshot, has_names, is_of_library
 
-Recompile = Callable[[Any, Any], Any]
+Recompile = Callable[[object, CompileResult | None], Any]
 """Has Numba compile a specialisation of a dispatcher once more: `irad.frontend.numba.private.compiled_by_numba`."""
 
 _FREEZES: Final = (
@@ -45,19 +46,22 @@ class Lowered:
         reads: the names of data that were read; an annotation leaves out what Numba has optimised away.
     """
 
-    def __init__(self, owner: Any, key: Any, made: Any, reads: set[tuple[str, str, CodeType]]) -> None:
+    def __init__(self, owner: Dispatcher, key: object, made: CompileResult, reads: Reads) -> None:
         self._owner, self.key, self._reads = weakref.ref(owner), key, reads
         self._options = inherited(made)
         self.snapshot = Snapshot(made.type_annotation)
         self._is_library = is_of_library(owner.py_func.__module__)
-        self._verified: Callable[[], Any] = lambda: None
+        self._verified: Callable[[], object] = lambda: None
         self.callback: Any = None
         self.is_implementation = False
 
-    def compiled(self) -> Any:
+    def compiled(self) -> CompileResult | None:
         """The specialisation as Numba compiled it, or None; functions of libraries are not looked at."""
         owner = self._owner()
-        return None if owner is None or self._is_library else vars(owner)["overloads"].get(self.key)
+        if owner is None or self._is_library:
+            return None
+        found: CompileResult | None = vars(owner)["overloads"].get(self.key)
+        return found
 
     def is_outdated(self) -> bool:
         """Whether Numba froze other values, which it kept, or took other options from a caller."""
@@ -111,7 +115,7 @@ class Lowered:
         is_same = numba_compare.is_same_code(compiled.library, anew.library)
         return not is_same or self.snapshot.differs_from(Snapshot(anew.type_annotation))
 
-    def _unknown(self, annotation: Any) -> list[str]:
+    def _unknown(self, annotation: object) -> list[str]:
         """Names that were read, of which an annotation does not say what they stood for."""
         frozen = Frozen(annotation)
         return sorted({f"{kind} {name}" for kind, name, code in self._reads if frozen.find(kind, name, code) is None})
@@ -174,7 +178,7 @@ def check_links(caller: Any) -> None:
         )
 
 
-def _linked(root: Any) -> list[Any]:
+def _linked(root: object) -> list[Any]:
     """A code library of Numba and all that it links."""
     found = [root]
     for library in found:
@@ -182,7 +186,7 @@ def _linked(root: Any) -> list[Any]:
     return found
 
 
-def lowered_of(libraries: Iterable[Any]) -> list[Lowered]:
+def lowered_of(libraries: Iterable[object]) -> list[Lowered]:
     """What the functions of libraries were lowered from, as far as Numba's dispatchers made them."""
     found = (getattr(library, "lowered", None) for library in libraries)
     return [lowered for lowered in found if lowered is not None]

@@ -30,7 +30,7 @@ _ARRAY = ".const.array.data"
 _CIRCLE = ".numba.unresolved$"
 
 
-_levels: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+_levels: weakref.WeakKeyDictionary[object, tuple[object, object]] = weakref.WeakKeyDictionary()
 
 
 def note_level(compiled: CompileResult) -> None:
@@ -49,7 +49,7 @@ def _level_of(compiled: CompileResult | None) -> Iterator[None]:
         config.OPT, config.LOOP_VECTORIZE = before
 
 
-def compiled_anew(owner: Any, compiled: CompileResult | None) -> Any:
+def compiled_anew(owner: object, compiled: CompileResult | None) -> object:
     """Numba's compile result of a specialisation, made once more, and optimised as that was.
 
     Call it where Numba's own compiler is in place. What the function calls is compiled if it is not yet.
@@ -62,7 +62,7 @@ def compiled_anew(owner: Any, compiled: CompileResult | None) -> Any:
         return _compiled_anew(owner, compiled)
 
 
-def _compiled_anew(owner: Any, compiled: CompileResult | None) -> Any:
+def _compiled_anew(owner: object, compiled: CompileResult | None) -> object:
     if isinstance(owner, CFunc):
         signature, options = owner._sig, owner._compiler.targetoptions
         callback = CFunc(owner._pyfunc, (signature.args, signature.return_type), owner._compiler.locals, options)
@@ -81,7 +81,7 @@ def _compiled_anew(owner: Any, compiled: CompileResult | None) -> Any:
     return found
 
 
-def library_of(callback: Any) -> Any:
+def library_of(callback: Any) -> object:
     """The code library of a ``numba.cfunc`` function."""
     return callback._library
 

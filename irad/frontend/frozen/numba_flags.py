@@ -25,7 +25,7 @@ _ERROR_MODEL: Final = re.compile(r"\berror_model=(\w+)")
 _FASTMATH: Final = re.compile(r"\bfastmath=FastMathOptions\((\{[^}]*\})\)")
 
 
-def inherited(compiled: CompileResult) -> dict[str, Any]:
+def inherited(compiled: CompileResult) -> dict[str, object]:
     """The options under which a specialisation was compiled: its own, or those of the first caller.
 
     Args:
@@ -41,7 +41,7 @@ def inherited(compiled: CompileResult) -> dict[str, Any]:
 
 
 @contextmanager
-def under(options: Mapping[str, Any]) -> Iterator[None]:
+def under(options: Mapping[str, object]) -> Iterator[None]:
     """What is compiled meanwhile has these options, where it does not state its own.
 
     Args:

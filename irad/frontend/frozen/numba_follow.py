@@ -6,12 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 from numba.core.compiler import CompileResult
 from numba.core.interpreter import Interpreter
 
 from irad.frontend.frozen.numba_names import FREE, GLOBAL, Frozen, has_names, is_data, is_of_library
+
+Reads: TypeAlias = set[tuple[str, str, CodeType]]
+"""Names that are read: of which kind, in which code."""
 
 _here = threading.local()
 
@@ -21,10 +24,10 @@ class _Reading:
 
     def __init__(self, frozen: Frozen | None, code: CodeType | None) -> None:
         self.frozen = frozen
-        self.reads: set[tuple[str, str, CodeType]] = set()
+        self.reads: Reads = set()
         self._inner: set[CodeType] = set() if code is None else set(_inner_functions(code))
 
-    def note(self, kind: str, name: str, code: CodeType, value: Any) -> None:
+    def note(self, kind: str, name: str, code: CodeType, value: object) -> None:
         """Notes that data was read; not what functions inside the function read of its own variables."""
         self._inner.update(_inner_functions(code))
         if is_data(value) and (kind != FREE or code not in self._inner):
@@ -40,7 +43,7 @@ def _inner_functions(code: CodeType) -> Iterator[CodeType]:
 
 
 @contextmanager
-def following(compiled: CompileResult | None, code: CodeType | None = None) -> Iterator[set[tuple[str, str, CodeType]]]:
+def following(compiled: CompileResult | None, code: CodeType | None = None) -> Iterator[Reads]:
     """Names have the values that a specialisation froze; without one, those that they have now.
 
     Args:
@@ -59,7 +62,7 @@ def following(compiled: CompileResult | None, code: CodeType | None = None) -> I
         _here.reading = earlier
 
 
-def replacements() -> Iterator[tuple[type, str, Callable[..., Any]]]:
+def replacements() -> Iterator[tuple[type, str, Callable[..., object]]]:
     """Methods of Numba's interpreter of byte code that ask what is followed first."""
     yield Interpreter, "get_global_value", _reading(GLOBAL, Interpreter.get_global_value, lambda _, name: name)
     yield (
@@ -69,8 +72,8 @@ def replacements() -> Iterator[tuple[type, str, Callable[..., Any]]]:
     )
 
 
-def _reading(kind: str, original: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., Any]:
-    def read(self: Any, key: Any) -> Any:
+def _reading(kind: str, original: Callable[..., Any], name_of: Callable[..., str]) -> Callable[..., object]:
+    def read(self: Any, key: object) -> Any:
         reading: _Reading | None = getattr(_here, "reading", None)
         if reading is None:
             return original(self, key)

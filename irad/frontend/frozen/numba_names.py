@@ -80,7 +80,7 @@ def _is_inner_function(annotation: Any, value: Any) -> bool:
     return is_function and value.value.py_func.__code__ in annotation.func_id.code.co_consts
 
 
-def _statements(blocks: Iterable[Any]) -> Iterator[Any]:
+def _statements(blocks: Iterable[ir.Block]) -> Iterator[ir.Stmt]:
     """The statements of blocks, those in parallel loops included."""
     for block in blocks:
         for statement in block.body:
@@ -89,12 +89,12 @@ def _statements(blocks: Iterable[Any]) -> Iterator[Any]:
                 yield from _statements((statement.init_block, *statement.loop_body.values()))
 
 
-def has_names(annotation: Any) -> bool:
+def has_names(annotation: object) -> bool:
     """Whether an annotation still is what Numba made, and not the text that it writes to the disk."""
     return hasattr(annotation, "blocks")
 
 
-def _read(statement: Any, typemap: Mapping[str, Any]) -> Iterator[Read]:
+def _read(statement: ir.Assign, typemap: Mapping[str, Type]) -> Iterator[Read]:
     value, place = statement.value, statement.loc
     if isinstance(value, ir.Global | ir.FreeVar):
         kind = GLOBAL if isinstance(value, ir.Global) else FREE
@@ -110,7 +110,7 @@ def _read(statement: Any, typemap: Mapping[str, Any]) -> Iterator[Read]:
                 yield Read(where, getattr(owner.pymod, value.attr, None), False)
 
 
-def _dispatcher_of(numba_type: types.Dispatcher) -> Any:
+def _dispatcher_of(numba_type: types.Dispatcher) -> object:
     try:
         return numba_type.dispatcher
     except ReferenceError:  # it is gone, so it is none that a name can stand for now
@@ -129,12 +129,12 @@ class Frozen:
         annotation: of the compiled function.
     """
 
-    def __init__(self, annotation: Any) -> None:
+    def __init__(self, annotation: object) -> None:
         self._reads: dict[tuple[str, str], list[Read]] = {}
         for read in names_in(annotation):
             self._reads.setdefault((read.place.kind, read.place.name), []).append(read)
 
-    def find(self, kind: str, name: str, code: CodeType) -> tuple[Any] | None:
+    def find(self, kind: str, name: str, code: CodeType) -> tuple[object] | None:
         """The value of a name that code reads, in a tuple; None where it is not known."""
         first, last = code.co_firstlineno, max((line for *_, line in code.co_lines() if line), default=0)
         values = [
@@ -152,7 +152,7 @@ def is_of_library(module: str | None) -> bool:
     return (module or "").partition(".")[0] in _LIBRARIES
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: object) -> bool:
     """Whether it matters which value a name had: a number, an array, a function; no module or type."""
     return isinstance(value, _PLAIN | np.generic | np.ndarray | tuple | Dispatcher)
 
@@ -162,7 +162,7 @@ class _Identity:
 
     __slots__ = ("_hash", "it")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._hash = id(value)
         self.it: Callable[[], Any]
         try:
@@ -180,7 +180,7 @@ class _Identity:
         return self._hash
 
 
-def token(value: Any, *, content: bool = False) -> Any:
+def token(value: object, *, content: bool = False) -> object:
     """What is equal for values that compile to the same constant; with ``content`` that of arrays counts, too."""
     match value:
         case tuple():
@@ -195,7 +195,7 @@ def token(value: Any, *, content: bool = False) -> Any:
             return _Identity(value)
 
 
-def _digest(array: Any) -> Any:
+def _digest(array: Any) -> object:
     if (
         array.nbytes > _FROZEN_BYTES
         or not (array.flags.c_contiguous or array.flags.f_contiguous)
@@ -205,7 +205,7 @@ def _digest(array: Any) -> Any:
     return array.dtype.str, array.shape, array.strides, hashlib.sha256(array.tobytes()).digest()
 
 
-def _is_loose(value: Any) -> bool:
+def _is_loose(value: object) -> bool:
     if isinstance(value, tuple):
         return any(map(_is_loose, value))
     return isinstance(value, np.void) or (isinstance(value, np.ndarray) and _digest(value) is not None)
@@ -223,9 +223,9 @@ class Snapshot:
         annotation: of the compilation, taken right after it.
     """
 
-    def __init__(self, annotation: Any) -> None:
+    def __init__(self, annotation: object) -> None:
         reads = list(names_in(annotation))
-        self.tokens: dict[Place, frozenset[Any]] = {}
+        self.tokens: dict[Place, frozenset[object]] = {}
         for read in reads:
             found = self.tokens.get(read.place, frozenset())
             self.tokens[read.place] = found | {token(read.value, content=True)}
@@ -236,14 +236,14 @@ class Snapshot:
         """Whether two compilations of one function froze different values."""
         return any(self.tokens[place] != other.tokens[place] for place in self.tokens.keys() & other.tokens.keys())
 
-    def changed_since(self, annotation: Any) -> list[Place]:
+    def changed_since(self, annotation: object) -> list[Place]:
         """Names for which an earlier compilation kept another value."""
         earlier = _recorded(list(names_in(annotation)))
         common = self.recorded.keys() & earlier.keys()
         return sorted((p for p in common if self.recorded[p] != earlier[p]), key=lambda p: (p.line, p.name))
 
 
-def _recorded(reads: list[Read]) -> dict[Place, frozenset[Any]]:
+def _recorded(reads: list[Read]) -> dict[Place, frozenset[object]]:
     found: dict[Place, frozenset[Any]] = {}
     for read in reads:
         if read.is_recorded:

@@ -26,7 +26,7 @@ class Statements:
     def __init__(self) -> None:
         self._stack: list[tuple[Any, Any]] = []
 
-    def lower(self, original: Callable[..., Any], lowering: Any, statement: Any) -> Any:
+    def lower(self, original: Callable[..., Any], lowering: object, statement: object) -> Any:
         """Lowers a statement."""
         self._stack.append((lowering, statement))
         try:
@@ -34,7 +34,7 @@ class Statements:
         finally:
             self._stack.pop()
 
-    def check(self, context: BaseContext, builder: IRBuilder, index: Value, size: Value, axis: Any) -> None:
+    def check(self, context: BaseContext, builder: IRBuilder, index: Value, size: Value, axis: object) -> None:
         """Emits the check of an index; a negative one has been counted from the end."""
         file, line, function, array = self._place()
         below = builder.icmp_signed("<", index, index.type(0))
@@ -61,7 +61,7 @@ class Statements:
         return location.filename, location.line, lowering.func_ir.func_id.func_qualname, _array_name(statement)
 
 
-def _array_name(statement: Any) -> str:
+def _array_name(statement: object) -> str:
     """What the array of a read or a write is called in the source, if it has a name."""
     variable: Any = getattr(statement, "target", None)
     expression: Any = getattr(statement, "value", None)

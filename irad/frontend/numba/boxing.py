@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.datamodel.models import ArrayModel
 from numba.core.lowering import Lower
 from numba.core.pythonapi import _BoxContext as BoxContext
@@ -87,7 +86,7 @@ class _Lowering(NativeLowering):
     _name = "irad_native_lowering"
 
     @property
-    def lowering_class(self) -> Any:
+    def lowering_class(self) -> type[Lower]:
         return _Lower
 
 
@@ -101,7 +100,7 @@ def compiler_boxing(python_type: Callable[[Type], Type]) -> type[CompilerBase]:
     class Compiler(CompilerBase):
         """Numba's compiler with its last step replaced."""
 
-        def define_pipelines(self) -> list[Any]:
+        def define_pipelines(self) -> list[PassManager]:
             self.state.metadata[_PYTHON_TYPE] = python_type
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             manager.passes = [

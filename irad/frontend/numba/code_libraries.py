@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import llvmlite.binding as llvm
 from numba.core import codegen
+from numba.core.codegen import CodeLibrary
+from numba.core.compiler import StateDict
+from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import rtsys
 
 from irad.frontend.numba.raw_target import RawLibrary
@@ -25,13 +29,13 @@ class LinkedLibrary(codegen.JITCodeLibrary):
         self._finalized = True
 
 
-def only_link(state: Any) -> None:
+def only_link(state: StateDict) -> None:
     """Has a compilation, before its lowering, make a `LinkedLibrary`, and no entry point."""
     state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
     state.flags.no_compile = True
 
 
-def new_library(name: str) -> Any:
+def new_library(name: str) -> CodeLibrary:
     """An empty code library of the context in force: a raw one inside a shadow compile."""
     context = target_context()
     rtsys.initialize(context)  # done already, unless Numba has compiled nothing so far
@@ -40,7 +44,7 @@ def new_library(name: str) -> Any:
     return library
 
 
-def finish_library(library: Any, module: Any, shared: Any) -> None:
+def finish_library(library: CodeLibrary, module: llvm.ModuleRef, shared: llvm.ModuleRef) -> None:
     """Puts a module into a library and generates its code.
 
     Args:
@@ -75,6 +79,6 @@ def is_loaded_symbol(name: str) -> bool:
     return any(function.name == name for function in rtsys.library.get_defined_functions())
 
 
-def forget_overloads(derivative: Any) -> None:
+def forget_overloads(derivative: Dispatcher) -> None:
     """Drops what a dispatcher has compiled."""
     derivative._reset_overloads()

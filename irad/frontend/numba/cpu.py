@@ -15,8 +15,10 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core import errors as numba_errors
 from numba.core.ccallback import CFunc
+from numba.core.codegen import CodeLibrary
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
+from numba.core.funcdesc import FunctionDescriptor
 from numba.core.types import Type
 from numba.core.typing import Signature as NumbaSignature
 
@@ -70,9 +72,9 @@ class Program:
     text: str = field(repr=False)
     entry: str
     signature: NumbaSignature
-    descriptor: Any = field(repr=False)
+    descriptor: FunctionDescriptor = field(repr=False)
     environments: tuple[Any, ...] = field(repr=False)
-    python_functions: dict[str, tuple[Callable[..., Any], Any]] = field(repr=False)
+    python_functions: dict[str, tuple[Callable[..., Any], NumbaSignature]] = field(repr=False)
     kernels: tuple[tuple[str, tuple[LoopArray, ...]], ...] = field(repr=False)
     ruled: tuple[Outlined, ...] = field(repr=False)
     signatures: tuple[Signature, ...] = field(repr=False)
@@ -170,7 +172,7 @@ def location_of(function: Callable[..., Any]) -> SourceLocation:
     return found
 
 
-def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
+def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> CompileResult:
     """Numba's compile result, lowered only."""
     try:
         compiled = private.compile_raw(dispatcher, argument_types)
@@ -195,7 +197,7 @@ def _compile(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Any:
     return compiled
 
 
-def _current(compile_it: Callable[[], Any]) -> Any:
+def _current(compile_it: Callable[[], CompileResult]) -> CompileResult:
     """A compile result of which no function was lowered before Numba compiled it, with other values."""
     compiled = compile_it()
     if any(lowered.is_outdated() for lowered in lowered_of(_reachable(compiled.library))):
@@ -204,15 +206,16 @@ def _current(compile_it: Callable[[], Any]) -> Any:
     return compiled
 
 
-def _check_frozen(libraries: list[Any]) -> None:
+def _check_frozen(libraries: list[CodeLibrary]) -> None:
     """Checks that functions are what Numba compiled for them, where it did.
 
     Raises:
         ChangedProgramError: Numba compiled another program, and kept too little for irad to do the same.
     """
     for library in libraries:
-        if getattr(library, "lowered", None) is not None:
-            library.lowered.check(private.compiled_by_numba)
+        lowered = getattr(library, "lowered", None)
+        if lowered is not None:
+            lowered.check(private.compiled_by_numba)
             check_links(library)
 
 
@@ -244,7 +247,7 @@ def _load(compiled: CompileResult, source: SourceLocation, *, wrapper: bool = Fa
     )
 
 
-def _normal_form(module: Any, keep: tuple[str, ...], peels: bool) -> str:
+def _normal_form(module: llvm.ModuleRef, keep: tuple[str, ...], peels: bool) -> str:
     """The program's text in normal form. Calls through pointers are made direct, then the pipeline inlines them.
 
     ``keep`` names the entry and the functions that stay calls.
@@ -264,7 +267,7 @@ def _optimised(module: Any, keep: tuple[str, ...], peels: bool) -> str:
     return scalarise(print_module(parsed), keep, CPU, noinline=noinline, peels=peels)
 
 
-def _only_raises(function: Any) -> bool:
+def _only_raises(function: llvm.ValueRef) -> bool:
     """Whether a function takes nothing but integers, and raises whenever it is called.
 
     Such a function writes a message: Numba's for shapes that do not match has two thousand instructions, and an
@@ -317,12 +320,12 @@ def _refuse_derivatives(linked: _Linker) -> None:
             raise second_derivative(name)
 
 
-def _reachable(root: Any, *, into_ruled: bool = True) -> list[Any]:
+def _reachable(root: CodeLibrary, *, into_ruled: bool = True) -> list[CodeLibrary]:
     """A library and everything that it calls, each once, callers first; without Numba's runtime.
 
     Without ``into_ruled`` not what the bodies of functions with a rule call.
     """
-    found: dict[Any, None] = {}
+    found: dict[CodeLibrary, None] = {}
     pending = [root]
     while pending:
         library = pending.pop()
@@ -336,7 +339,7 @@ def _reachable(root: Any, *, into_ruled: bool = True) -> list[Any]:
     return list(found)
 
 
-def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any], Any]]:
+def _python_functions(libraries: list[CodeLibrary]) -> dict[str, tuple[Callable[..., Any], NumbaSignature]]:
     """The Python functions that the symbols of libraries were compiled from."""
     found = {
         library.descriptor.mangled_name: library.function
@@ -349,12 +352,13 @@ def _python_functions(libraries: list[Any]) -> dict[str, tuple[Callable[..., Any
     return found
 
 
-def _signatures(libraries: list[Any], text: str) -> Iterator[Signature]:
+def _signatures(libraries: list[CodeLibrary], text: str) -> Iterator[Signature]:
     """The signatures of the functions that are left in a program."""
     names = text.replace('"', "")
     for library in libraries:
-        described = library.descriptor if isinstance(library, RawLibrary) else None
-        descriptor = getattr(library, "outlined_descriptor", described)
+        if not isinstance(library, RawLibrary):
+            continue
+        descriptor = getattr(library, "outlined_descriptor", library.descriptor)
         if descriptor is not None and f"@{descriptor.mangled_name}(" in names:
             function = library.module.get_function(descriptor.mangled_name)
             yield signature_of(descriptor, [parameter.name for parameter in function.arguments])
@@ -363,20 +367,21 @@ def _signatures(libraries: list[Any], text: str) -> Iterator[Signature]:
 class _Linker:
     """Joins the raw modules of a program."""
 
-    def __init__(self, root: RawLibrary) -> None:
+    def __init__(self, root: CodeLibrary) -> None:
         self.libraries, self.roots = [root], [root]
+        assert isinstance(root, RawLibrary)
         self.module = root.module.clone()
         self._add(root)
         self._resolve()
 
-    def _add(self, root: Any) -> None:
+    def _add(self, root: CodeLibrary) -> None:
         """Links a library and its callees."""
         for library in _reachable(root):
             if library not in self.libraries:
                 self.libraries.append(library)
                 self._link(library)
 
-    def _link(self, library: Any) -> None:
+    def _link(self, library: CodeLibrary) -> None:
         if isinstance(library, RawLibrary):
             self.module.link_in(library.module, preserve=True)
         else:
@@ -406,7 +411,7 @@ class _Linker:
         defined = {f.name for f in self.module.functions if not f.is_declaration}
         return sorted(name for name in names - defined if name.startswith(("_ZN", "cfunc._ZN")))
 
-    def _provide(self, symbol: str) -> Iterator[Any]:
+    def _provide(self, symbol: str) -> Iterator[CodeLibrary]:
         context = private.shadow().context
         library = context.libraries.get(symbol.removeprefix("cfunc."))
         if library is not None:
@@ -428,7 +433,7 @@ class _Linker:
         return tuple(e for e in map(private.find_environment, names) if e is not None)
 
 
-def _unresolved_target(variable: Any) -> str | None:
+def _unresolved_target(variable: llvm.ValueRef) -> str | None:
     """The symbol a recursive call is meant for, if this global is Numba's placeholder for one."""
     name: str = variable.name
     return name.removeprefix(UNRESOLVED_PREFIX) if name.startswith(UNRESOLVED_PREFIX) else None

@@ -38,7 +38,7 @@ def build_loop_body(
     wrapper: Any,
     builder: IRBuilder,
     python: PythonAPI,
-    function: Any,
+    function: object,
     arguments: Sequence[Value],
 ) -> tuple[Value, Value]:
     """Calls the body of the loop for one chunk; returns whether it raised."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+from numba.core.codegen import CodeLibrary
 
 from irad.backend.link import check_symbols
 from irad.backend.toolchain import Toolchain
@@ -19,7 +20,7 @@ from irad.frontend.numba import code_libraries, private, target
 from irad.options import errors_show_llvm
 
 
-def build_library(name: str, text: str, environments: tuple[Any, ...]) -> Any:
+def build_library(name: str, text: str, environments: tuple[object, ...]) -> object:
     """A finished Numba code library of LLVM text.
 
     It may be given to ``context.active_code_library.add_linking_library`` by an ``@intrinsic``; a caller can then
@@ -57,7 +58,7 @@ def parse(text: str) -> Any:
     return module
 
 
-def finish(library: Any, name: str, module: Any, environments: tuple[Any, ...]) -> Any:
+def finish(library: CodeLibrary, name: str, module: Any, environments: tuple[object, ...]) -> Any:
     """Checks a module, and loads it as the code of a library, which is returned."""
     module.name = name
     check_symbols(module, code_libraries.is_loaded_symbol)

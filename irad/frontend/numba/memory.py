@@ -145,7 +145,7 @@ def _memory_of_fields(instance_type: Any) -> MemoryType | None:
     return MemoryType(plain.stride, plain.fields, behind)
 
 
-def _payload(payload_type: Any, item_type: Type) -> MemoryType | None:
+def _payload(payload_type: object, item_type: Type) -> MemoryType | None:
     """What the header of a list or set leads to: integers, then the items."""
     items = _memory_of_items(item_type)
     if items is None:

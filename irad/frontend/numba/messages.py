@@ -122,7 +122,7 @@ def readable(text: str) -> str:
     return array_types(text)
 
 
-def described(numba_type: Type) -> str:
+def described(numba_type: Type | None) -> str:
     """A type in a sentence: "a float64[::1] array", "None"."""
     if isinstance(numba_type, types.Generator):
         return f"a generator of {readable(str(numba_type.yield_type))}"

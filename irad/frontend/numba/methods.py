@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import CodeType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, cpu, errors, funcdesc, ir_utils, sigutils
-from numba.core.compiler import CompileResult
+from numba.core import cgutils, cpu, errors, funcdesc, ir, ir_utils, sigutils
+from numba.core.compiler import CompileResult, Flags, StateDict
+from numba.core.dispatcher import Dispatcher
+from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.types import Type
 from numba.core.typing import Signature
@@ -23,12 +26,19 @@ from irad.frontend.custom.entry import caller_of
 from irad.frontend.custom.outline import outlined_call, rule_of
 from irad.frontend.frozen.check import Lowered
 from irad.frontend.frozen.numba_flags import inherited, under
-from irad.frontend.frozen.numba_follow import following
+from irad.frontend.frozen.numba_follow import Reads, following
+from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.target import real_context, typing_context
 from irad.frontend.numba.untyped import GUFunc, dispatcher
 
+if TYPE_CHECKING:
+    from irad.frontend.numba.private import Shadow
 
-def compile(shadow: Any, _: Any, self: Any, sig: Signature) -> Any:
+Original: TypeAlias = Callable[..., Any]
+"""Numba's own method."""
+
+
+def compile(shadow: Shadow, _: object, self: Dispatcher, sig: Signature) -> object:
     """`Dispatcher.compile` without caches, events, statistics."""
     arguments, result = sigutils.normalize_signature(sig)
     existing = self.overloads.get(tuple(arguments))
@@ -39,7 +49,7 @@ def compile(shadow: Any, _: Any, self: Any, sig: Signature) -> Any:
     return _lower(shadow, self, arguments, result)
 
 
-def _lower(shadow: Any, self: Any, arguments: Any, result: Any) -> Any:
+def _lower(shadow: Shadow, self: Dispatcher, arguments: Sequence[Type], result: Type | None) -> object:
     """Lowers one signature into the private table."""
     rule = catalogue.find(self, tuple(arguments))
     with self._compiling_counter, shadow.lowering(rule):
@@ -61,31 +71,32 @@ def _lower(shadow: Any, self: Any, arguments: Any, result: Any) -> Any:
 
 
 @contextmanager
-def _as_compiled(compiled: CompileResult | None, code: Any = None) -> Iterator[Any]:
+def _as_compiled(compiled: CompileResult | None, code: CodeType | None = None) -> Iterator[Reads]:
     """Names have the values, and callers the options, with which Numba compiled a specialisation, if it did."""
     with following(compiled, code) as reads, under({} if compiled is None else inherited(compiled)):
         yield reads
 
 
-def _specialisation(owner: Any, key: Any) -> Any:
+def _specialisation(owner: object, key: object) -> CompileResult | None:
     """What Numba itself compiled, or None."""
-    return vars(owner)["overloads"].get(key)
+    found: CompileResult | None = vars(owner)["overloads"].get(key)
+    return found
 
 
-def _lower_declared(shadow: Any, self: Any, arguments: tuple[Any, ...]) -> None:
+def _lower_declared(shadow: Shadow, self: Dispatcher, arguments: tuple[Type, ...]) -> None:
     """Lowers an explicit signature of a dispatcher that has no other."""
     declared = _specialisation(self, arguments)
     if declared is not None and arguments not in self.overloads:
         _lower(shadow, self, arguments, declared.signature.return_type)
 
 
-def outside(shadow: Any, original: Any, self: Any, *args: Any, **kwargs: Any) -> None:
+def outside(shadow: Shadow, original: Original, self: object, *args: object, **kwargs: object) -> None:
     """A dispatcher made during a shadow compile belongs to Numba's own context."""
     with shadow.suspended():
         original(self, *args, **kwargs)
 
 
-def compile_lifted(shadow: Any, original: Any, self: Any, sig: Signature) -> Any:
+def compile_lifted(shadow: Shadow, original: Original, self: dispatcher.LiftedWith, sig: Signature) -> object:
     """A ``with objmode`` block is called through its Python object: it needs machine code."""
     with shadow.suspended():
         self.targetctx = real_context()
@@ -94,7 +105,7 @@ def compile_lifted(shadow: Any, original: Any, self: Any, sig: Signature) -> Any
         return original(self, sig)
 
 
-def get_compile_result(shadow: Any, original: Any, self: Any, sig: Signature) -> Any:
+def get_compile_result(shadow: Shadow, original: Original, self: Dispatcher, sig: Signature) -> object:
     """For a dispatcher that becomes a first-class function value: its code, or a call of it where it has a rule."""
     called = caller_of(self)
     if called is not self:
@@ -104,13 +115,13 @@ def get_compile_result(shadow: Any, original: Any, self: Any, sig: Signature) ->
     return original(self, sig)
 
 
-def get_function_type(shadow: Any, original: Any, self: Any) -> Type:
+def get_function_type(shadow: Shadow, original: Original, self: object) -> object:
     """A dispatcher's function type depends on how many signatures the user gave it."""
     with shadow.suspended():
         return original(self)
 
 
-def get_call_template(shadow: Any, original: Any, self: Any, args: Any, kws: Any) -> Any:
+def get_call_template(shadow: Shadow, original: Original, self: Dispatcher, args: object, kws: object) -> object:
     """A dispatcher with explicit signatures is resolved among those, and only the chosen one is lowered."""
     if self._can_compile or isinstance(self, dispatcher.LiftedCode):
         return original(self, args, kws)
@@ -122,7 +133,7 @@ def get_call_template(shadow: Any, original: Any, self: Any, args: Any, kws: Any
     return template, pysig, args, kws
 
 
-def customize_flags(shadow: Any, original: Any, self: Any, flags: Any) -> Any:
+def customize_flags(shadow: Shadow, original: Original, self: Any, flags: Flags) -> Flags:
     """The user's flags, with line tables: they cost no instruction. ``debug=True`` must not stop the optimiser."""
     flags = original(self, flags)
     shadow.note_flags(flags)
@@ -138,12 +149,12 @@ def customize_flags(shadow: Any, original: Any, self: Any, flags: Any) -> Any:
     return flags
 
 
-def definition_location(_: Any, self: Any) -> Any:
+def definition_location(_: object, self: Lower) -> ir.Loc:
     """Where a function begins. Numba would parse the source file of every function for it: most of the compile time."""
     return self.func_ir.loc
 
 
-def function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Signature) -> Any:
+def function_pointer(_: object, self: Lower, ftype: Type, fname: str, sig: Signature) -> Value:
     """The address in a first-class function.
 
     If it is null, Numba's own code asks Python again, which no analysis can follow; here that is an error immediately.
@@ -154,7 +165,7 @@ def function_pointer(_: Any, self: Any, ftype: Any, fname: str, sig: Signature) 
     return self.builder.bitcast(address, self.context.get_value_type(ftype))
 
 
-def recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: Signature) -> Any:
+def recursive_call(original: Original, self: Lower, callee: Any, expr: ir.Expr, signature: Signature) -> object:
     """A recursive call of a function with a rule is a call of a function with a rule."""
     rule = rule_of(callee, signature.args)
     if rule is None:
@@ -164,37 +175,54 @@ def recursive_call(original: Any, self: Any, callee: Any, expr: Any, signature: 
     mangle = self.context.mangler or funcdesc.default_mangler
     symbol = mangle(overload.qualname, signature.args, abi_tags=self.fndesc.abi_tags, uid=overload.uid)
 
-    def lower(builder: IRBuilder, values: Sequence[Value]) -> Any:
+    def lower(builder: IRBuilder, values: Sequence[Value]) -> Value:
         return self.context.call_unresolved(builder, symbol, signature, values)
 
+    assert isinstance(self.context, RawContext)
     return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
 
 
-def inline(original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any) -> Any:
+def inline(
+    original: Original,
+    self: object,
+    state: StateDict,
+    work: object,
+    block: object,
+    i: int,
+    expr: ir.Expr,
+    worker: object,
+) -> object:
     """A call in Numba's own code is put in line, unless its callee has a rule."""
     try:
         definition = state.func_ir.get_definition(expr.func)
     except KeyError:
-        return original(self, state, work_list, block, i, expr, worker)
+        return original(self, state, work, block, i, expr, worker)
     if getattr(definition, "op", None) == "getattr":
         callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
     else:
         callee = vars(definition).get("value")
     if callee and catalogue.is_declared(callee):
         return False
-    return original(self, state, work_list, block, i, expr, worker)
+    return original(self, state, work, block, i, expr, worker)
 
 
 def inline_overload(
-    original: Any, self: Any, state: Any, work_list: Any, block: Any, i: Any, expr: Any, worker: Any
-) -> Any:
+    original: Original,
+    self: object,
+    state: StateDict,
+    work: object,
+    block: object,
+    i: int,
+    expr: ir.Expr,
+    worker: object,
+) -> object:
     """The same for library functions."""
     if expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None:
         return False
-    return original(self, state, work_list, block, i, expr, worker)
+    return original(self, state, work, block, i, expr, worker)
 
 
-def implementation(shadow: Any, original: Any, self: Any, args: Any, kws: Any) -> Any:
+def implementation(shadow: Shadow, original: Original, self: Any, args: object, kws: object) -> tuple[object, object]:
     """The implementation of an overload that Numba has, or will have: its function is made once for types and flags.
 
     Those of irad answer otherwise where a derivative is made.
@@ -208,7 +236,9 @@ def implementation(shadow: Any, original: Any, self: Any, args: Any, kws: Any) -
     return found, arguments
 
 
-def find_elementwise(shadow: Any, original: Any, self: Any, ewise_types: Any) -> Any:
+def find_elementwise(
+    shadow: Shadow, original: Original, self: Any, ewise_types: Sequence[Type]
+) -> tuple[object, object]:
     """The loop body of a ``@vectorize`` or ``@guvectorize`` function for element types, lowered in the shadow."""
     with shadow.suspended():
         declared, _ = original(self, ewise_types)
@@ -222,17 +252,21 @@ def find_elementwise(shadow: Any, original: Any, self: Any, ewise_types: Any) ->
     return declared, overloads[declared]
 
 
-def compile_elementwise(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Type | None = None) -> Any:
+def compile_elementwise(
+    shadow: Shadow, _: object, self: object, argtys: Sequence[Type], return_type: Type | None = None
+) -> object:
     """Lowers the loop body of a ``@vectorize`` function; NumPy's own ufunc object stays as it is."""
     return _lower_elementwise(shadow, self, tuple(argtys) if return_type is None else return_type(*argtys))
 
 
-def compile_generalized(shadow: Any, _: Any, self: Any, argtys: Any, return_type: Type | None = None) -> Any:
+def compile_generalized(
+    shadow: Shadow, _: object, self: Any, argtys: Sequence[Type], return_type: Type | None = None
+) -> object:
     """The same for ``@guvectorize``."""
     return _lower_elementwise(shadow, self, self._get_function_type(*argtys))
 
 
-def _lower_elementwise(shadow: Any, self: Any, sig: Any) -> Any:
+def _lower_elementwise(shadow: Shadow, self: Any, sig: object) -> CompileResult:
     options = self.gufunc_builder.targetoptions if isinstance(self, GUFunc) else self.targetoptions
     checks = {"boundscheck": True} if shadow.checks else {}
     declared, compiles = vars(self._dispatcher)["overloads"], caller_of(self._dispatcher)

@@ -20,10 +20,12 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, compiler, errors, lowering, types, typing
 from numba.core.base import BaseContext
 from numba.core.caching import NullCache
+from numba.core.codegen import CodeLibrary
 from numba.core.compiler import CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -33,6 +35,7 @@ from numba.core.runtime import rtsys
 from numba.core.target_extension import target_override
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import InlineOverloads
+from numba.core.types import Type
 from numba.core.typing.templates import _OverloadFunctionTemplate as OverloadTemplate
 from numba.core.untyped_passes import InlineInlinables
 from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
@@ -72,7 +75,7 @@ class _Redirect:
         """The private tables: what is compiled with bounds checks has tables of its own."""
         return self._tables[_SHADOW.checks]
 
-    def all_of(self, instance: Any) -> list[Any]:
+    def all_of(self, instance: object) -> list[Any]:
         """The private tables of an object."""
         return [tables[instance] for tables in self._tables.values() if instance in tables]
 
@@ -81,7 +84,7 @@ class _Redirect:
         for tables in self._tables.values():
             tables.clear()
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
         if not _SHADOW.is_here():
@@ -94,7 +97,7 @@ class _Redirect:
             table = self.tables[instance] = self.make()
         return table
 
-    def __set__(self, instance: Any, value: Any) -> None:
+    def __set__(self, instance: object, value: object) -> None:
         vars(instance)[self.name] = value
 
 
@@ -141,7 +144,7 @@ class Shadow:
         for _, redirect in self._redirects:
             redirect.clear()
 
-    def lowered(self, owner: Any, key: Any) -> list[Lowered]:
+    def lowered(self, owner: object, key: object) -> list[Lowered]:
         """What a specialisation of a dispatcher was lowered from."""
         _, redirect = self._redirects[0]
         return [found.library.lowered for table in redirect.all_of(owner) if (found := table.get(key)) is not None]
@@ -285,7 +288,7 @@ class Shadow:
         builder: IRBuilder,
         index: Value,
         size: Value,
-        axis: Any = None,
+        axis: object = None,
     ) -> None:
         """The check of an index; that of Numba where the user asked for it, and not of irad."""
         if self.checks:
@@ -296,7 +299,7 @@ class Shadow:
     def _bind(self, replacement: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
         """A method that is ``replacement`` in the shadow's thread and ``original`` elsewhere."""
 
-        def method(instance: Any, *args: Any, **kwargs: Any) -> Any:
+        def method(instance: object, *args: object, **kwargs: object) -> Any:
             if not self.is_here():
                 return original(instance, *args, **kwargs)
             return replacement(original, instance, *args, **kwargs)
@@ -327,7 +330,7 @@ def shadow() -> Shadow:
     return _SHADOW
 
 
-def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
+def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Type, ...]) -> CompileResult | None:
     """Numba's compile result of a dispatcher for argument types, from the private table.
 
     Call it while the shadow is active. The signature of the result differs from ``arguments`` where the dispatcher has
@@ -346,13 +349,13 @@ def compile_raw(user_dispatcher: Dispatcher, arguments: tuple[Any, ...]) -> Any:
     return overloads[arguments]
 
 
-def declared_arguments(user_dispatcher: Dispatcher) -> list[tuple[Any, ...]]:
+def declared_arguments(user_dispatcher: Dispatcher) -> list[tuple[Type, ...]]:
     """The arguments of each explicit signature of a dispatcher."""
     with _SHADOW.suspended():
         return [tuple(signature.args) for signature in user_dispatcher.nopython_signatures]
 
 
-def compiled_by_numba(owner: Any, compiled: CompileResult) -> Any:
+def compiled_by_numba(owner: object, compiled: CompileResult | None) -> Any:
     """What Numba compiles now for a specialisation of a dispatcher, under the values that it kept with that."""
     with _SHADOW.suspended(), _fresh_compilation(), following(compiled):
         return numba_compare.compiled_anew(owner, compiled)
@@ -378,12 +381,12 @@ def find_environment(name: str) -> Any:
     return lookup_environment(name)
 
 
-def raw_module_of(library: Any) -> Any:
+def raw_module_of(library: CodeLibrary) -> llvm.ModuleRef:
     """A copy of a compiled library's module, for the few callees that have no raw one."""
     return library._get_module_for_linking().clone()
 
 
-def callees_of(library: Any) -> list[Any]:
+def callees_of(library: CodeLibrary) -> list[CodeLibrary]:
     """The libraries that a library links; placeholders for irad's own libraries link none."""
     return list(getattr(library, "_linking_libraries", ()))
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
+from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, codegen, debuginfo, types
 from numba.core.base import BaseContext, _wrap_impl
@@ -54,21 +55,21 @@ class RawLibrary(codegen.JITCodeLibrary):
 
     descriptor: Any = None
     environment: Any = None
-    function: tuple[Any, Any] | None = None
+    function: tuple[Callable[..., Any], Signature] | None = None
     kernel: tuple[str, tuple[LoopArray, ...]] | None = None
     outlined: Outlined | None = None
     lowered: Lowered | None = None
     derivative: str | None = None
     """The function whose code calls a derivative, so that it cannot be differentiated itself."""
 
-    def add_ir_module(self, ir_module: Any) -> None:
+    def add_ir_module(self, ir_module: ir.Module) -> None:
         """Takes a lowered module; its functions may later be linked into several programs."""
         text = equality.hide(fixups.repair(cgutils.normalize_ir_text(str(ir_module))))
         module = llvm.parse_assembly(text)
         module.name = ir_module.name
         self.add_llvm_module(module)
 
-    def add_llvm_module(self, ll_module: Any) -> None:
+    def add_llvm_module(self, ll_module: llvm.ModuleRef) -> None:
         """Takes a module that is already parsed."""
         for function in ll_module.functions:
             if not function.is_declaration and function.linkage == llvm.Linkage.external:
@@ -90,12 +91,12 @@ class RawLibrary(codegen.JITCodeLibrary):
         return 0
 
     @property
-    def module(self) -> Any:
+    def module(self) -> llvm.ModuleRef:
         """The raw module. Not to be changed: clone it."""
         return self._final_module
 
     @property
-    def callees(self) -> list[Any]:
+    def callees(self) -> list[RawLibrary]:
         """Libraries of what it calls."""
         return list(self._linking_libraries)
 
@@ -109,9 +110,9 @@ class RawCodegen(codegen.JITCPUCodegen):
 class LineTable(debuginfo.DIBuilder):
     """Debug information without variables and types: every operation's file and line, cheaply."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
-        self._locations: dict[tuple[int, int], Any] = {}
+        self._locations: dict[tuple[int, int], object] = {}
 
     def mark_location(self, builder: IRBuilder, line: int) -> None:
         """Called for every operation, so the line's metadata is looked up by number, not by content."""
@@ -121,10 +122,10 @@ class LineTable(debuginfo.DIBuilder):
             location = self._locations[key] = self._add_location(line)
         builder.debug_metadata = location
 
-    def mark_variable(self, *args: Any, **kwargs: Any) -> None:
+    def mark_variable(self, *args: object, **kwargs: object) -> None:
         """No variables."""
 
-    def _di_subroutine_type(self, *args: Any, **kwargs: Any) -> Type:
+    def _di_subroutine_type(self, *args: object, **kwargs: object) -> object:
         return self.module.add_debug_info("DISubroutineType", {"types": self.module.add_metadata([])})
 
 
@@ -140,7 +141,7 @@ class RawContext(cpu.CPUContext):
         self._internal_codegen = RawCodegen("irad.raw")
         self._cfuncs: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self.libraries: weakref.WeakValueDictionary[str, RawLibrary] = weakref.WeakValueDictionary()
-        self.outlined: dict[Any, Any] = {}
+        self.outlined: dict[object, object] = {}
 
     def refresh(self) -> None:
         """Loads Numba's lowerings, with signed ranges counting without signed wrap-around."""
@@ -166,7 +167,7 @@ class RawContext(cpu.CPUContext):
         lower = super().get_function(fn, sig, _firstcall) if stand_in is None else _wrap_impl(stand_in, self, sig)
         return lower if rule is None else outlined_call(self, rule, sig.as_function(), lower, self.outlined)
 
-    def _not_inlined(self, fn: Any, sig: Signature) -> Any:
+    def _not_inlined(self, fn: Any, sig: Signature) -> object:
         """The implementation of an overload that Numba only puts in line, as a function that can be called."""
         for template in fn.templates:
             if sig.args in getattr(template, "_inline_overloads", {}):
@@ -176,7 +177,7 @@ class RawContext(cpu.CPUContext):
                 return callee
         return fn
 
-    def get_constant_generic(self, builder: IRBuilder, ty: Any, val: Any) -> Value:
+    def get_constant_generic(self, builder: IRBuilder, ty: Type, val: object) -> Value:
         """A constant. Functions given by address get a symbol, under which rules and messages know them."""
         if isinstance(ty, types.ExternalFunctionPointer):
             pointer = self.get_function_pointer_type(ty)
@@ -204,7 +205,7 @@ class RawContext(cpu.CPUContext):
         value.c_addr = builder.bitcast(function, self.get_value_type(types.voidptr))
         return value._getvalue()
 
-    def _symbol_at(self, address: int, val: Any, arity: int) -> str:
+    def _symbol_at(self, address: int, val: object, arity: int) -> str:
         """The symbol of the function at an address: of its lowered code where Numba compiled it."""
         symbol = external.symbol_of(address, val, arity)
         found = function_at(address) if external_text(symbol) is not None else None
@@ -229,7 +230,7 @@ class RawContext(cpu.CPUContext):
         compiled.library.lowered.callback = val
         return compiled
 
-    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Entry:
+    def get_executable(self, library: Any, fndesc: Any, env: object) -> Entry:
         """The end of a compilation: no machine code, but the library is remembered under its symbol."""
         library.descriptor, library.environment = fndesc, env
         mark_draws(library.module, fndesc)
@@ -240,10 +241,10 @@ class RawContext(cpu.CPUContext):
         """Drops the lowering of a function whose dispatcher is gone."""
         self._defns.pop(entry, None)
 
-    def create_cpython_wrapper(self, *args: Any, **kwargs: Any) -> None:
+    def create_cpython_wrapper(self, *args: object, **kwargs: object) -> None:
         """Never called from Python."""
 
-    def create_cfunc_wrapper(self, *args: Any, **kwargs: Any) -> None:
+    def create_cfunc_wrapper(self, *args: object, **kwargs: object) -> None:
         """Made on demand by `cfunc_library`."""
 
     def cfunc_library(self, library: RawLibrary) -> RawLibrary:

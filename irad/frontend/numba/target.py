@@ -5,32 +5,36 @@ While the shadow compile is active, `target_context` is the private one, as it i
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 import llvmlite.binding as llvm
-from numba.core import compiler, config, registry
+from numba.core import config, registry
+from numba.core.base import BaseContext
+from numba.core.compiler import Flags
+from numba.core.typing import BaseContext as TypingContext
 
-_TARGET: Final[Any] = registry.cpu_target
+_TARGET: Final = registry.cpu_target
 
 
-def typing_context() -> Any:
+def typing_context() -> TypingContext:
     """What knows the types of functions and of their calls."""
     return _TARGET.typing_context
 
 
-def target_context() -> Any:
+def target_context() -> BaseContext:
     """What knows how types are represented, and lowers."""
     return _TARGET.target_context
 
 
-def real_context() -> Any:
+def real_context() -> BaseContext:
     """Numba's own target context, also while the private one is in its place."""
     return _TARGET._toplevel_target_context
 
 
-def flags_of(options: Any) -> Any:
+def flags_of(options: Mapping[str, object]) -> Flags:
     """What the options of a decorator mean to Numba's compiler."""
-    flags = compiler.Flags()
+    flags = Flags()
     _TARGET.options.parse_as_flags(flags, options)
     return flags
 
@@ -41,18 +45,18 @@ def refresh() -> None:
     target_context().refresh()
 
 
-def machine() -> Any:
+def machine() -> llvm.TargetMachine:
     """The machine that Numba generates code for."""
     return target_context().codegen()._tm
 
 
-def new_machine() -> Any:
+def new_machine() -> llvm.TargetMachine:
     """Such a machine that an engine may own."""
-    options: dict[str, Any] = {"opt": config.OPT}
+    options: dict[str, object] = {"opt": config.OPT}
     target_context().codegen()._customize_tm_options(options)
     return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(**options)
 
 
-def engine() -> Any:
+def engine() -> llvm.ExecutionEngine:
     """The engine that holds the machine code of all that Numba compiled."""
     return target_context().codegen()._engine

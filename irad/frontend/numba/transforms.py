@@ -17,19 +17,26 @@ from __future__ import annotations
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import llvmlite.binding as llvm
 import numpy as np
+from llvmlite.ir import IRBuilder, Value
 from numba import carray, cfunc, njit, typeof
 from numba.core import typing
+from numba.core.base import BaseContext
+from numba.core.types import Type
+from numba.core.typing import Signature
+from numpy.typing import NDArray
 
 from irad.frontend.numba.untyped import tuple_setitem, types
 
+Numbers: TypeAlias = NDArray[np.inexact[Any]]
+Ints: TypeAlias = Sequence[int] | None
 _LIBRARY: Final = "rocket_fft"
 _AXIS: Final = "axis exceeds dimensionality of input"
 _LENGTH: Final = "invalid number of data points specified"
@@ -59,8 +66,8 @@ class Transform:
 
 
 def lowering(
-    function: Any, signature: Any, suspended: Callable[[], AbstractContextManager[None]]
-) -> Callable[..., Any] | None:
+    function: object, signature: Signature, suspended: Callable[[], AbstractContextManager[None]]
+) -> Callable[..., Value] | None:
     """The lowering of what stands in for a function of `np.fft` or `scipy.fft`, called with this signature.
 
     None if it is another function, or options ask for what the stand-in does not do. While ``suspended`` Numba makes
@@ -73,15 +80,17 @@ def lowering(
     suits = _is_tuple if transform.several else _is_integer
     if not all(_is_default(type_) or suits(type_) for type_ in (lengths, axes)):
         return None
+    assert isinstance(array, types.Array)
+    assert isinstance(signature.return_type, types.Array)
     with suspended():
         _primitives()
     core = (_several_axes if transform.several else _single_axis)(transform, array.dtype, _norm_function(norm))
     arrange = _in_fortran_order if signature.return_type.layout == "F" else _as_it_is
 
-    def implementation(a: Any, n: Any, axis: Any, norm: Any) -> Any:
+    def implementation(a: Numbers, n: int | None, axis: int, norm: object) -> Numbers:
         return arrange(core(a, n, axis, norm))
 
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def lower(context: BaseContext, builder: IRBuilder, signature: Signature, arguments: Sequence[Value]) -> Value:
         given = [_plain(context, builder, *pair) for pair in zip(signature.args[:4], arguments, strict=False)]
         plain = typing.signature(signature.return_type, *(type_ for type_, _ in given))
         return context.compile_internal(builder, implementation, plain, [value for _, value in given])
@@ -89,7 +98,7 @@ def lowering(
     return lower
 
 
-def _plain(context: Any, builder: Any, type_: Any, value: Any) -> tuple[Any, Any]:
+def _plain(context: BaseContext, builder: IRBuilder, type_: Type, value: Value) -> tuple[Type, Value]:
     """An argument whose type does not say what its value is."""
     if isinstance(type_, types.Omitted):
         plain = types.none if type_.value is None else types.unliteral(typeof(type_.value))
@@ -98,24 +107,24 @@ def _plain(context: Any, builder: Any, type_: Any, value: Any) -> tuple[Any, Any
     return plain, context.cast(builder, value, type_, plain)
 
 
-def _is_default(type_: Any) -> bool:
+def _is_default(type_: Type) -> bool:
     return isinstance(type_, types.NoneType) or (isinstance(type_, types.Omitted) and not type_.value)
 
 
-def _is_integer(type_: Any) -> bool:
+def _is_integer(type_: Type) -> bool:
     return isinstance(type_, types.Integer) or (isinstance(type_, types.Omitted) and isinstance(type_.value, int))
 
 
-def _is_tuple(type_: Any) -> bool:
+def _is_tuple(type_: Type) -> bool:
     if isinstance(type_, types.Omitted):
         return isinstance(type_.value, tuple)
     return isinstance(type_, types.BaseTuple) and all(isinstance(item, types.Integer) for item in type_.types)
 
 
 @functools.cache
-def _functions() -> dict[Any, Transform]:
+def _functions() -> dict[object, Transform]:
     """By Python function."""
-    found: dict[Any, Transform] = {}
+    found: dict[object, Transform] = {}
     for module in (np.fft, sys.modules.get("scipy.fft")):
         if isinstance(module, ModuleType):
             for name, (kind, forward) in _KINDS.items():
@@ -140,28 +149,28 @@ _KINDS: Final = {
 
 
 @functools.cache
-def _primitives() -> dict[tuple[str, Any], Any]:
+def _primitives() -> dict[tuple[str, Type], types.ExternalFunction]:
     """The functions that have rules, by kind and real type; LLVM finds them from now on."""
     # Not at the head of the file: rocket-fft is optional.
     from rocket_fft import get_workers, lowlevel  # pyright: ignore[reportMissingImports]
 
-    found = {}
+    found: dict[tuple[str, Type], types.ExternalFunction] = {}
     i64, f64, numbers = types.int64, types.float64, (types.int64,) * 4
     for real, complex_ in _PRECISIONS.values():
         sizes = (*numbers, f64)
 
         @cfunc(types.void(types.CPointer(complex_), *sizes))
-        def c2c(data: Any, outer: int, n: int, inner: int, forward: int, factor: float) -> None:
+        def c2c(data: object, outer: int, n: int, inner: int, forward: int, factor: float) -> None:
             lines = carray(data, (outer, n, inner))
             lowlevel.c2c(lines, lines, np.array([1]), forward != 0, factor, get_workers())
 
         @cfunc(types.void(types.CPointer(real), types.CPointer(complex_), *sizes))
-        def r2c(data: Any, result: Any, outer: int, n: int, inner: int, forward: int, factor: float) -> None:
+        def r2c(data: object, result: object, outer: int, n: int, inner: int, forward: int, factor: float) -> None:
             given, made = carray(data, (outer, n, inner)), carray(result, (outer, n // 2 + 1, inner))
             lowlevel.r2c(given, made, np.array([1]), forward != 0, factor, get_workers())
 
         @cfunc(types.void(types.CPointer(complex_), types.CPointer(real), *sizes))
-        def c2r(data: Any, result: Any, outer: int, n: int, inner: int, forward: int, factor: float) -> None:
+        def c2r(data: object, result: object, outer: int, n: int, inner: int, forward: int, factor: float) -> None:
             given, made = carray(data, (outer, n // 2 + 1, inner)), carray(result, (outer, n, inner))
             lowlevel.c2r(given, made, np.array([1]), forward != 0, factor, get_workers())
 
@@ -174,14 +183,14 @@ def _primitives() -> dict[tuple[str, Any], Any]:
     return found
 
 
-_ALIVE: Final[list[Any]] = []
+_ALIVE: Final[list[object]] = []
 
 
 # ------------------------------------------------------------------------------------------------ one axis
 
 
 @njit
-def _axis_of(a: Any, axis: int) -> int:
+def _axis_of(a: Numbers, axis: int) -> int:
     if axis < -a.ndim or axis >= a.ndim:
         raise ValueError(_AXIS)
     return axis + a.ndim if axis < 0 else axis
@@ -191,7 +200,7 @@ _NORMS: Final = {"backward": 0, "ortho": 1, "forward": 2}  # 0: the inverse is s
 
 
 @njit
-def _norm_at_run_time(norm: Any) -> int:
+def _norm_at_run_time(norm: object) -> int:
     if norm == "backward":
         return 0
     if norm == "ortho":
@@ -201,7 +210,7 @@ def _norm_at_run_time(norm: Any) -> int:
     raise ValueError(_NORM)
 
 
-def _norm_function(type_: Any) -> Any:
+def _norm_function(type_: Type) -> Callable[..., int]:
     """`norm -> code`, for a type that tells the norm, or for a string."""
     name = "backward" if _is_default(type_) else getattr(type_, "literal_value", getattr(type_, "value", None))
     if name not in _NORMS:
@@ -218,7 +227,7 @@ def _factor(n: int, forward: bool, norm: int) -> float:
 
 
 @njit
-def _around(a: Any, axis: int) -> Any:
+def _around(a: Numbers, axis: int) -> tuple[int, int]:
     """How many lines lie outside an axis and inside it."""
     outer, inner = 1, 1
     for i in range(a.ndim):
@@ -230,7 +239,7 @@ def _around(a: Any, axis: int) -> Any:
 
 
 @njit
-def _lines(a: Any, outer: int, length: int, inner: int, kept: int) -> Any:
+def _lines(a: Numbers, outer: int, length: int, inner: int, kept: int) -> Numbers:
     """As many elements along the middle axis of an array of three, padded with zeros, as a new flat array."""
     given, lines, common = a.reshape(a.size), np.zeros(outer * kept * inner, a.dtype), min(kept, length)
     for o in range(outer):
@@ -240,7 +249,7 @@ def _lines(a: Any, outer: int, length: int, inner: int, kept: int) -> Any:
 
 
 @functools.cache
-def _one_axis(kind: str, forward: bool, bits: int) -> Any:
+def _one_axis(kind: str, forward: bool, bits: int) -> Callable[..., Numbers]:
     """`(a, n, axis, factor) -> array` for arrays in C order that have the type that the transform takes."""
     real, complex_ = _PRECISIONS[bits]
     transform: Any = _primitives()[kind, real]
@@ -248,14 +257,14 @@ def _one_axis(kind: str, forward: bool, bits: int) -> Any:
     result = np.dtype(str(real if kind == "c2r" else complex_))
 
     @njit
-    def in_place(a: Any, n: int, axis: int, factor: float) -> Any:
+    def in_place(a: Numbers, n: int, axis: int, factor: float) -> Numbers:
         outer, inner = _around(a, axis)
         lines = _lines(a, outer, a.shape[axis], inner, n)
         transform(lines.ctypes, outer, n, inner, direction, factor)
         return lines.reshape(tuple_setitem(a.shape, axis, n))
 
     @njit
-    def to_other(a: Any, n: int, axis: int, factor: float) -> Any:
+    def to_other(a: Numbers, n: int, axis: int, factor: float) -> Numbers:
         half = n // 2 + 1
         taken, made = (half, n) if kind == "c2r" else (n, half)
         outer, inner = _around(a, axis)
@@ -270,7 +279,7 @@ def _one_axis(kind: str, forward: bool, bits: int) -> Any:
 
 
 @njit
-def _length(a: Any, n: Any, axis: int, doubled: bool) -> int:
+def _length(a: Numbers, n: int | None, axis: int, doubled: bool) -> int:
     if n is None:  # noqa: SIM108 - Numba drops the branch that does not fit the type
         length = 2 * (a.shape[axis] - 1) if doubled else a.shape[axis]
     else:
@@ -281,7 +290,7 @@ def _length(a: Any, n: Any, axis: int, doubled: bool) -> int:
 
 
 @njit
-def _count(a: Any, s: Any, axes: Any) -> int:
+def _count(a: Numbers, s: Ints, axes: Ints) -> int:
     """Of the axes."""
     if axes is None:
         count = a.ndim if s is None else len(s)
@@ -297,7 +306,7 @@ def _count(a: Any, s: Any, axes: Any) -> int:
 
 
 @njit
-def _place(a: Any, axes: Any, k: int, count: int) -> int:
+def _place(a: Numbers, axes: Ints, k: int, count: int) -> int:
     """The axis at place k of the axes."""
     if axes is None:
         return a.ndim - count + k
@@ -305,7 +314,7 @@ def _place(a: Any, axes: Any, k: int, count: int) -> int:
 
 
 @njit
-def _at(s: Any, k: int, a: Any, axis: int, doubled: bool) -> int:
+def _at(s: Ints, k: int, a: Numbers, axis: int, doubled: bool) -> int:
     """The length at place k of the lengths."""
     if s is None:
         return _length(a, None, axis, doubled)
@@ -313,20 +322,20 @@ def _at(s: Any, k: int, a: Any, axis: int, doubled: bool) -> int:
 
 
 @njit
-def _as_it_is(a: Any) -> Any:
+def _as_it_is(a: Numbers) -> Numbers:
     return a
 
 
 @njit
-def _in_fortran_order(a: Any) -> Any:
+def _in_fortran_order(a: Numbers) -> Numbers:
     return np.asfortranarray(a)
 
 
-def _bits(dtype: Any) -> int:
+def _bits(dtype: Type) -> int:
     return 32 if dtype in (types.float32, types.complex64) else 64
 
 
-def _taken(dtype: Any, kind: str) -> Any:
+def _taken(dtype: Type, kind: str) -> Callable[..., Numbers]:
     """`array -> array` in C order, of the type that the transform takes."""
     real, complex_ = _PRECISIONS[_bits(dtype)]
     wanted = real if kind == "r2c" else complex_
@@ -336,12 +345,12 @@ def _taken(dtype: Any, kind: str) -> Any:
     return njit(lambda a: np.ascontiguousarray(a.astype(target)))
 
 
-def _single_axis(transform: Transform, dtype: Any, norm_of: Any) -> Any:
+def _single_axis(transform: Transform, dtype: Type, norm_of: Callable[..., int]) -> Callable[..., Numbers]:
     doubled, forward, take = transform.kind == "c2r", transform.forward, _taken(dtype, transform.kind)
     along = _one_axis(transform.kind, transform.forward, _bits(dtype))
 
     @njit
-    def core(a: Any, n: Any, axis: int, norm: Any) -> Any:
+    def core(a: Numbers, n: int | None, axis: int, norm: object) -> Numbers:
         place, how = _axis_of(a, axis), norm_of(norm)
         length = _length(a, n, place, doubled)
         return along(take(a), length, place, _factor(length, forward, how))
@@ -349,7 +358,7 @@ def _single_axis(transform: Transform, dtype: Any, norm_of: Any) -> Any:
     return core
 
 
-def _several_axes(transform: Transform, dtype: Any, norm_of: Any) -> Any:
+def _several_axes(transform: Transform, dtype: Type, norm_of: Callable[..., int]) -> Callable[..., Numbers]:
     """The last axis is the one of real numbers: transformed first if they come in, last if they come out.
 
     The order, and the one transform that scales by the factor of all, are those of the library, so that the bits are.
@@ -360,7 +369,7 @@ def _several_axes(transform: Transform, dtype: Any, norm_of: Any) -> Any:
     along_other = _one_axis("c2c", forward, _bits(dtype))
 
     @njit
-    def checked(a: Any, s: Any, axes: Any, norm: int) -> Any:
+    def checked(a: Numbers, s: Ints, axes: Ints, norm: int) -> tuple[int, float]:
         """The number of axes, and the factor."""
         count, total = _count(a, s, axes), 1
         for i in range(count):
@@ -372,29 +381,29 @@ def _several_axes(transform: Transform, dtype: Any, norm_of: Any) -> Any:
         return count, _factor(total, forward, norm)
 
     @njit
-    def others(x: Any, s: Any, axes: Any, count: int, end: int, factor: float) -> Any:
+    def others(x: Numbers, s: Ints, axes: Ints, count: int, end: int, factor: float) -> Numbers:
         for k in range(end):
             axis = _place(x, axes, k, count)
             x = along_other(x, _at(s, k, x, axis, False), axis, factor if k == 0 else 1.0)
         return x
 
     @njit
-    def last(x: Any, s: Any, axes: Any, count: int, factor: float) -> Any:
+    def last(x: Numbers, s: Ints, axes: Ints, count: int, factor: float) -> Numbers:
         axis = _place(x, axes, count - 1, count)
         return along_last(x, _at(s, count - 1, x, axis, doubled), axis, factor)
 
     @njit
-    def complex_only(a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    def complex_only(a: Numbers, s: Ints, axes: Ints, norm: object) -> Numbers:
         count, factor = checked(a, s, axes, norm_of(norm))
         return others(take(a), s, axes, count, count, factor)
 
     @njit
-    def real_last(a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    def real_last(a: Numbers, s: Ints, axes: Ints, norm: object) -> Numbers:
         count, factor = checked(a, s, axes, norm_of(norm))
         return last(others(take(a), s, axes, count, count - 1, 1.0), s, axes, count, factor)
 
     @njit
-    def real_first(a: Any, s: Any, axes: Any, norm: Any) -> Any:
+    def real_first(a: Numbers, s: Ints, axes: Ints, norm: object) -> Numbers:
         count, factor = checked(a, s, axes, norm_of(norm))
         return others(last(take(a), s, axes, count, factor), s, axes, count, count - 1, 1.0)
 

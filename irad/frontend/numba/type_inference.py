@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from numba.core import bytecode, compiler, errors, ir
 from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
 from numba.core.typing import Signature
 from numba.parfors.parfor import Parfor
 
@@ -46,7 +46,7 @@ class TypedIR:
     floats: frozenset[str]
 
 
-def typed_ir(dispatcher: Dispatcher, function: Any, signature: Signature) -> TypedIR | None:
+def typed_ir(dispatcher: Dispatcher, function: object, signature: Signature) -> TypedIR | None:
     """The typed IR of a function, compiled with the options of a dispatcher.
 
     Call it while the shadow is active.
@@ -79,7 +79,7 @@ def typed_ir(dispatcher: Dispatcher, function: Any, signature: Signature) -> Typ
 
 
 def _lines(
-    blocks: dict[int, Any], types: dict[str, Any], calls: dict[Any, Any], indent: str = ""
+    blocks: dict[int, ir.Block], types: dict[str, Type], calls: dict[ir.Inst, Signature], indent: str = ""
 ) -> Iterator[TypedLine]:
     for label in sorted(blocks):
         block = blocks[label]
@@ -95,7 +95,7 @@ def _lines(
             yield TypedLine(f"{indent}  {_text(statement, types, calls)}", statement.loc.line, _variables(statement))
 
 
-def _text(statement: Any, types: dict[str, Any], calls: dict[Any, Any]) -> str:
+def _text(statement: ir.Stmt, types: dict[str, Type], calls: dict[ir.Inst, Signature]) -> str:
     match statement:
         case ir.Assign(value=ir.Expr(op="call") as call) if call in calls:
             return f"{statement}  :: {calls[call]}"
@@ -107,6 +107,6 @@ def _text(statement: Any, types: dict[str, Any], calls: dict[Any, Any]) -> str:
             return str(statement)
 
 
-def _variables(statement: Any) -> tuple[str, ...]:
+def _variables(statement: ir.Stmt) -> tuple[str, ...]:
     names = dict.fromkeys(variable.name for variable in statement.list_vars())
     return tuple(name for name in names if _OF_THE_USER.fullmatch(name))

@@ -137,8 +137,8 @@ def is_representable(numba_type: Any) -> bool:
 def part_offsets(numba_type: Any) -> list[int]:
     """Where the parts of a tuple, or the fields of an instance, lie in it."""
     llvm_type = target_context().get_data_type(numba_type)
-    count = llvm_type.count if isinstance(llvm_type, ir.ArrayType) else len(llvm_type.elements)
-    return [offset_of_element(llvm_type, i) for i in range(count)]
+    assert isinstance(llvm_type, ir.Aggregate)
+    return [offset_of_element(llvm_type, i) for i in range(len(llvm_type))]
 
 
 def offset_of_element(llvm_type: Any, index: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba.core.callconv import BaseCallConv
 from numba.core.cgutils import StructProxy
-from numba.core.codegen import CodeLibrary
+from numba.core.codegen import CodeLibrary, JITCPUCodegen
 from numba.core.datamodel.models import DataModel
 from numba.core.datamodel.packer import ArgPacker
 from numba.core.funcdesc import FunctionDescriptor
@@ -53,7 +53,7 @@ class BaseContext:
         self, builder: ir.IRBuilder, name: str, sig: Signature, args: Sequence[ir.Value]
     ) -> ir.Value: ...
     def cast(self, builder: ir.IRBuilder, val: ir.Value, fromty: Type, toty: Type) -> ir.Value: ...
-    def codegen(self) -> Any: ...
+    def codegen(self) -> JITCPUCodegen: ...
     def compile_internal(
         self,
         builder: ir.IRBuilder,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from numba.core.funcdesc import FunctionDescriptor
+from numba.core.ir import FunctionIR
 from numba.core.typing import Signature
 
 class CompileResult:
@@ -15,13 +16,26 @@ class CompileResult:
     type_annotation: Any
     def _replace(self, **kws: object) -> CompileResult: ...
 
+class Flags:
+    """Options of a compilation; each is an attribute."""
+
+    def __getattr__(self, name: str) -> Any: ...
+    def __setattr__(self, name: str, value: object) -> None: ...
+    @classmethod
+    def demangle(cls, s: str) -> str: ...
+    def copy(self) -> Flags: ...
+    def discard(self, name: str) -> None: ...
+    def is_set(self, name: str) -> bool: ...
+
+DEFAULT_FLAGS: Flags
+
 class StateDict:
     args: tuple[Any, ...]
     bc: Any
     calltypes: dict[Any, Signature]
-    flags: Any
+    flags: Flags
     func_id: Any
-    func_ir: Any
+    func_ir: FunctionIR
     library: Any
     lifted: Any
     metadata: dict[str, Any]

@@ -11,7 +11,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from irad.frontend import resident
 from irad.runtime_layouts import POOL
@@ -54,7 +54,7 @@ class Pool:
         address: where generated code finds it.
     """
 
-    def __init__(self, target: Any) -> None:
+    def __init__(self, target: object) -> None:
         head = _Head()
         _HEADS.append(head)
         self.target, self.address, self._head = target, ctypes.addressof(head), head
@@ -74,7 +74,7 @@ class Pool:
 _POOLS: Final[weakref.WeakSet[Pool]] = weakref.WeakSet()
 
 
-def pools_for(target: Any) -> Iterator[Pool]:
+def pools_for(target: object) -> Iterator[Pool]:
     """The pools of the rule for a function, whichever derivative they belong to."""
     function = getattr(target, "py_func", target)
     for pool in list(_POOLS):

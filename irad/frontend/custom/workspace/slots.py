@@ -112,7 +112,7 @@ def _set(context: BaseContext, builder: IRBuilder, signature: Signature, values:
 Define = Callable[[Sequence[str], Callable[[tuple[Any, ...]], Any]], Callable[..., Any]]
 
 
-def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, Any]:
+def lending(slot_type: SlotType, pool: int, define: Define) -> dict[str, object]:
     """What the glue around a rule calls to get a slot.
 
     Args:

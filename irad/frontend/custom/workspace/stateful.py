@@ -63,7 +63,7 @@ class StatefulRule:
         0.5
     """
 
-    augmented_primal: Callable[..., Any]
+    augmented_primal: Callable[..., object]
     reverse: Callable[..., Any]
     state: Callable[[], Any]
 

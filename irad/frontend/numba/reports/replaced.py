@@ -23,7 +23,7 @@ from irad.frontend.numba.untyped import types
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
 
-def kinds_of(dispatcher: Dispatcher, values: tuple[Any, ...]) -> tuple[Any, ...]:
+def kinds_of(dispatcher: Dispatcher, values: tuple[object, ...]) -> tuple[Any, ...]:
     """The specialisation that a call with positional arguments runs, as the types it is filed under."""
     _, kinds = dispatcher.fold_argument_types(tuple(map(dispatcher.typeof_pyval, values)), {})
     star = types.StarArgTuple | types.StarArgUniTuple  # filed as plain tuples
@@ -31,7 +31,7 @@ def kinds_of(dispatcher: Dispatcher, values: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 @contextmanager
-def replaced_code(dispatcher: Dispatcher, kinds: tuple[Any, ...], rewrite: Callable[[str], str]) -> Iterator[None]:
+def replaced_code(dispatcher: Dispatcher, kinds: tuple[object, ...], rewrite: Callable[[str], str]) -> Iterator[None]:
     """While open, calls of a compiled specialisation run other code.
 
     Args:
@@ -81,7 +81,7 @@ class _Loaded:
         """As Numba's library."""
         return int(self._engine.get_function_address(name))
 
-    def set_env(self, name: str, environment: Any) -> None:
+    def set_env(self, name: str, environment: object) -> None:
         """As Numba's code generator."""
         self._word(name).value = id(environment)
 
