@@ -14,6 +14,7 @@ from numba.extending import overload, register_jitable
 
 from irad.errors import RuleError
 from irad.frontend.custom.annotated import ActiveArgument, DuplicatedArgument, annotation_of
+from irad.frontend.generated import function_from
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts
 
@@ -52,9 +53,8 @@ def _by_parts(value: object, function: object, of_array: object, of_other: objec
     if not isinstance(value, types.BaseTuple):
         return of_other
     items = "".join(f"function(value[{i}]), " for i in range(len(value)))
-    scope: dict[str, Any] = {"function": function}
-    exec(compile(f"def parts(value):\n    return ({items})\n", "<irad.rules.easy_rule>", "exec"), scope)
-    return scope["parts"]
+    source = f"def parts(value):\n    return ({items})\n"
+    return function_from("parts", source, "irad.rules.easy_rule", {"function": function})
 
 
 @register_jitable
@@ -130,10 +130,8 @@ def _of_parts(cotangent: Any, partial: object, argument: object, into_number: bo
         body = f"    return {' + '.join(calls) or 'contract(None, None, argument)'}\n"
     else:
         body = "".join(f"    {call}\n" for call in calls) + "    return None\n"
-    scope: dict[str, Any] = {"contract": contract}
     source = f"def parts(cotangent, partial, argument):\n{body}"
-    exec(compile(source, "<irad.rules.easy_rule>", "exec"), scope)
-    return scope["parts"]
+    return function_from("parts", source, "irad.rules.easy_rule", {"contract": contract})
 
 
 def _nothing(zero: object) -> Any:

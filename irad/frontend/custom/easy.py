@@ -27,6 +27,7 @@ from irad.errors import RuleError
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.catalogue import is_known, name_of, place_of
 from irad.frontend.custom.contract import contract, kept_value, zero_shadow
+from irad.frontend.generated import function_from
 
 Partial = Callable[..., Any] | float | None
 
@@ -48,7 +49,7 @@ def easy_functions(
     wanted = [(i, *_callable(f, partial, arity, compiled)) for i, partial in enumerate(partials) if partial is not None]
     needs_result = any(with_result for _, _, with_result in wanted)
     names = [f"x{i}" for i in range(arity)]
-    scope: dict[str, Any] = {
+    scope = {
         "f": _primal(f, compiled, names),
         "AugmentedReturn": AugmentedReturn,
         "is_active": is_active,
@@ -57,10 +58,10 @@ def easy_functions(
         "zero_shadow": zero_shadow,
         **{f"partial{i}": function for i, function, _ in wanted},
     }
-    source = [_augmented_source(names, needs_result), _reverse_source(names, wanted)]
-    exec(compile("\n".join(source), f"<irad.rules.easy_rule of {name_of(f)}>", "exec"), scope)
-    scope["augmented"].calls_primal = True
-    return scope["augmented"], scope["reverse"]
+    file = f"irad.rules.easy_rule of {name_of(f)}"
+    augmented = function_from("augmented", _augmented_source(names, needs_result), file, scope)
+    augmented.calls_primal = True  # type: ignore[attr-defined]
+    return augmented, function_from("reverse", _reverse_source(names, wanted), file, scope)
 
 
 def _primal(f: object, compiled: Callable[[Callable[..., object]], object], names: Sequence[str]) -> object:
@@ -71,17 +72,15 @@ def _primal(f: object, compiled: Callable[[Callable[..., object]], object], name
     if not isinstance(f, FunctionType):
         return f
     listing = ", ".join(names)
+    file = f"irad.rules.easy_rule of {name_of(f)}"
+    primal = function_from("primal", f"def primal({listing}):\n    raise NotImplementedError\n", file, {})
     source = (
-        f"def primal({listing}):\n"
-        f"    raise NotImplementedError\n"
         f"def typed({listing}):\n"
         f"    called = f if is_known(f) else own\n"
         f"    return lambda {listing}: called({listing})\n"
     )
-    scope: dict[str, Any] = {"f": f, "own": compiled(f), "is_known": is_known}
-    exec(compile(source, f"<irad.rules.easy_rule of {name_of(f)}>", "exec"), scope)
-    overload(scope["primal"])(scope["typed"])
-    return scope["primal"]
+    overload(primal)(function_from("typed", source, file, {"f": f, "own": compiled(f), "is_known": is_known}))
+    return primal
 
 
 def _augmented_source(names: list[str], needs_result: bool) -> str:
@@ -149,8 +148,6 @@ def _callable(
 
 
 def _constant(value: object, arity: int) -> Callable[..., object]:
-    scope: dict[str, Any] = {"value": value}
     names = ", ".join(f"x{i}" for i in range(arity))
-    exec(compile(f"def constant({names}):\n    return value\n", "<irad.rules.easy_rule>", "exec"), scope)
-    made: Callable[..., Any] = scope["constant"]
-    return made
+    source = f"def constant({names}):\n    return value\n"
+    return function_from("constant", source, "irad.rules.easy_rule", {"value": value})

@@ -10,6 +10,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from irad.frontend.custom import catalogue
+from irad.frontend.generated import function_from
 
 _MEMO = "_irad_caller"  # on the dispatcher: the caller refers to it
 
@@ -35,8 +36,8 @@ def _caller(dispatcher: Dispatcher) -> object:
     is_dispatcher = isinstance(dispatcher, CPUDispatcher)
     options = {"nopython": True}
     scope = {"irad_callee": dispatcher if is_dispatcher else CPUDispatcher(function, targetoptions=options)}
-    exec(compile(f"def caller({listing}):\n    return irad_callee({listing})\n", "<irad.rules caller>", "exec"), scope)
-    caller: Any = scope.pop("caller")
+    source = f"def caller({listing}):\n    return irad_callee({listing})\n"
+    caller = function_from("caller", source, "irad.rules caller", scope)
     caller.__defaults__ = function.__defaults__
     functools.update_wrapper(caller, function, updated=())
     if is_dispatcher:

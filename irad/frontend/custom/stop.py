@@ -18,6 +18,7 @@ from numba.core.typing import Signature
 from numba.extending import intrinsic, overload
 
 from irad.errors import SignatureError
+from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
 from irad.frontend.numba.raw_target import RawContext
@@ -135,8 +136,7 @@ def _of_tuple(numba_type: types.BaseTuple) -> Any:
     items = "".join(f"stop(value[{i}]), " for i in range(len(numba_type)))
     made = f"make({items})" if isinstance(numba_type, types.BaseNamedTuple) else f"({items})"
     scope = {"stop": stop_gradient, "make": getattr(numba_type, "instance_class", None)}
-    exec(compile(f"def stopped(value):\n    return {made}\n", "<irad.rules.stop_gradient>", "exec"), scope)
-    return scope["stopped"]
+    return function_from("stopped", f"def stopped(value):\n    return {made}\n", "irad.rules.stop_gradient", scope)
 
 
 refresh_if_compiling()  # the first use of irad.rules may be inside the function that Numba is typing

@@ -30,12 +30,14 @@ from irad.frontend.custom.annotated import AugmentedReturn, ConstArgument, annot
 from irad.frontend.custom.catalogue import name_of, place_of
 from irad.frontend.foreign import closures
 from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, value_of
+from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
 from irad.frontend.numba.untyped import types
 from irad.frontend.values.layouts import mapped
 
 Declared = Callable[[tuple[Any, ...]], Any]
+_FILE: Final = "irad.rules import"
 _HANDLE: Final = types.Array(types.int64, 1, "C")
 
 
@@ -96,7 +98,7 @@ def make_callable(function: Any, returns: object, parameters: tuple[str, ...]) -
         f"        carry_on()\n"
         f"    return finish(number, promised)\n"
     )
-    made = _function("call", source, {"begin": begin, "carry_on": _carry_on, "finish": finish_call})
+    made = function_from("call", source, _FILE, {"begin": begin, "carry_on": _carry_on, "finish": finish_call})
     made.__name__ = made.__qualname__ = getattr(function, "__name__", type(function).__name__)
     made.__doc__ = getattr(function, "__doc__", None)
     return njit(made)
@@ -157,7 +159,7 @@ def _begin(method: Callable[..., int], foreign: Foreign, result: Any, count: int
     wanted = _expectation(result)
     scope = {"method": method, "rule": foreign.number, "wanted": wanted, "number_type": types.int64}
     scope |= {"objmode": objmode, "promise": promise}
-    return _function("run", "def run(arguments):\n" + "".join(f"    {line}\n" for line in lines), scope)
+    return function_from("run", "def run(arguments):\n" + "".join(f"    {line}\n" for line in lines), _FILE, scope)
 
 
 def finish_rule(number: object, promised: object) -> Any:
@@ -212,7 +214,7 @@ def _backward(foreign: Foreign, cotangent: object, arguments: tuple[Any, ...]) -
     if cotangent == types.none:
         zeros = ("None" if isinstance(_value_type(each), types.Array) else "0.0" for each in arguments)
         source = f"def run(cotangent, tape, arguments):\n    return ({', '.join(zeros)},), False\n"
-        return _function("run", source, {})
+        return function_from("run", source, _FILE, {})
     values = {i: _value_type(arguments[i]) for i in active}
     outs = {f"out{i}": _owned(values[i]) for i in active}
     arrays = [i for i in active if isinstance(values[i], types.Array)]
@@ -230,20 +232,11 @@ def _backward(foreign: Foreign, cotangent: object, arguments: tuple[Any, ...]) -
         *(f"add(arguments[{i}].shadow, out{i})" for i in arrays),
         f"return ({', '.join(returned)},), has_raised",
     ]
-    scope = {f"{name}_type": numba_type for name, numba_type in outs.items()} | {"flag_type": types.boolean}
+    scope: dict[str, object] = {f"{name}_type": numba_type for name, numba_type in outs.items()}
+    scope["flag_type"] = types.boolean
     source = "def run(cotangent, tape, arguments):\n" + "".join(f"    {line}\n" for line in lines)
-    return _function(
-        "run",
-        source,
-        {
-            **scope,
-            "backward": closures.backward,
-            "rule": foreign.number,
-            "wanted": wanted,
-            "add": _add,
-            "objmode": objmode,
-        },
-    )
+    scope |= {"backward": closures.backward, "rule": foreign.number, "wanted": wanted, "add": _add, "objmode": objmode}
+    return function_from("run", source, _FILE, scope)
 
 
 @njit
@@ -263,14 +256,10 @@ def _shadow_of_typed(primal):  # type: ignore[no-untyped-def]
         return lambda primal: np.zeros_like(primal)
     if isinstance(primal, types.BaseTuple):
         items = "".join(f"shadow_of(primal[{i}]), " for i in range(len(primal)))
-        return _function("shadows", f"def shadows(primal):\n    return ({items})\n", {"shadow_of": shadow_of})
+        return function_from(
+            "shadows", f"def shadows(primal):\n    return ({items})\n", _FILE, {"shadow_of": shadow_of}
+        )
     return lambda primal: None
-
-
-def _function(name: str, source: str, scope: dict[str, Any]) -> Callable[..., Any]:
-    exec(compile(source, "<irad.rules import>", "exec"), scope)
-    made: Callable[..., Any] = scope.pop(name)
-    return made
 
 
 # ------------------------------------------------------------------------------------------------ types

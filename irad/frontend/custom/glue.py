@@ -1,0 +1,351 @@
+"""The functions around those of a rule: annotate the arguments, call the rule, pass on what it returned.
+
+So Numba compiles rules as it compiles everything else; they may call what njit code may call, derivatives included, and
+are inlined into the derivative where they are small.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, errors as numba_errors
+from numba.core.base import BaseContext
+from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
+from numba.core.types import Type
+from numba.core.typing import Signature
+
+from irad.driver import ParameterKind
+from irad.errors import RuleError, SourceLocation
+from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.kept import raise_status
+from irad.frontend.custom import emit
+from irad.frontend.custom.annotated import ConfigType, RuleConfig
+from irad.frontend.custom.catalogue import CustomRule, place_of
+from irad.frontend.custom.signature import (
+    Annotated,
+    Result,
+    check_augmented,
+    check_cotangents,
+    parts_of,
+    pointer_index,
+)
+from irad.frontend.custom.specialise import ONLY_LINKED, rule_dispatcher
+from irad.frontend.custom.workspace.slots import TAKING
+from irad.frontend.custom.workspace.stateful import Slots
+from irad.frontend.generated import function_from
+from irad.frontend.numba import code_libraries
+from irad.frontend.numba.messages import REFUSALS, explanation
+from irad.frontend.numba.target import target_context, typing_context
+from irad.frontend.numba.untyped import types
+from irad.frontend.values import tree
+from irad.passes.variant import Variant
+
+Typed: TypeAlias = tuple[Signature, Callable[..., Value]]
+"""What an intrinsic is typed as, and what lowers a call."""
+
+
+@dataclass
+class Glue:
+    """What both functions of a pair share.
+
+    Attributes:
+        rule: it.
+        variant: what the pair is for.
+        arguments: of the primal.
+        result: of the primal.
+        config: what the rule is compiled for.
+        slots: of a stateful rule.
+        held: type of the value in the frame; known when the augmented primal has been typed.
+        tape_type: likewise.
+        definitions: of the intrinsics that the functions call.
+        dispatchers: of the functions of the rule.
+        environments: of the functions of the rule.
+    """
+
+    rule: CustomRule
+    variant: Variant
+    arguments: tuple[Annotated, ...]
+    result: Result
+    config: RuleConfig
+    slots: Slots | None = None
+    held: types.Tuple = field(init=False)
+    tape_type: Type = field(init=False)
+    definitions: list[Definition] = field(default_factory=list)
+    dispatchers: list[CPUDispatcher] = field(default_factory=list)
+    environments: list[object] = field(default_factory=list)
+
+    def define(
+        self, names: Sequence[str], types_and_lowers: Callable[[tuple[Type, ...]], Typed]
+    ) -> Callable[..., object]:
+        """An intrinsic that lives as long as this object."""
+        self.definitions.append(Definition(names, types_and_lowers))
+        return self.definitions[-1].intrinsic
+
+    @property
+    def shadowed(self) -> list[int]:
+        """The LLVM parameters of the arguments' arrays that take part."""
+        leaves = (leaf for argument in self.arguments for leaf in argument.leaves if leaf in argument.active)
+        return [pointer_index(leaf) for leaf in leaves if leaf.kind is not tree.LeafKind.NUMBER]
+
+    @property
+    def out_count(self) -> int:
+        """How many floats get a cotangent."""
+        return sum(kind is ParameterKind.ACTIVE for kind in self.variant.kinds)
+
+    @property
+    def pointer_count(self) -> int:
+        """How many pointers the frame holds."""
+        return len(self.shadowed) + 1
+
+    @property
+    def slot_types(self) -> list[Type]:
+        """The types of the additional arguments of a stateful rule's functions."""
+        return [] if self.slots is None else [self.slots.type]
+
+
+def compile_both(glue: Glue) -> tuple[CompileResult, CompileResult, int]:
+    """Numba's compile results of the two functions around a rule, and the size of their frame."""
+    forward, backward = (CPUDispatcher(f(glue), targetoptions=ONLY_LINKED) for f in (_augmented, _reverse))
+    augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
+    reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
+    for each in (augmented, reverse):
+        code_libraries.set_environments(each.library, tuple(glue.environments))
+    context = target_context()
+    size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
+    augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
+    return augmented, reverse, size
+
+
+def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> CompileResult:
+    """Numba's compile result."""
+    try:
+        dispatcher.compile(argument_types)
+    except REFUSALS as error:
+        raise _refused(rule, kind, error) from error
+    return dispatcher.overloads[argument_types]
+
+
+def _compile_part(
+    rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]
+) -> CompileResult:
+    """Numba's compile result of a function of the rule; its dispatcher remembers none, for there is no entry point."""
+    try:
+        return dispatcher._compiler.compile(argument_types, None)
+    except REFUSALS as error:
+        raise _refused(rule, kind, error) from error
+
+
+def _refused(rule: CustomRule, kind: str, error: Exception) -> RuleError:
+    function = rule.parts[kind]
+    place = place_of(function)
+    assert place is not None
+    found = explanation(error)
+    line = next((line for file, line in found.places if file == place.file), place.line)
+    return RuleError(
+        f"Numba cannot compile the {kind} of the rule of {rule.name}: {found.problem}",
+        f"write it so that numba.njit compiles it; its arguments are {_PARAMETERS[kind]}",
+        "a rule is compiled like the function; its arguments have a value, and a shadow if they are active memory",
+        SourceLocation(place.file, line, place.function),
+        focus=found.focus,
+    )
+
+
+_PARAMETERS: Final = {
+    "augmented_primal": "(config, annotated arguments…)",
+    "reverse": "(config, cotangent, tape, annotated arguments…)",
+}
+
+
+# ------------------------------------------------------------------------------------------------ the two functions
+
+
+def _augmented_types(glue: Glue) -> tuple[Type, ...]:
+    pointers = (types.voidptr,) * (4 + len(glue.shadowed))
+    return (*pointers, *(argument.type for argument in glue.arguments))
+
+
+def _augmented(glue: Glue) -> Callable[..., object]:
+    """(frame, arena, returned, its shadow, shadows…, arguments…) → None."""
+    count = len(glue.shadowed)
+    names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
+
+    def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]))
+        return context.make_tuple(builder, signature.return_type, items)
+
+    def define_annotate(given: tuple[Type, ...]) -> Typed:
+        return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
+
+    def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        frame, arena, returned, returned_shadow, value, *rest = values
+        value_type = signature.args[4]
+        shadow = emit.store_result(context, builder, glue.result, returned, returned_shadow, value, value_type)
+        tape = builder.extract_value(value, 2)
+        held = [
+            context.get_dummy_value() if numba_type == types.none else each
+            for each, numba_type in zip(rest[count:], glue.held.types, strict=False)
+        ]
+        items = context.make_tuple(builder, glue.held, [*held, shadow, tape])
+        emit.keep(context, builder, arena, frame, [*rest[:count], returned_shadow], glue.held, items)
+        return context.get_dummy_value()
+
+    def define_hand_on(given: tuple[Type, ...]) -> Typed:
+        returned = given[4]
+        check_augmented(glue.rule, glue.result, returned, _can_convert, needs_primal=glue.config.needs_primal)
+        assert isinstance(returned, types.BaseTuple)
+        glue.tape_type = returned.types[2]
+        kept = [*(argument.held_type for argument in glue.arguments), *glue.slot_types]
+        glue.held = types.Tuple([*kept, glue.result.cotangent_type, glue.tape_type])
+        return types.none(*given), hand_on
+
+    first = ["frame", "arena", "returned", "returned_shadow"]
+    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
+    source = (
+        f"def augmented({', '.join([*first, *names])}):\n"
+        f"{taking}"
+        f"    given = annotate({', '.join(names)})\n"
+        f"    result = call({', '.join(['given', *slot, *names])})\n"
+        f"    hand_on({', '.join([*first, 'result', *names, *slot])})\n"
+    )
+    scope = {
+        **({} if glue.slots is None else glue.slots.scope(glue.define)),
+        "call": glue.define(["given", *slot, *names], _calling(glue, "augmented_primal", len(slot))),
+        "annotate": glue.define(names, define_annotate),
+        "hand_on": glue.define([*first, "result", *names, *slot], define_hand_on),
+    }
+    return function_from("augmented", source, "irad.rules augmented", scope)
+
+
+def _reverse(glue: Glue) -> Callable[..., object]:
+    """(frame, pointers for cotangents…) → None."""
+    outs = [f"out{i}" for i in range(glue.out_count)]
+    parts = {
+        leaf: [kind is ParameterKind.ACTIVE for kind in parts_of(leaf, glue.variant)]
+        for argument in glue.arguments
+        for leaf in argument.active
+        if leaf.kind is tree.LeafKind.NUMBER
+    }
+
+    def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        (frame,) = values
+        pointers, value = emit.kept(context, builder, frame, glue.held, glue.pointer_count)
+        *arguments, shadow, tape = cgutils.unpack_tuple(builder, value, len(glue.held.types))
+        arguments, slot = arguments[: len(glue.arguments)], arguments[len(glue.arguments) :]
+        found = emit.cotangent(context, builder, glue.result, pointers[-1], shadow)
+        context.nrt.incref(builder, glue.result.cotangent_type, found)
+        context.nrt.incref(builder, glue.tape_type, tape)
+        items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers))
+        return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
+
+    def define_restore(given: tuple[Type, ...]) -> Typed:
+        annotated = [argument.numba_type for argument in glue.arguments]
+        return types.Tuple([*glue.slot_types, glue.result.cotangent_type, glue.tape_type, *annotated])(*given), restore
+
+    def clear(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        emit.clear(context, builder, glue.result, values[0])
+        return context.get_dummy_value()
+
+    def define_clear(given: tuple[Type, ...]) -> Typed:
+        return types.none(*given), clear
+
+    def deliver(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        result, *pointers = values
+        emit.deliver(context, builder, glue.arguments, parts, signature.args[0], result, iter(pointers))
+        return context.get_dummy_value()
+
+    def define_deliver(given: tuple[Type, ...]) -> Typed:
+        check_cotangents(glue.rule, glue.arguments, given[0], _can_convert)
+        return types.none(*given), deliver
+
+    source = (
+        f"def reverse({', '.join(['frame', *outs])}):\n"
+        f"    kept = restore(frame)\n"
+        f"    result = call(kept)\n"
+        f"    clear(kept[{len(glue.slot_types)}])\n"
+        f"    deliver({', '.join(['result', *outs])})\n"
+    )
+    scope = {
+        "call": glue.define(["kept"], _calling(glue, "reverse", 0)),
+        "restore": glue.define(["frame"], define_restore),
+        "clear": glue.define(["shadow"], define_clear),
+        "deliver": glue.define(["result", *outs], define_deliver),
+    }
+    return function_from("reverse", source, "irad.rules reverse", scope)
+
+
+def _calling(glue: Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:
+    """A call of a function of the rule with the items of a tuple, behind configuration and slot.
+
+    When it raises, the references that Numba's code holds at this place are dropped: those in the tuple, and those of
+    the values that the call is given only for this.
+    """
+
+    def define(given: tuple[Type, ...]) -> Typed:
+        packed = given[0]
+        assert isinstance(packed, types.BaseTuple)
+        rule_types = (ConfigType(glue.config), *given[1 : 1 + slots], *packed.types)
+        dispatcher = rule_dispatcher(glue.rule.part(kind), only_linked=True)
+        glue.dispatchers.append(dispatcher)
+        taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
+        compiled = _compile_part(glue.rule, kind, dispatcher, taken)
+        glue.environments.append(compiled.environment)
+
+        def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+            items = cgutils.unpack_tuple(builder, values[0], len(packed.types))
+            passed = [context.get_dummy_value(), *values[1 : 1 + slots], *items]
+            arguments = _taken(context, builder, taken, passed)
+            context.active_code_library.add_linking_library(compiled.library)
+            status, result = context.call_internal_no_propagate(builder, compiled.fndesc, compiled.signature, arguments)
+            with cgutils.if_unlikely(builder, status.is_error):
+                for numba_type, value in zip(given, values, strict=True):
+                    context.nrt.decref(builder, numba_type, value)
+                raise_status(context, builder, status)
+            return result
+
+        return compiled.signature.return_type(*given), lower
+
+    return define
+
+
+def _taken_types(rule: CustomRule, kind: str, dispatcher: Dispatcher, passed: tuple[Type, ...]) -> tuple[Type, ...]:
+    """The types of a rule's parameters: star arguments as one tuple, defaults where nothing is passed.
+
+    Raises:
+        RuleError: it takes another number of arguments.
+    """
+    try:
+        _, taken = dispatcher._compiler.fold_argument_types(passed, {})
+    except (TypeError, numba_errors.TypingError) as error:
+        taken = inspect.signature(rule.parts[kind])
+        raise RuleError(
+            f"the {kind} of the rule of {rule.name} takes {taken}, but is called with {len(passed)} arguments",
+            f"let it take {_PARAMETERS[kind]}",
+            "the parameters common to all rules come first, followed by the arguments of the function",
+            place_of(rule.parts[kind]),
+        ) from error
+    return tuple(taken)
+
+
+def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Type, ...], passed: list[Value]) -> list[Value]:
+    """The values of a rule's parameters."""
+    values = iter(passed)
+    found = []
+    for numba_type in taken:
+        match numba_type:
+            case types.StarArgTuple() | types.StarArgUniTuple():
+                found.append(context.make_tuple(builder, numba_type, [next(values) for _ in numba_type.types]))
+            case types.Omitted():
+                found.append(context.get_dummy_value())
+            case _:
+                found.append(next(values))
+    return found
+
+
+def _can_convert(found: Type, wanted: Type) -> bool:
+    return found == wanted or typing_context().can_convert(found, wanted) is not None
