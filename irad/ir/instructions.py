@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from irad.ir import types
 from irad.ir.types import Type
@@ -435,3 +435,21 @@ AnyInstruction: TypeAlias = (
     | Invoke | CallBr | Ret | Br | CondBr | Switch | IndirectBr | Unreachable | Resume | LandingPad | ExceptionPad
     | ExceptionTerminator
 )  # fmt: skip
+
+
+def accessed(inst: Instruction) -> Value | None:
+    """The address at which an instruction other than a call reads or writes; None if it touches no memory."""
+    match cast("AnyInstruction", inst):
+        case Load() | AtomicRMW() | CmpXchg() | VAArg():
+            return inst.operands[0]
+        case Store():
+            return inst.operands[1]
+        case (
+            GetElementPtr() | Binary() | Phi() | ICmp() | Br() | CondBr() | Cast() | Call() | Select() | FCmp()
+            | Unary() | ExtractValue() | InsertValue() | Freeze() | ExtractElement() | InsertElement() | Ret()
+            | ShuffleVector() | Alloca() | Switch() | Unreachable() | Fence() | IndirectBr() | Resume() | LandingPad()
+            | Invoke() | CallBr() | ExceptionPad() | ExceptionTerminator()
+        ):  # fmt: skip
+            return None
+        case shape:
+            assert_never(shape)

@@ -87,16 +87,16 @@ def shape_problem(inst: Instruction, function: Function) -> str | None:
         case Select():
             truth = given[0] if given and isinstance(given[0], VectorType) else types.I1
             return _expect(given, [truth, inst.type, inst.type]) or _scalar_is(truth, types.I1)
-        case ExtractValue() | InsertValue() as access:
-            return _element_access(access, given)
+        case ExtractValue() | InsertValue() as part:
+            return _element_access(part, given)
         case ExtractElement() | InsertElement() | ShuffleVector():
             return _vector_access(inst, given)
-        case Alloca() | Load() | Store() | GetElementPtr() | AtomicRMW() | CmpXchg() | VAArg():
-            return _memory(inst, given)
+        case Alloca() | Load() | Store() | GetElementPtr() | AtomicRMW() | CmpXchg() | VAArg() as access:
+            return _memory(access, given)
         case Call() | Invoke() | CallBr() as site:
             return _call(site, given)
-        case Ret() | CondBr() | Switch() | Br() | Unreachable() | Fence() | IndirectBr() | Resume():
-            return _terminator(inst, given, function)
+        case Ret() | CondBr() | Switch() | Br() | Unreachable() | Fence() | IndirectBr() | Resume() as end:
+            return _terminator(end, given, function)
         case Phi() | LandingPad() | ExceptionPad() | ExceptionTerminator():
             return None  # phis need the graph; pads hold what the personality wants
         case shape:
@@ -197,7 +197,9 @@ def _vector_access(inst: Instruction, given: Sequence[Type]) -> str | None:
     return _expect(given, wanted) or _expect([inst.type], [result]) or _kind(index, IntType)
 
 
-def _memory(inst: Instruction, given: Sequence[Type]) -> str | None:
+def _memory(
+    inst: Alloca | Load | Store | GetElementPtr | AtomicRMW | CmpXchg | VAArg, given: Sequence[Type]
+) -> str | None:
     match inst:
         case Alloca():
             return _count(given, 0, 1) or (_kind(given[0], IntType) if given else None) or _kind(inst.type, PointerType)
@@ -209,8 +211,10 @@ def _memory(inst: Instruction, given: Sequence[Type]) -> str | None:
             return _address(inst, given)
         case AtomicRMW():
             return _count(given, 2) or _pointer(given[0]) or _expect([inst.type], [given[1]])
-        case _:
+        case CmpXchg():
             return _count(given, 3) or _pointer(given[0]) or _expect([given[2]], [given[1]])
+        case _:
+            assert_never(inst)
 
 
 def _pointer(type_: Type) -> str | None:
@@ -247,7 +251,11 @@ def _call(site: CallSite, given: Sequence[Type]) -> str | None:
     return problem
 
 
-def _terminator(inst: Instruction, given: Sequence[Type], function: Function) -> str | None:
+def _terminator(
+    inst: Ret | CondBr | Switch | Br | Unreachable | Fence | IndirectBr | Resume,
+    given: Sequence[Type],
+    function: Function,
+) -> str | None:
     match inst:
         case Ret():
             result = function.function_type.result
@@ -262,8 +270,10 @@ def _terminator(inst: Instruction, given: Sequence[Type], function: Function) ->
             return _count(given, 1) or _pointer(given[0])
         case Resume():
             return _count(given, 1)
-        case _:
+        case Unreachable() | Fence():
             return _expect(given, []) or _targets(inst, 0)
+        case _:
+            assert_never(inst)
 
 
 def _targets(inst: Instruction, count: int) -> str | None:

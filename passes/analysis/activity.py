@@ -15,24 +15,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from typing import assert_never, cast
 
 from irad.ir.instructions import (
+    Alloca,
+    AnyInstruction,
+    AtomicRMW,
     Binary,
+    Br,
+    Call,
+    CallBr,
     CallSite,
     Cast,
+    CmpXchg,
+    CondBr,
+    ExceptionPad,
+    ExceptionTerminator,
     ExtractElement,
     ExtractValue,
+    FCmp,
+    Fence,
     Freeze,
+    GetElementPtr,
+    ICmp,
+    IndirectBr,
     InsertElement,
     InsertValue,
     Instruction,
+    Invoke,
+    LandingPad,
     Load,
     Phi,
+    Resume,
     Ret,
     Select,
     ShuffleVector,
     Store,
+    Switch,
     Unary,
+    Unreachable,
+    VAArg,
 )
 from irad.ir.module import Function
 from irad.ir.types import (
@@ -378,7 +400,7 @@ class _Solver:
 
 def differentiable_operands(inst: Instruction) -> list[Value]:
     """The operands through which a derivative flows into the result; not for loads, stores and calls."""
-    match inst:
+    match cast("AnyInstruction", inst):
         case Binary() | Unary() | Phi() | Freeze() | ExtractValue() | InsertValue() | ShuffleVector():
             return inst.operands if is_differentiable(inst.type) else []
         case Select():
@@ -387,5 +409,12 @@ def differentiable_operands(inst: Instruction) -> list[Value]:
             return inst.operands
         case ExtractElement() | InsertElement():
             return inst.operands[:-1]
-        case _:
-            return []
+        case Load() | Store() | AtomicRMW() | CmpXchg() | VAArg() | Call() | Invoke() | CallBr() | Ret():
+            return []  # by way of memory, or of a callee: `refusals` sees to what cannot be followed
+        case (
+            GetElementPtr() | ICmp() | Br() | CondBr() | Cast() | FCmp() | Alloca() | Fence() | Switch() | IndirectBr()
+            | Unreachable() | Resume() | LandingPad() | ExceptionPad() | ExceptionTerminator()
+        ):  # fmt: skip
+            return []  # no numbers, or none that change smoothly
+        case shape:
+            assert_never(shape)

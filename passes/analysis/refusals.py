@@ -20,6 +20,7 @@ from irad.ir.instructions import (
     Select,
     Store,
     Switch,
+    VAArg,
 )
 from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
@@ -164,6 +165,12 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
                 "an atomic update of active memory has no derivative in irad yet",
                 "use an ordinary update, x[i] += …",
                 "the reverse sweep would have to read what other threads are writing",
+            )
+        case VAArg() if inst in activity.useful and is_differentiable(inst.type):
+            return UnsupportedError(
+                "a variable argument that is a floating-point number is read",
+                "pass such numbers in an array",
+                "which arguments a function reads is known only at run time",
             )
         case IndirectBr():
             return UnsupportedError(

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from irad.ir.instructions import AtomicRMW, CallSite, CmpXchg, Instruction, Load, Store
+from irad.ir.instructions import CallSite, Instruction, Load, Store, accessed
 from irad.ir.values import Value
 from irad.passes.analysis.callees import ELSEWHERE, Callee, effects_of, resolve
 from irad.passes.memory.objects import PointsTo, reached_by, union
@@ -79,19 +79,14 @@ class ModRef:
         return found
 
     def _access(self, inst: Instruction) -> Access:
-        match inst:
-            case Load(operands=[pointer]):
-                return Access(reads=self.points_to.mask(pointer))
-            case Store(operands=[_, pointer]):
-                return Access(writes=self.points_to.mask(pointer))
-            case AtomicRMW() | CmpXchg():
-                mask = self.points_to.mask(inst.operands[0])
-                return Access(mask, mask)
-            case CallSite():
-                effects = effects_of(self.callee(inst))
-                return self._opaque(inst) if effects is None else self._call(inst, effects)
-            case _:
-                return _NOTHING
+        if isinstance(inst, CallSite):
+            effects = effects_of(self.callee(inst))
+            return self._opaque(inst) if effects is None else self._call(inst, effects)
+        pointer = accessed(inst)
+        if pointer is None:
+            return _NOTHING
+        mask = self.points_to.mask(pointer)
+        return Access(0 if isinstance(inst, Store) else mask, 0 if isinstance(inst, Load) else mask)
 
     def callee(self, call: CallSite) -> Callee:
         """What a call calls."""

@@ -110,6 +110,12 @@ def test_active_numbers_put_somewhere_by_an_atomic_update(update):
     assert "integer" in (text := str(refusal("%x = load double, ptr %a\n  " + update))) or "atomic update" in text
 
 
+def test_a_number_among_variable_arguments():
+    body = "  %x = va_arg ptr %a, double\n  %y = fmul double %x, %k\n  store double %y, ptr %r"
+    assert "a variable argument that is a floating-point number" in refusal(body).problem
+    accepted("  %n = va_arg ptr %b, i64\n  %y = sitofp i64 %n to double\n  store double %y, ptr %r")
+
+
 def test_several_at_once():
     error = refusal(UNKNOWN_CALL + "%o = atomicrmw fadd ptr %a, double 1.0 seq_cst")
     assert isinstance(error, UnsupportedProgram)
