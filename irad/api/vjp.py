@@ -13,8 +13,9 @@ from irad.api.functions import check_options, options_or_default, primal_of, rem
 from irad.api.typed import R
 from irad.debug.seal import Seal
 from irad.errors import IradError, without_source
-from irad.frontend.calls.pullback import ForwardDispatcher, close_state
+from irad.frontend.calls.pullback import ForwardDispatcher
 from irad.frontend.calls.raising import leaving, public
+from irad.frontend.calls.state import close_state
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
 

@@ -21,7 +21,7 @@ from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import tree
+from irad.frontend.values import build, tree
 from irad.frontend.values.abi import Argument
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
@@ -177,7 +177,7 @@ def _gradient(argument: Argument, numba_type: Any, path: tuple[int, ...]) -> ast
     if isinstance(numba_type, types.BaseTuple):
         parts = [_gradient(argument, item, (*path, i)) for i, item in enumerate(numba_type.types)]
         return ast.Tuple(parts, ast.Load())
-    if tree.kind_of(numba_type) is tree.LeafKind.INERT:
+    if build.kind_of(numba_type) is tree.LeafKind.INERT:
         return ast.Constant(None)
     return trees.name(f"{argument.name}{''.join(f'_{i}' for i in path)}_bar")
 

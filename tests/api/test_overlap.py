@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import irad
-from irad.frontend.memory.argument_memory import ArgumentMemory
+from irad.frontend.memory.references import References
 
 
 @numba.njit
@@ -219,9 +219,9 @@ def test_one_shadow_for_two_arguments_is_refused():
 def test_all_checks_drop_references_in_one_place(monkeypatch):
     """What is refused for any two of many arrays ends in one block: else code grows with their number cubed."""
     emitted = []
-    release = ArgumentMemory.release
+    release = References.release
 
-    def counted(self: ArgumentMemory) -> None:
+    def counted(self: References) -> None:
         emitted.append(self)
         release(self)
 
@@ -233,7 +233,7 @@ def test_all_checks_drop_references_in_one_place(monkeypatch):
     def product(a, b):
         return a[0] * b[0]
 
-    monkeypatch.setattr(ArgumentMemory, "release", counted)
+    monkeypatch.setattr(References, "release", counted)
     arrays = [np.full(2, 1.0 + i) for i in range(4)]
     shadows = [np.zeros(2) for _ in arrays]
     irad.autodiff(irad.Reverse, total, *map(irad.Duplicated, arrays, shadows))

@@ -33,7 +33,7 @@ from numba.core.runtime import rtsys
 from irad.backend.runtime import support
 from irad.backend.runtime.support import Support
 from irad.frontend import resident
-from irad.frontend.calls import lowering
+from irad.frontend.calls import sweeps as call_sweeps
 
 _POINTER: Final = ir.IntType(8).as_pointer()
 
@@ -409,23 +409,23 @@ def _guard_numpy(address: Any) -> None:
 
 def _guard_frames() -> None:
     """Frames on the stack move to blocks of their own, which are freed where the arena is closed."""
-    close_arena = lowering.Sweeps.close_arena
-    frames: dict[lowering.Sweeps, Any] = {}
+    close_arena = call_sweeps.Sweeps.close_arena
+    frames: dict[call_sweeps.Sweeps, Any] = {}
 
-    def guarded_frame(sweeps: lowering.Sweeps) -> Any:
+    def guarded_frame(sweeps: call_sweeps.Sweeps) -> Any:
         size = ir.Constant(ir.IntType(64), max(sweeps.derivation.compiled.derivative.frame_size, 1))
         malloc = sweeps.declare("irad.guard_malloc", _POINTER, [size.type])
         frames[sweeps] = sweeps.builder.call(malloc, [size])
         return frames[sweeps]
 
-    def close_and_free(sweeps: lowering.Sweeps, symbol: str, arena: Any) -> None:
+    def close_and_free(sweeps: call_sweeps.Sweeps, symbol: str, arena: Any) -> None:
         close_arena(sweeps, symbol, arena)
         if sweeps in frames:
             free = sweeps.declare("irad.guard_free", ir.VoidType(), [_POINTER])
             sweeps.builder.call(free, [frames[sweeps]])
 
-    setattr(lowering.Sweeps, "frame_on_stack", guarded_frame)  # noqa: B010
-    setattr(lowering.Sweeps, "close_arena", close_and_free)  # noqa: B010
+    setattr(call_sweeps.Sweeps, "frame_on_stack", guarded_frame)  # noqa: B010
+    setattr(call_sweeps.Sweeps, "close_arena", close_and_free)  # noqa: B010
 
 
 def pytest_configure(config: object) -> None:

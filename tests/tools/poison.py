@@ -21,7 +21,7 @@ from numba.core import cgutils
 from irad.backend.runtime import support
 from irad.backend.runtime.support import Support
 from irad.frontend import resident
-from irad.frontend.calls import lowering
+from irad.frontend.calls import sweeps as call_sweeps
 
 _POISONED: Final = """\
 define linkonce_odr noalias ptr @irad.arena_alloc(ptr %arena, i64 %size) nounwind alwaysinline {
@@ -49,15 +49,15 @@ def install() -> None:
     importlib.import_module("numba.core.runtime._nrt_python").memsys_use_cpython_allocator()
     poisoned = _with_poison(support.support())
     setattr(support, "support", lambda: poisoned)  # noqa: B010  (mypy forbids the assignment)
-    frame_on_stack = lowering.Sweeps.frame_on_stack
+    frame_on_stack = call_sweeps.Sweeps.frame_on_stack
 
-    def poisoned_frame(sweeps: lowering.Sweeps) -> Any:
+    def poisoned_frame(sweeps: call_sweeps.Sweeps) -> Any:
         place = frame_on_stack(sweeps)
         size = max(sweeps.derivation.compiled.derivative.frame_size, 1)
         cgutils.memset(sweeps.builder, place, ir.Constant(cgutils.intp_t, size), 0xFF)
         return place
 
-    setattr(lowering.Sweeps, "frame_on_stack", poisoned_frame)  # noqa: B010
+    setattr(call_sweeps.Sweeps, "frame_on_stack", poisoned_frame)  # noqa: B010
 
 
 def _with_poison(found: Support) -> Support:

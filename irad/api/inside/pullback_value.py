@@ -11,7 +11,7 @@ from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model
 
 from irad.frontend import resident
-from irad.frontend.calls.pullback import POINTER_SIZE, STATE_TYPE
+from irad.frontend.calls.state import POINTER_SIZE, STATE_TYPE
 from irad.frontend.numba.untyped import types
 
 _CALL: Final = "irad.pullback"

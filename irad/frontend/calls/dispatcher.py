@@ -20,10 +20,11 @@ from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
-from irad.frontend.calls.lowering import Extras, emit_call
+from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
 from irad.frontend.calls.signature import check_destination
+from irad.frontend.calls.sweeps import Extras
 from irad.frontend.calls.untypable import untypable
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import derivation_of, pools_in

@@ -7,277 +7,29 @@ the primal raises, all that was allocated is released and Numba's own protocol c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, imputils
+from numba.core import cgutils
 
-from irad.debug.calls import WatchedCall
-from irad.debug.outputs import input_names, looked_at, output_names
-from irad.errors import HERE, SignatureError
-from irad.frontend import resident
+from irad.debug.outputs import looked_at, output_names
+from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Returns, Role, Seed
 from irad.frontend.calls.failure import Failure
-from irad.frontend.calls.kept import call_python, raise_kept, raise_status
+from irad.frontend.calls.kept import raise_kept
 from irad.frontend.calls.result_types import derivative_type, gradient_type_of, structured
+from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.argument_memory import ArgumentMemory, memory_at
-from irad.frontend.memory.shadows import NO_MEMORY
-from irad.frontend.numba.convention import NUMBA
+from irad.frontend.memory.argument_memory import memory_at
+from irad.frontend.memory.shadows import any_of
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import abi, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
-_NO_VALUE = (
-    "the function returns None for these arguments, which has no derivative",
-    "ask for derivatives only where it returns a value",
-    "where a function returns nothing, there is nothing to differentiate",
-    HERE,
-)
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What the caller passes in addition to the arguments.
-
-    Attributes:
-        targets: for positions with a destination its value and Numba type.
-        seed: the cotangent of the return value and its Numba type, or None.
-        held: values with their types whose references the surrounding function drops, unless the call raises.
-        places: memory for the returned value and for its shadow, zeroed; None: on the stack.
-    """
-
-    targets: Mapping[int, tuple[Any, Any]]
-    seed: tuple[Any, Any] | None = None
-    held: Sequence[tuple[Any, Any]] = ()
-    places: tuple[Any, Any] | None = None
-
-
-class Cotangents:
-    """Places on the stack for the cotangents of all numbers among the differentiated arguments, zeroed.
-
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite.
-        derivation: what is called.
-        flat: all LLVM arguments of the primal; None: no argument of the caller may be None or a number.
-    """
-
-    def __init__(self, context: Any, builder: Any, derivation: Derivation, flat: Sequence[Any] | None = None) -> None:
-        self._context, self._builder, self._flat = context, builder, flat
-        self._leaves = [leaf for _, leaf in derivation.active_numbers()]
-        self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.number)) for leaf in self._leaves}
-
-    def _zeroed(self, llvm_type: Any) -> Any:
-        place = cgutils.alloca_once(self._builder, llvm_type)
-        self._builder.store(cgutils.get_null_value(llvm_type), place)
-        return place
-
-    def pointers(self) -> list[Any]:
-        """What the reverse sweep takes: a pointer for each float, in the order of the LLVM parameters."""
-        return [part for leaf in self._leaves for part in leaf.parts_at(self._builder, self._places[leaf.index])]
-
-    def value(self, leaf: Content, wanted: Any) -> Any:
-        """The cotangent of a leaf as a value of a Numba type.
-
-        The caller may have passed another type than the primal takes. Of a float that became a complex number the
-        derivative is the real part: that is the transpose of the conversion. None has no derivative.
-        """
-        if wanted == types.none:
-            return self._context.get_dummy_value()
-        if isinstance(wanted, types.Optional):
-            assert self._flat is not None
-            boolean = self._context.data_model_manager[types.boolean]
-            helper = self._context.make_helper(self._builder, wanted)
-            helper.data = self.value(leaf, wanted.type)
-            helper.valid = boolean.from_argument(self._builder, self._flat[leaf.index + leaf.float_count])
-            return helper._getvalue()
-        value, its_type = self._builder.load(self._places[leaf.index]), leaf.number
-        if its_type in layouts.COMPLEX and wanted not in layouts.COMPLEX:
-            value, its_type = self._builder.extract_value(value, 0), its_type.underlying_float
-        return self._context.cast(self._builder, value, its_type, wanted)
-
-
-class Sweeps:
-    """The two sweeps of one derivative call: frame, arena, shadows, cotangents of numbers.
-
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite, in the function being lowered.
-        derivation: what is called.
-        arguments: the caller's values, one per parameter of the primal.
-        extras: what the caller passes besides.
-        keeps_value: whether the value is passed on: if it is a record it is copied out of memory that may end.
-    """
-
-    def __init__(
-        self,
-        context: Any,
-        builder: Any,
-        derivation: Derivation,
-        arguments: Sequence[Any],
-        extras: Extras,
-        keeps_value: bool,
-    ) -> None:
-        self.context, self.builder, self.derivation = context, builder, derivation
-        casts = zip(arguments, derivation.argument_types, derivation.parameter_types, strict=True)
-        values = [context.cast(builder, value, given, taken) for value, given, taken in casts]
-        packer = context.get_arg_packer(derivation.parameter_types)
-        return_type = abi.return_llvm_type(derivation.return_type)
-        self.return_pointer, self.return_shadow = extras.places or (self.zeroed(return_type), self.zeroed(return_type))
-        self.exception_pointer = context.call_conv._get_excinfo_argument(builder.function)
-        self.flat = [self.return_pointer, self.exception_pointer, *packer.as_arguments(builder, values)]
-        self.memory = ArgumentMemory(context, builder, derivation, self.flat, extras.targets, extras.held)
-        is_copied = keeps_value and isinstance(derivation.return_type, types.Record)
-        self._record = self.memory.new_record(derivation.return_type) if is_copied else None
-        self.cotangents = Cotangents(context, builder, derivation, self.flat)
-        self.watched: WatchedCall | None = None
-        derivation.compiled.library.link_into(context.active_code_library)
-
-    def zeroed(self, llvm_type: Any) -> Any:
-        """A zeroed place on the stack."""
-        place = cgutils.alloca_once(self.builder, llvm_type)
-        self.builder.store(cgutils.get_null_value(llvm_type), place)
-        return place
-
-    def frame_on_stack(self) -> Any:
-        """Memory for values that live from one sweep to the other."""
-        size = max(self.derivation.compiled.derivative.frame_size, 1)
-        place = cgutils.alloca_once(self.builder, ir.ArrayType(ir.IntType(8), size))
-        place.align = 64
-        return self.builder.bitcast(place, _VOID_POINTER)
-
-    def declare(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
-        """A function of the derivative."""
-        return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, parameters), symbol)
-
-    def support(self, symbol: str, result: Any, parameters: Sequence[Any]) -> Any:
-        """A function of the run-time support."""
-        return resident.declared(self.builder.module, symbol, result, parameters)
-
-    def open_arena(self, symbol: str) -> Any:
-        """The arena; a MemoryError is raised when there is none."""
-        arena = self.builder.call(self.support(symbol, _VOID_POINTER, []), [])
-        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, arena)):
-            self.memory.release()
-            self.raise_out_of_memory()
-        return arena
-
-    def close_arena(self, symbol: str, arena: Any) -> None:
-        """Ends the arena's use by this call."""
-        if self.watched is not None:
-            self.watched.leave(arena)
-        self.builder.call(self.support(symbol, ir.VoidType(), [_VOID_POINTER]), [arena])
-
-    def raise_out_of_memory(self) -> None:
-        """Ends the function with a MemoryError."""
-        self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
-
-    def raise_pending(self, failure: Failure) -> None:
-        """Ends the function with the exception that says why there is no pair."""
-        python = self.context.get_python_api(self.builder)
-        gil = python.gil_ensure()
-        number = python.long_from_ssize_t(self.builder.ptrtoint(failure.pending, cgutils.intp_t))
-        answer = call_python(self.context, self.builder, python, "irad.frontend.pointers", "keep_pending", (number,))
-        for each in (number, answer):
-            python.decref(each)
-        python.gil_release(gil)
-        raise_kept(self.context, self.builder)
-
-    def run_augmented(self, frame: Any, arena: Any) -> Any:
-        """Calls the augmented primal; the result is Numba's status."""
-        derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
-        shadows = [self._shadow_of(index) for index in derivative.shadows]
-        values = [frame, arena, *self.flat, *shadows]
-        callee = self.declare(library.symbols[derivative.augmented], _STATUS, [value.type for value in values])
-        code = self.builder.call(callee, values)
-        excinfo = self.builder.load(self.exception_pointer)
-        self._status = self.context.call_conv._get_return_status(self.builder, code, excinfo)
-        return self._status
-
-    def _shadow_of(self, index: int) -> Any:
-        if index == abi.RETURN_INDEX:
-            return self.builder.bitcast(self.return_shadow, _VOID_POINTER)
-        return self.memory.shadow_of(index)
-
-    def run_reverse(self, frame: Any, arena: Any) -> None:
-        """Calls the reverse sweep, which fills ``cotangents``."""
-        derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
-        values = [frame, arena, *self.cotangents.pointers()]
-        callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
-        self.builder.call(callee, values)
-
-    @contextmanager
-    def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
-        """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
-        lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
-        with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
-            with failed:
-                failure = Failure.of(self.context, self.builder, arena)
-                self.close_arena(close, arena)
-                self.memory.release()
-                with self.builder.if_then(lacks_value):
-                    self.context.call_conv.return_user_exc(self.builder, SignatureError, _NO_VALUE)
-                is_memory = self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.exhausted))
-                with self.builder.if_then(is_memory):
-                    failure.raise_it(self.context, self.builder, self.watched)
-                with self.builder.if_then(self.builder.icmp_signed("==", status.code, _STATUS(NUMBA.no_derivative))):
-                    self.raise_pending(failure)
-                raise_status(self.context, self.builder, status)
-            with fine:
-                yield
-
-    def watch(self, arena: Any, arguments: Sequence[Any], extras: Extras, close: str, outputs: Sequence[str]) -> None:
-        """Opens the call, where the options ask for debug mode or for the meter of the tape."""
-        options = self.derivation.task.options
-        if not options.debug and options.tape_limit is None:
-            return
-        inputs = zip(input_names(self.derivation), arguments, self.derivation.argument_types, strict=True)
-        given = [(name, value, numba_type) for name, value, numba_type in inputs]
-        given += [
-            (
-                f"the memory given for the derivative with respect to {self.derivation.caller_arguments[p].name}",
-                *extras.targets[p],
-            )
-            for p, role in self.derivation.task.roles
-            if p in extras.targets and role is not Role.INTO
-        ]
-        given += [("the cotangent", *extras.seed)] if extras.seed is not None else []
-        self.watched = WatchedCall(self.context, self.builder, self.derivation, given, outputs)
-        raised = self.watched.enter(arena)
-        with cgutils.if_unlikely(self.builder, raised):
-            self.close_arena(close, arena)
-            self.memory.release()
-            raise_kept(self.context, self.builder)
-        if self.watched.frame_is_too_large:
-            with self.builder.if_then(cgutils.true_bit):
-                self.close_arena(close, arena)
-                self.memory.release()
-                self.watched.raise_tape_is_full()
-
-    def value(self) -> Any:
-        """What the primal returned, as Numba holds it."""
-        raw = self.builder.load(self.return_pointer)
-        value = self.context.get_returned_value(self.builder, self.derivation.return_type, raw)
-        signature = self.derivation.return_type()
-        return imputils.fix_returning_optional(self.context, self.builder, signature, self._status, value)
-
-    def kept_value(self) -> Any:
-        """What the primal returned as a value of the type `gradients.owned_type`."""
-        if self._record is None:
-            return self.value()
-        return self.memory.filled_record(self.derivation.return_type, self._record, self.value())
-
-    def drop_value(self) -> None:
-        """Releases what the primal returned."""
-        self.context.nrt.decref(self.builder, self.derivation.return_type, self.value())
 
 
 def emit_call(
@@ -312,13 +64,13 @@ def emit_call(
         _raise_on_bad_seed(sweeps, misfits)
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
             sweeps.drop_value()
-            sweeps.memory.release()
+            sweeps.references.release()
             failure.raise_it(context, builder, sweeps.watched)
         sweeps.memory.copy_out()
         _store_scalars(sweeps, extras)
         value = _held_value(sweeps)
         builder.store(_result(sweeps, extras), result)
-        sweeps.memory.release_transient()
+        sweeps.references.release_transient()
         _finish_watched(sweeps, extras, arguments, value, (builder.load(result), result_type))
     return builder.load(result)
 
@@ -359,7 +111,7 @@ def _scalar_targets(sweeps: Sweeps, extras: Extras) -> Iterator[tuple[Argument, 
 def _check_scalars(sweeps: Sweeps, extras: Extras) -> None:
     for argument, _, array, _ in _scalar_targets(sweeps, extras):
         shape = cgutils.unpack_tuple(sweeps.builder, array.shape)
-        sweeps.memory.refuse(
+        sweeps.references.refuse(
             sweeps.builder.icmp_signed("!=", array.nitems, cgutils.intp_t(1)),
             f"the destination of {argument}, a number, is an array with more or fewer than one element",
             "pass an array with one element: np.zeros(1)",
@@ -383,7 +135,7 @@ def _seed(sweeps: Sweeps, extras: Extras) -> list[seeding.Misfit]:
             parts = seeding.seeded_parts(derivation.return_type, seed_type)
             value = sweeps.value()
             misfits = seeding.misfits(context, builder, value, seed, parts)
-            with builder.if_then(builder.not_(seeding.any_of(builder, misfits)), likely=True):
+            with builder.if_then(builder.not_(any_of(builder, (misfit.is_there for misfit in misfits))), likely=True):
                 for part in parts:
                     seeding.add_seed(context, builder, sweeps.return_shadow, value, seed, part)
             return misfits
@@ -396,7 +148,7 @@ def _raise_on_bad_seed(sweeps: Sweeps, misfits: Sequence[seeding.Misfit]) -> Non
     for misfit in misfits:
         with sweeps.builder.if_then(misfit.is_there, likely=False):
             sweeps.drop_value()
-            sweeps.memory.release()
+            sweeps.references.release()
             misfit.raise_it(sweeps.context, sweeps.builder, SignatureError)
 
 

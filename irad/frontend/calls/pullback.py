@@ -6,21 +6,15 @@ arrays beside it. The arena is deleted by `close_state`.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils
-from numba.np.arrayobj import populate_array
 
 from irad.debug.calls import WatchedCall
-from irad.debug.events import close_call
 from irad.debug.outputs import output_names
 from irad.errors import SignatureError
-from irad.frontend import resident
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.calls.definition import Definition
@@ -28,18 +22,20 @@ from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, p
 from irad.frontend.calls.failure import Failure, arena_field, field_of
 from irad.frontend.calls.final_arrays import add_final, check_final, final_parts
 from irad.frontend.calls.kept import raise_kept
-from irad.frontend.calls.lowering import Cotangents, Extras, Sweeps
 from irad.frontend.calls.result_types import structured
 from irad.frontend.calls.signature import check_representable, may_have_derivative, without_derivative
+from irad.frontend.calls.state import STATE_TYPE, Layout, layout_of, places_in
+from irad.frontend.calls.sweeps import Cotangents, Extras, Sweeps
 from irad.frontend.custom import entry, packs
 from irad.frontend.derivation import Derivation, derivation_of
-from irad.frontend.memory.list_memory import BLOCK_TYPE, clear_block, list_of_block
+from irad.frontend.memory.list_memory import clear_block, list_of_block
 from irad.frontend.memory.object_memory import clear_objects, copy_objects
 from irad.frontend.memory.shadows import (
-    ALIGNMENT,
+    BYTES,
     MEMINFO_TYPE,
     NO_MEMORY,
     allocate_zeroed,
+    bytes_at,
     clear,
     copy_arrays,
     extent_of_array,
@@ -48,43 +44,13 @@ from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import abi, gradients, tree
+from irad.frontend.values import abi, build, gradients
 from irad.frontend.values.tree import Content, LeafKind
 from irad.options import Options
-
-STATE_TYPE = types.Array(types.uint8, 1, "C")
-POINTER_SIZE = 8
 
 _INTP = cgutils.intp_t
 _I64 = ir.IntType(64)
 _VOID_POINTER = cgutils.voidptr_t
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Byte offsets in a state; last come the number of a watched forward sweep and the arena's address."""
-
-    value: int
-    shadow: int
-    call: int
-    arena: int
-
-    @property
-    def size(self) -> int:
-        """Bytes of a state."""
-        return self.arena + POINTER_SIZE
-
-
-def layout_of(derivation: Derivation) -> Layout:
-    """The layout of the state of a function."""
-    frame = _round_up(derivation.compiled.derivative.frame_size)
-    size = _round_up(abi.memory_of_return(derivation.return_type).stride)
-    call = frame + 2 * size
-    return Layout(value=frame, shadow=frame + size, call=call, arena=call + POINTER_SIZE)
-
-
-def _round_up(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class ForwardDispatcher(DerivativeDispatcher):
@@ -190,8 +156,8 @@ def forward_type(derivation: Derivation) -> Any:
     shadows = types.BaseTuple.from_types(
         (
             *(_shadow_type(leaf) for _, leaf in derivation.active_memory()),
-            *(BLOCK_TYPE for _ in derivation.active_lists()),
-            *((BLOCK_TYPE, BLOCK_TYPE) if derivation.active_objects() else ()),
+            *(BYTES for _ in derivation.active_lists()),
+            *((BYTES, BYTES) if derivation.active_objects() else ()),
         )
     )
     return types.Tuple((types.intp, gradients.owned_type(derivation.return_type), STATE_TYPE, shadows))
@@ -234,7 +200,7 @@ def emit_forward(
             context.nrt.decref(builder, numba_type, value)
         context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
     block = context.nrt.meminfo_data(builder, state)
-    places = _places(builder, derivation, block, layout)
+    places = places_in(builder, derivation, block, layout)
     extras = Extras({}, held=(*held, (state, MEMINFO_TYPE)), places=places)
     sweeps = Sweeps(context, builder, derivation, values, extras, keeps_value=True)
     arena = sweeps.open_arena("irad.arena_new")
@@ -244,7 +210,7 @@ def emit_forward(
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, "irad.arena_delete"):
         builder.store(arena, field_of(builder, block, layout.arena, _VOID_POINTER))
-        sweeps.memory.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
+        sweeps.references.defer_transient(sweeps.support("irad.arena_defer", ir.VoidType(), [_VOID_POINTER] * 2), arena)
         leaves = [leaf for _, leaf in derivation.active_memory()]
         shadows = [sweeps.memory.gradient_of(leaf, _shadow_type(leaf)) for leaf in leaves]
         shadows += [sweeps.memory.list_shadow(leaf) for _, leaf in derivation.active_lists()]
@@ -252,7 +218,7 @@ def emit_forward(
         items = (
             _INTP(number),
             sweeps.kept_value(),
-            _state_array(context, builder, state, block, layout),
+            bytes_at(context, builder, block, _INTP(layout.size), state),
             context.make_tuple(builder, result_type.types[3], shadows),
         )
         builder.store(context.make_tuple(builder, result_type, items), result)
@@ -266,17 +232,6 @@ def emit_forward(
     return builder.load(result)
 
 
-def _places(builder: Any, derivation: Derivation, block: Any, layout: Layout) -> tuple[Any, Any]:
-    kind = abi.return_llvm_type(derivation.return_type)
-    return field_of(builder, block, layout.value, kind), field_of(builder, block, layout.shadow, kind)
-
-
-def _state_array(context: Any, builder: Any, meminfo: Any, block: Any, layout: Layout) -> Any:
-    array = context.make_array(STATE_TYPE)(context, builder)
-    populate_array(array, block, (_INTP(layout.size),), (_INTP(1),), 1, meminfo)
-    return array._getvalue()
-
-
 # --- pullback ---------------------------------------------------------------------------------------------------------
 
 
@@ -286,15 +241,14 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     Argument shadows and the cotangent of the return value are cleared first: the sweep leaves both as it pleases.
     """
     state, shadows, seed = values
+    held = list(zip(values, signature.args, strict=True))
     shadows_type, seed_type = signature.args[1:]
     derivation.compiled.library.link_into(context.active_code_library)
     layout = layout_of(derivation)
     block = context.make_array(STATE_TYPE)(context, builder, state).data
-    return_pointer, return_shadow = _places(builder, derivation, block, layout)
-    arrays = [
-        context.make_array(array_type)(context, builder, builder.extract_value(shadows, i))
-        for i, array_type in enumerate(shadows_type.types)
-    ]
+    return_pointer, return_shadow = places_in(builder, derivation, block, layout)
+    parts = zip(shadows_type.types, cgutils.unpack_tuple(builder, shadows), strict=True)
+    arrays = [context.make_array(array_type)(context, builder, part) for array_type, part in parts]
     count = len(derivation.active_memory())
     arrays, array_types, blocks = arrays[:count], shadows_type.types[:count], arrays[count:]
     objects = [abi.reference_of(leaf) for _, leaf in derivation.active_objects()]
@@ -304,20 +258,17 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     if objects:
         clear_objects(context, builder, objects, blocks[0].data)
     if derivation.task.seed is Seed.NONE:
-        given = list(zip(values, signature.args, strict=True))
-        _seed_arrays(context, builder, derivation, list(zip(arrays, array_types, strict=True)), given)
+        _seed_arrays(context, builder, derivation, list(zip(arrays, array_types, strict=True)), held)
     else:
         value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
-        _check_shapes(context, builder, derivation, value, zip(values, signature.args, strict=True), seed_type)
+        _check_shapes(context, builder, derivation, value, held, seed_type)
         for part in seeding.seeded_parts(derivation.return_type, seed_type):
             seeding.add_seed(context, builder, return_shadow, value, seed, part)
     watched = _watched_pullback(context, builder, derivation, (seed, seed_type))
-    cotangents = _run_reverse(
-        context, builder, derivation, block, layout, zip(values, signature.args, strict=True), watched
-    )
+    cotangents = _run_reverse(context, builder, derivation, block, layout, held, watched)
 
     def fail() -> None:
-        _release(context, builder, zip(values, signature.args, strict=True))
+        _release(context, builder, held)
         context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
 
     written = derivation.compiled.written
@@ -353,7 +304,7 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     if watched is not None:
         augmented = builder.load(field_of(builder, block, layout.call, _I64))
         with builder.if_then(watched.finish(list(zip(items, result_type.types, strict=True)), augmented), likely=False):
-            _release(context, builder, [*zip(values, signature.args, strict=True), (result, result_type)])
+            _release(context, builder, [*held, (result, result_type)])
             raise_kept(context, builder)
     return result
 
@@ -374,7 +325,7 @@ def _clear(
         extent = extent_of_array(context, builder, array, array_type)
         start = builder.inttoptr(extent.low, _VOID_POINTER)
         clear(builder, start, extent.size(builder), derivation.compiled.clear)
-    for leaf in tree.returned_leaves(derivation.return_type):
+    for leaf in build.returned_leaves(derivation.return_type):
         if leaf.kind is LeafKind.NUMBER:
             seeding.store_zero(builder, return_shadow, leaf.path)
 
@@ -384,14 +335,13 @@ def _check_shapes(
     builder: Any,
     derivation: Derivation,
     value: Any,
-    held: Iterable[tuple[Any, Any]],
+    held: Sequence[tuple[Any, Any]],
     seed_type: Any,
 ) -> None:
-    values = list(held)
     parts = seeding.seeded_parts(derivation.return_type, seed_type)
-    for misfit in seeding.misfits(context, builder, value, values[2][0], parts):
+    for misfit in seeding.misfits(context, builder, value, held[2][0], parts):
         with builder.if_then(misfit.is_there, likely=False):
-            _release(context, builder, values)
+            _release(context, builder, held)
             misfit.raise_it(context, builder, SignatureError)
 
 
@@ -425,7 +375,7 @@ def _run_reverse(
     derivation: Derivation,
     block: Any,
     layout: Layout,
-    held: Iterable[tuple[Any, Any]],
+    held: Sequence[tuple[Any, Any]],
     watched: WatchedCall | None,
 ) -> Cotangents:
     """Calls the reverse sweep; the result holds the cotangents of numbers.
@@ -435,10 +385,9 @@ def _run_reverse(
     arena = builder.load(field_of(builder, block, layout.arena, _VOID_POINTER))
     failed = arena_field(builder, arena, "failed", ir.IntType(32))
     builder.store(ir.IntType(32)(0), failed)
-    values_held = list(held)
     if watched is not None:
         with cgutils.if_unlikely(builder, watched.enter(arena)):
-            _release(context, builder, values_held)
+            _release(context, builder, held)
             raise_kept(context, builder)
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
@@ -447,19 +396,6 @@ def _run_reverse(
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
     failure = Failure.of(context, builder, arena)
     with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
-        _release(context, builder, values_held)
+        _release(context, builder, held)
         failure.raise_it(context, builder)
     return cotangents
-
-
-@cache
-def _delete_arena() -> Callable[[int], None]:
-    """The compiled ``irad.arena_delete``."""
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(resident.address_of("irad.arena_delete"))
-
-
-def close_state(state: Any) -> None:
-    """Frees what the forward sweep left for the pullback; the state must not be used again."""
-    call, address = map(int, state[-2 * POINTER_SIZE :].view("u8"))
-    close_call(call)
-    _delete_arena()(address)

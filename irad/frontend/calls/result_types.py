@@ -13,7 +13,7 @@ from irad.frontend.calls.annotations import Returns, Task
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import gradients, layouts, tree
+from irad.frontend.values import build, gradients, layouts
 from irad.frontend.values.tree import Content, LeafKind
 
 
@@ -45,7 +45,7 @@ def gradient_type_of(numba_type: Any, target: Any) -> Any:
     if isinstance(numba_type, types.BaseTuple):
         pairs = zip(numba_type.types, target.types, strict=True)
         return layouts.tuple_type(numba_type, tuple(gradient_type_of(item, t) for item, t in pairs))
-    return target if tree.kind_of(numba_type) is LeafKind.ARRAY else gradients.gradient_type(numba_type)
+    return target if build.kind_of(numba_type) is LeafKind.ARRAY else gradients.gradient_type(numba_type)
 
 
 def python_type(task: Task) -> Callable[[Any], Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -12,9 +11,10 @@ from numba.core import cgutils
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
+from irad.frontend.memory.shadows import differ
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import layouts, tree
+from irad.frontend.values import build, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 
 _DATA_FIELD = 4
@@ -83,7 +83,7 @@ def _check(name: str, return_type: Any, seed_type: Any, at: str) -> None:
     if isinstance(return_type, types.Optional):
         _check(name, return_type.type, seed_type, at)
         return
-    match tree.kind_of(return_type):
+    match build.kind_of(return_type):
         case LeafKind.NUMBER:
             is_complex = return_type in layouts.COMPLEX
             good = isinstance(seed_type, types.Float | types.Integer) or (is_complex and seed_type in layouts.COMPLEX)
@@ -128,37 +128,24 @@ def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
 
 
 def seeded_parts(return_type: Any, seed_type: Any) -> list[SeededPart]:
-    """What in the return value gets a cotangent, in order."""
-    parts: list[SeededPart] = []
-    for leaf in tree.returned_leaves(return_type):
-        at, flags = _way_through_seed(return_type, leaf.path)
-        kind = _type_at(seed_type, at)
-        if kind != types.none:
-            parts.append(SeededPart(leaf, kind, at, flags))
-    return parts
+    """What in the return value gets a cotangent, in order; None stands for that of a whole tuple, too."""
+    return list(_seeded(build.content_of(return_type), seed_type, (), ()))
 
 
-def _way_through_seed(return_type: Any, path: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """The path without the steps into parts that may be None, and the paths to the flags of these."""
-    steps: list[int] = []
-    flags: list[tuple[int, ...]] = []
-    for depth, step in enumerate(path):
-        if isinstance(return_type, types.Optional):
-            flags.append((*path[:depth], tree.FLAG_OF_OPTIONAL))
-            return_type = return_type.type
-        else:
-            steps.append(step)
-            return_type = return_type.types[step]
-    return tuple(steps), tuple(flags)
-
-
-def _type_at(seed_type: Any, path: tuple[int, ...]) -> Any:
-    """The type of the cotangent at a path; None may stand for a whole tuple."""
-    for step in path:
-        if seed_type == types.none:
-            break
-        seed_type = seed_type.types[step]
-    return seed_type
+def _seeded(
+    content: Content, seed_type: Any, path: tuple[int, ...], flags: tuple[tuple[int, ...], ...]
+) -> Iterator[SeededPart]:
+    if seed_type == types.none:
+        return
+    match content:
+        case tree.TupleContent():
+            for i, part in enumerate(content.parts):
+                yield from _seeded(part, seed_type.types[i], (*path, i), flags)
+        case tree.OptionalContent():
+            flag = (*content.path, tree.FLAG_OF_OPTIONAL)
+            yield from _seeded(content.inside, seed_type, path, (*flags, flag))
+        case _:
+            yield SeededPart(content, seed_type, path, flags)
 
 
 def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[SeededPart]) -> list[Misfit]:
@@ -172,21 +159,19 @@ def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[S
             returned = context.make_array(part.leaf.type)(context, builder, part_of(builder, value, part.leaf.path))
             given = context.make_array(part.type)(context, builder, part_of(builder, seed, part.path))
             shapes = [tuple(cgutils.unpack_tuple(builder, array.shape)) for array in (given, returned)]
-            differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
-            found.append(Misfit(_any(builder, differ), _another_shape(at), (shapes[0], shapes[1])))
+            found.append(Misfit(differ(builder, *shapes), _another_shape(at), (shapes[0], shapes[1])))
     return found
 
 
 def misfit_of_final(builder: Any, given: Any, array: Any) -> Misfit:
     """Whether the cotangent of what a function wrote has another shape than the array."""
     shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
-    differ = [builder.icmp_signed("!=", left, right) for left, right in zip(*shapes, strict=True)]
     texts = (
         "the cotangent has a different shape from the array",
         "pass an array of the same shape: np.ones_like(…)",
         _WEIGHS,
     )
-    return Misfit(_any(builder, differ), texts, (shapes[0], shapes[1]))
+    return Misfit(differ(builder, *shapes), texts, (shapes[0], shapes[1]))
 
 
 def _none(at: str) -> tuple[str, str, str]:
@@ -199,15 +184,6 @@ def _another_shape(at: str) -> tuple[str, str, str]:
         f"pass an array with the shape of the value: np.ones_like(value{at})",
         _WEIGHS,
     )
-
-
-def any_of(builder: Any, misfits: Sequence[Misfit]) -> Any:
-    """Whether there is one."""
-    return _any(builder, [misfit.is_there for misfit in misfits])
-
-
-def _any(builder: Any, conditions: Sequence[Any]) -> Any:
-    return reduce(builder.or_, conditions, cgutils.false_bit)
 
 
 def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:

@@ -11,7 +11,7 @@ from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import abi, layouts, tree
+from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part
 
@@ -201,13 +201,13 @@ def check_return(dispatcher: Any, return_type: Any, task: Task) -> None:
     if task.seed is Seed.ONE and not isinstance(return_type, types.Float):
         raise _not_a_float(dispatcher, return_type)
     without = (LeafKind.INERT, LeafKind.LIST, LeafKind.OBJECT)
-    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in tree.returned_leaves(return_type)):
+    if task.seed is Seed.GIVEN and all(leaf.kind in without for leaf in build.returned_leaves(return_type)):
         raise _not_a_float(dispatcher, return_type)
 
 
 def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     name = dispatcher.py_func.__name__
-    leaves = list(tree.returned_leaves(return_type))
+    leaves = list(build.returned_leaves(return_type))
     seeded = f"supply the cotangent of the value: irad.vjp({name}, …) or irad.autodiff(irad.Reverse, {name}, …, seed=…)"
     what, reason = (
         "which is not a single float",

@@ -23,7 +23,7 @@ from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
 from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.untyped import types
-from irad.frontend.values import layouts, tree
+from irad.frontend.values import build, layouts, tree
 
 _Value = TypeVar("_Value")
 
@@ -110,7 +110,7 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
         return _of_tuple(value)
     if isinstance(value, types.Array):
         return _of_array(value)
-    if tree.kind_of(value) is tree.LeafKind.INERT:
+    if build.kind_of(value) is tree.LeafKind.INERT:
         return lambda value: value
     raise SignatureError(
         f"stop_gradient is given {described(value)}",

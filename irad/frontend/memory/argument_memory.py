@@ -5,25 +5,24 @@ All code emitted here runs before the primal does, except what returns results o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numba.core import cgutils
-from numba.np.arrayobj import populate_array
 
 from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.list_memory import BLOCK_TYPE, ListBlock, block_size, list_of_block, open_block
+from irad.frontend.memory.list_memory import ListBlock, block_size, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory
-from irad.frontend.memory.object_walk import Owner
+from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import Owner
 from irad.frontend.memory.shadows import (
     MEMINFO_TYPE,
-    NO_MEMORY,
     Extent,
-    allocate_zeroed,
+    array_at,
+    bytes_at,
     clear,
     extent_of,
     extent_of_array,
@@ -37,19 +36,15 @@ from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
+from irad.frontend.values.build import content_of
 from irad.frontend.values.gradients import gradient_of_content
-from irad.frontend.values.tree import Content, LeafKind, content_of
+from irad.frontend.values.tree import (
+    Content,
+    LeafKind,
+)
 
 _INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
-
-
-@dataclass
-class _Owned:
-    """Slots with references that this call holds: to memory that it may return, and to its own."""
-
-    results: list[Any] = field(default_factory=list)
-    transient: list[Any] = field(default_factory=list)
 
 
 class ArgumentMemory:
@@ -62,7 +57,7 @@ class ArgumentMemory:
         flat: all LLVM arguments of the primal; read-only arrays that repeat elements are replaced by copies in it.
         targets: for positions with a destination the caller's value and its type.
         held: values with their types on which the surrounding function holds a reference that it drops after the call,
-            but not when the call raises: Numba leaks references there. `release` drops them.
+            but not when the call raises.
     """
 
     def __init__(
@@ -75,8 +70,7 @@ class ArgumentMemory:
         held: Sequence[tuple[Any, Any]],
     ) -> None:
         self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
-        self._held = held
-        self._owned = _Owned()
+        self.references = References(context, builder, derivation.compiled.clear, held)
         self._scratch: dict[int, Any] = {}
         self._objects: ObjectMemory | None = None
         workspace = derivation.workspace()
@@ -87,7 +81,7 @@ class ArgumentMemory:
             ),
             *(self._track(argument, leaf, targets, Role.WORKSPACE) for argument, leaf in workspace),
         ]
-        refusals = Refusals(context, builder, self.release)
+        refusals = Refusals(context, builder, self.references.release)
         MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse).run()
         refusals.finish()
         self._allocate()
@@ -115,11 +109,11 @@ class ArgumentMemory:
     def _separate(self, leaf: Content) -> None:
         """Replaces a read-only array that repeats elements by a packed copy: each element gets its own derivative."""
         builder, slots = self.builder, self._slots_of(leaf)
-        owner = self._slot(self._owned.transient)
+        owner = self.references.slot(self.references.transient)
         with builder.if_then(overlaps_itself(builder, leaf, self.flat), likely=False):
             shape = shape_of(leaf, self.flat)
             size = builder.mul(self.flat[leaf.index + tree.ITEM_COUNT], _INTP(layouts.size_of_element(leaf.type.dtype)))
-            meminfo = self._allocated(size, owner)
+            meminfo = self.references.allocated(size, owner)
             data = builder.bitcast(self.context.nrt.meminfo_data(builder, meminfo), self.flat[leaf.data_index].type)
             strides = self._packed_strides(leaf, shape)
             with cgutils.loop_nest(builder, shape, _INTP) as indices:
@@ -154,42 +148,7 @@ class ArgumentMemory:
     def _item(self, leaf: Content, data: Any, shape: Any, strides: Any, indices: Any) -> Any:
         return cgutils.get_item_pointer2(self.context, self.builder, data, shape, strides, leaf.type.layout, indices)
 
-    # --- failing ------------------------------------------------------------------------------------------------------
-
-    def refuse(
-        self,
-        condition: Any,
-        problem: str,
-        remedy: str,
-        reason: str,
-        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
-    ) -> None:
-        """Ends the call with a SignatureError when a condition holds.
-
-        Args:
-            condition: a bit.
-            problem, remedy, reason: of the error.
-            misfit: the shape or the strides of an array, and those it should have; they end the problem.
-        """
-        refusals = Refusals(self.context, self.builder, self.release)
-        refusals.refuse(condition, problem, remedy, reason, misfit)
-        refusals.finish()
-
     # --- allocation ---------------------------------------------------------------------------------------------------
-
-    def _slot(self, group: list[Any]) -> Any:
-        slot = cgutils.alloca_once(self.builder, _VOID_POINTER)
-        self.builder.store(cgutils.get_null_value(_VOID_POINTER), slot)
-        group.append(slot)
-        return slot
-
-    def _allocated(self, size: Any, slot: Any) -> Any:
-        meminfo = allocate_zeroed(self.context, self.builder, size, self.derivation.compiled.clear)
-        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
-            self.release()
-            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
-        self.builder.store(meminfo, slot)
-        return meminfo
 
     def _allocate(self) -> None:
         automatic = [t for t in self.tracked if t.role in (Role.GRADIENT, Role.INTO, Role.WORKSPACE)]
@@ -211,10 +170,11 @@ class ArgumentMemory:
         """Objects may hold any of the arrays, so these have their shadows in the same buffer."""
         objects = [leaf for _, leaf in self.derivation.active_objects()]
         found = self._objects = self._object_memory(objects, automatic)
-        found.survey(self._transient)
+        self.references.loops.append(found.release)
+        found.survey(self.references.scratch)
         for tracked in self.tracked:
             if tracked.target_extent is not None:
-                self.refuse(
+                self.references.refuse(
                     found.meets(tracked.target_extent),
                     f"the memory given for the derivative of {tracked.argument} overlaps an argument",
                     "pass a separate array",
@@ -226,9 +186,9 @@ class ArgumentMemory:
             self._refuse_mixed(found.place(joined=True))
         if not joined:
             found.place(joined=False)
-        found.connect(self._transient)
+        found.connect(self.references.scratch)
         for tracked in automatic:
-            slot = tracked.meminfo = self._slot(self._group_of(tracked))
+            slot = tracked.meminfo = self.references.slot(self._group_of(tracked))
             self.context.nrt.incref(self.builder, MEMINFO_TYPE, found.meminfo)
             self.builder.store(found.meminfo, slot)
             tracked.shadow = found.shadows[tracked.leaf.data_index]
@@ -238,7 +198,7 @@ class ArgumentMemory:
         active = [*(leaf for _, leaf in self.derivation.active_lists()), *(t.leaf for t in self.tracked)]
         if self._constant_objects() and active and self._is_written((*self._constant_objects(), *active)):
             found = self._object_memory((), ())
-            found.survey(self._transient)
+            found.survey(self.references.scratch)
             self._refuse_mixed(found.place(joined=True))
 
     def _object_memory(self, objects: Sequence[Content], automatic: Sequence[Tracked]) -> ObjectMemory:
@@ -265,16 +225,13 @@ class ArgumentMemory:
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
     def _refuse_mixed(self, size: Any) -> None:
-        self.refuse(
+        self.references.refuse(
             self.builder.icmp_signed("<", size, _INTP(0)),
             "a constant argument, or one whose shadow was passed, shares memory with an object in another argument",
             "(a) differentiate with respect to both, with irad.grad, irad.value_and_grad or irad.vjp or (b) pass a "
             "copy",
             "the function may write to that memory, and an element that is reached in two ways has only one derivative",
         )
-
-    def _transient(self, size: Any) -> Any:
-        return self._allocated(size, self._slot(self._owned.transient))
 
     def _data_of(self, tracked: Tracked) -> Any:
         assert tracked.target is not None
@@ -288,29 +245,23 @@ class ArgumentMemory:
             size = tracked.target_extent.size(self.builder)
             clear(self.builder, tracked.shadow, size, self.derivation.compiled.clear)
             return
-        tracked.meminfo = self._slot(self._group_of(tracked))
-        meminfo = self._allocated(tracked.extent.size(self.builder), tracked.meminfo)
+        tracked.meminfo = self.references.slot(self._group_of(tracked))
+        meminfo = self.references.allocated(tracked.extent.size(self.builder), tracked.meminfo)
         tracked.shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
 
     def _group_of(self, tracked: Tracked) -> list[Any]:
-        return self._owned.results if tracked.role is Role.GRADIENT else self._owned.transient
+        return self.references.results if tracked.role is Role.GRADIENT else self.references.transient
 
     def _allocate_joined(self, members: Sequence[Tracked]) -> None:
         """Arrays that overlap share a buffer; each member holds a reference on it."""
-        builder, context = self.builder, self.context
-        groups = join_overlapping(context, builder, [member.extent for member in members])
+        groups = join_overlapping(self.context, self.builder, [member.extent for member in members])
         for i, member in enumerate(members):
-            slot = member.meminfo = self._slot(self._group_of(member))
-            is_first = builder.icmp_signed("==", groups.owners[i], _INTP(i))
-            with builder.if_else(is_first, likely=True) as (first, later):
-                with first:
-                    self._allocated(groups.extents[i].size(builder), slot)
-                with later:
-                    for j in range(i):
-                        with builder.if_then(builder.icmp_signed("==", groups.owners[i], _INTP(j))):
-                            builder.store(builder.load(members[j].meminfo), slot)
-                    context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slot))
-            member.shadow = shadow_pointer(context, builder, builder.load(slot), groups.extents[i])
+            member.meminfo = self.references.slot(self._group_of(member))
+            slots = [each.meminfo for each in members[: i + 1]]
+            with groups.first_of(self.context, self.builder, i, slots):
+                self.references.allocated(groups.extents[i].size(self.builder), member.meminfo)
+            meminfo = self.builder.load(member.meminfo)
+            member.shadow = shadow_pointer(self.context, self.builder, meminfo, groups.extents[i])
 
     def _allocate_scratch(self) -> None:
         """Shadows of constant pointers that the engine asks for, because they meet active ones."""
@@ -324,12 +275,12 @@ class ArgumentMemory:
             if index not in leaves:
                 raise InternalError(f"the derivative asks for a shadow of LLVM parameter {index}, which is not memory")
             extent = extent_of(self.builder, leaves[index], self.flat)
-            meminfo = self._allocated(extent.size(self.builder), self._slot(self._owned.transient))
+            meminfo = self.references.scratch(extent.size(self.builder))
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
 
     def _list_block(self, leaf: Content) -> ListBlock:
         size = block_size(self.context, self.builder, leaf, self.flat)
-        meminfo = self._allocated(size, self._slot(self._owned.transient))
+        meminfo = self.references.scratch(size)
         block = self.context.nrt.meminfo_data(self.builder, meminfo)
         shadow = open_block(self.context, self.builder, leaf, self.flat, block, size)
         return ListBlock(meminfo, size, block, shadow)
@@ -346,38 +297,6 @@ class ArgumentMemory:
         if self._objects is not None and index in self._objects.shadows:
             return self._objects.shadows[index]
         return self._scratch[index]
-
-    def release(self) -> None:
-        """Before an exception: drops every reference that this call holds, those of results as well."""
-        for value, numba_type in self._held:
-            self.context.nrt.decref(self.builder, numba_type, value)
-        self._release_objects(self._drop)
-        for slot in (*self._owned.results, *self._owned.transient):
-            self._drop(self.builder.load(slot))
-
-    def _drop(self, meminfo: Any) -> None:
-        self.context.nrt.decref(self.builder, MEMINFO_TYPE, meminfo)
-
-    def _release_objects(self, take: Callable[[Any], None]) -> None:
-        if self._objects is not None:
-            self._objects.release(take)
-
-    def release_transient(self) -> None:
-        """Drops the references that are not results."""
-        self._release_objects(self._drop)
-        for slot in self._owned.transient:
-            self.context.nrt.decref(self.builder, MEMINFO_TYPE, self.builder.load(slot))
-
-    def defer_transient(self, defer: Any, arena: Any) -> None:
-        """Leaves the references that are not results to an arena, which drops them when it is deleted."""
-
-        def leave(meminfo: Any) -> None:
-            with self.builder.if_then(cgutils.is_not_null(self.builder, meminfo)):
-                self.builder.call(defer, [arena, meminfo])
-
-        self._release_objects(leave)
-        for slot in self._owned.transient:
-            leave(self.builder.load(slot))
 
     def copy_out(self) -> None:
         """Copies derivatives to the caller's destinations where they were accumulated elsewhere."""
@@ -412,27 +331,15 @@ class ArgumentMemory:
         if not leaf.is_array:
             meminfo = self.builder.load(tracked.meminfo)
             return owned_record(self.context, self.builder, leaf.type, meminfo, tracked.shadow)
-        array = self.context.make_array(gradient_type)(self.context, self.builder)
-        populate_array(
-            array,
-            data=self.builder.bitcast(tracked.shadow, array.data.type),
-            shape=shape_of(leaf, self.flat),
-            strides=strides_of(leaf, self.flat),
-            itemsize=self.flat[leaf.index + tree.ITEM_SIZE],
-            meminfo=self.builder.load(tracked.meminfo),
-        )
-        return array._getvalue()
+        shape, strides = shape_of(leaf, self.flat), strides_of(leaf, self.flat)
+        meminfo = self.builder.load(tracked.meminfo)
+        return array_at(self.context, self.builder, gradient_type, tracked.shadow, shape, strides, meminfo)
 
     def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
-
-        def fail() -> None:
-            self.release()
-            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
-
-        slot = self._slot(self._owned.results)
+        slot = self.references.slot(self.references.results)
         block = self._lists[leaf.data_index].data
-        found = list_of_block(self.context, self.builder, gradient_type, block, fail)
+        found = list_of_block(self.context, self.builder, gradient_type, block, self.references.fail)
         self.builder.store(self.context.make_helper(self.builder, gradient_type, found).meminfo, slot)
         return found
 
@@ -441,11 +348,7 @@ class ArgumentMemory:
         if self._objects is None:
             return {}
 
-        def fail() -> None:
-            self.release()
-            self.context.call_conv.return_user_exc(self.builder, MemoryError, NO_MEMORY)
-
-        notes, found = self._objects.notes(fail), {}
+        notes, found = self._objects.notes(self.references.fail), {}
         for argument, leaf in self.derivation.active_objects():
             content = abi.reference_of(leaf)
             found[leaf.index] = notes.gradient(content)
@@ -455,7 +358,7 @@ class ArgumentMemory:
             for _, meminfo in self.context.nrt.get_meminfos(
                 self.builder, gradient_of_content(content), found[leaf.index]
             ):
-                self.builder.store(meminfo, self._slot(self._owned.results))
+                self.builder.store(meminfo, self.references.slot(self.references.results))
         return found
 
     def object_state(self) -> tuple[Any, ...]:
@@ -466,13 +369,11 @@ class ArgumentMemory:
         """The shadow of a list as an array of bytes, a new reference."""
         block = self._lists[leaf.data_index]
         self.context.nrt.incref(self.builder, MEMINFO_TYPE, block.meminfo)
-        array = self.context.make_array(BLOCK_TYPE)(self.context, self.builder)
-        populate_array(array, block.data, (block.size,), (_INTP(1),), _INTP(1), block.meminfo)
-        return array._getvalue()
+        return bytes_at(self.context, self.builder, block.data, block.size, block.meminfo)
 
     def new_record(self, record: Any) -> Any:
         """Memory for a record among the results; its meminfo."""
-        return self._allocated(_INTP(record.size), self._slot(self._owned.results))
+        return self.references.allocated(_INTP(record.size), self.references.slot(self.references.results))
 
     def filled_record(self, record: Any, meminfo: Any, content: Any) -> Any:
         """A value of type `OwnedRecord` in memory that `new_record` gave, a copy of the record at a pointer."""

@@ -18,9 +18,9 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 from numba.cpython.listobj import ListInstance
-from numba.np.arrayobj import populate_array
 from numba.typed.listobject import new_list
 
+from irad.frontend.memory.shadows import array_at
 from irad.frontend.numba.untyped import types
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.values.tree import Content
@@ -28,9 +28,6 @@ from irad.runtime_layouts import LIST
 
 _INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
-
-BLOCK_TYPE = types.Array(types.uint8, 1, "C")
-"""A shadow as a value of the state of a pullback."""
 
 _COUNT = 0  # offsets in a block; a header's first bytes are not used otherwise
 _PAYLOAD, _PAYLOAD_SIZE = 64, 32  # of a reflected list; the latter is where Numba has it in the header
@@ -119,10 +116,8 @@ def _typed_list(context: Any, builder: Any, list_type: Any, items: Any, count: A
         return found
 
     array_type = types.Array(dtype, 1, "C")
-    array = context.make_array(array_type)(context, builder)
-    size = _INTP(size_of_element(dtype))
-    populate_array(array, builder.bitcast(items, array.data.type), (count,), (size,), size, None)
-    return context.compile_internal(builder, make, list_type(array_type), [array._getvalue()])
+    values = array_at(context, builder, array_type, items, (count,), (_INTP(size_of_element(dtype)),), None)
+    return context.compile_internal(builder, make, list_type(array_type), [values])
 
 
 def _first_item(list_type: Any) -> int:

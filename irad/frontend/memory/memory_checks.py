@@ -22,7 +22,7 @@ from irad.errors import HERE, SignatureError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import emit_misfit, raise_kept
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.shadows import Extent, extent_of, overlap, shape_of, strides_of
+from irad.frontend.memory.shadows import Extent, any_of, differ, extent_of, overlap, shape_of, strides_of
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
@@ -163,7 +163,7 @@ class MemoryChecks:
         builder, leaf = self.builder, tracked.leaf
         lengths, given_lengths = shape_of(leaf, self.flat), cgutils.unpack_tuple(builder, array.shape)
         self.refuse(
-            self._differ(lengths, given_lengths),
+            differ(self.builder, lengths, given_lengths),
             f"{_name(tracked)} has a different shape from the argument",
             f"pass an array of the same shape: np.zeros_like({tracked.argument.name})",
             "a shadow needs one element for each element of the argument",
@@ -182,20 +182,15 @@ class MemoryChecks:
                 (given, strides_of(leaf, self.flat)),
             )
 
-    def _differ(self, left: Sequence[Any], right: Sequence[Any]) -> Any:
-        found = cgutils.false_bit
-        for mine, theirs in zip(left, right, strict=True):
-            found = self.builder.or_(found, self.builder.icmp_signed("!=", mine, theirs))
-        return found
-
     def _strides_differ(self, leaf: Content, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
         """Strides of dimensions of one element, and of empty arrays, do not matter."""
-        builder, found = self.builder, cgutils.false_bit
-        for length, mine, theirs in zip(lengths, strides_of(leaf, self.flat), given, strict=True):
-            matters = builder.icmp_signed(">", length, _INTP(1))
-            found = builder.or_(found, builder.and_(matters, builder.icmp_signed("!=", mine, theirs)))
+        builder = self.builder
+        found = [
+            builder.and_(builder.icmp_signed(">", length, _INTP(1)), builder.icmp_signed("!=", mine, theirs))
+            for length, mine, theirs in zip(lengths, strides_of(leaf, self.flat), given, strict=True)
+        ]
         is_filled = builder.icmp_signed(">", self.flat[leaf.index + tree.ITEM_COUNT], _INTP(0))
-        return builder.and_(found, is_filled)
+        return builder.and_(any_of(builder, found), is_filled)
 
     def _memory_of_arguments(self) -> list[tuple[Argument, Extent]]:
         return [

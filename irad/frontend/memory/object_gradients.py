@@ -12,12 +12,11 @@ from typing import Any
 
 from numba.core import cgutils
 from numba.cpython.listobj import ListInstance
-from numba.np.arrayobj import populate_array
 from numba.typed.dictobject import new_dict
 from numba.typed.listobject import new_list
 
-from irad.frontend.memory.object_walk import INTP, VOID_POINTER, WORD
-from irad.frontend.memory.shadows import MEMINFO_TYPE
+from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+from irad.frontend.memory.shadows import MEMINFO_TYPE, array_at
 from irad.frontend.numba.untyped import types
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.layouts import size_of_element
@@ -107,15 +106,13 @@ class Notes:
         context, build = self._context, self._builder
         array_type = gradient_of_content(content)
         data, _, _, shape, strides = self._noted_array(content)
-        array = context.make_array(array_type)(context, build)
         context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
-        item_size = INTP(size_of_element(array_type.dtype))
-        populate_array(array, build.bitcast(data, array.data.type), shape, strides, item_size, self._meminfo)
-        return array._getvalue()
+        return array_at(context, build, array_type, data, shape, strides, self._meminfo)
 
     def _noted_array(self, content: ArrayContent) -> tuple[Any, Any, Any, list[Any], list[Any]]:
         """Data, lowest address, bytes spanned, shape and strides."""
-        data, low, size = self._shadow(), self._shadow(), self._word()
+        low = self._shadow()
+        data, size = self._builder.gep(low, [self._word()]), self._word()
         shape = [self._word() for _ in range(content.type.ndim)]
         return data, low, size, shape, [self._word() for _ in range(content.type.ndim)]
 

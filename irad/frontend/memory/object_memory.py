@@ -9,22 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from numba.core import cgutils
-from numba.np.arrayobj import populate_array
 
-from irad.frontend.memory.list_memory import BLOCK_TYPE
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import Notes
-from irad.frontend.memory.object_walk import (
-    INTP,
-    VOID_POINTER,
-    Ledger,
-    Owner,
-    Stage,
-    Walk,
-    overlaps_region,
-    place_regions,
-)
-from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, Extent
+from irad.frontend.memory.object_walk import Walk
+from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions
+from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, Extent, array_at, bytes_at
 from irad.frontend.values.abi import reference_of
 from irad.frontend.values.tree import Content, Reference
 
@@ -52,84 +42,60 @@ class ObjectMemory:
     ) -> None:
         self._context, self._builder, self._leaves, self._flat, self._arrays = context, builder, leaves, flat, arrays
         self._others = others
-        self._ledger = Ledger(builder)
+        self._regions = Regions(context, builder)
+        self.meets, self.release = self._regions.meets, self._regions.release
         self.shadows: dict[int, Any] = {}
         self.meminfo: Any = None
 
     def survey(self, allocate: Callable[[Any], Any]) -> None:
         """Emits the walks that find all regions; ``allocate`` makes zeroed memory that this call holds: a meminfo."""
-        builder = self._builder
-        self._walk(Stage.COUNT)
-        self._block_size = self._ledger.size()
-        self._block = allocate(self._block_size)
-        self._ledger.open(self._context.nrt.meminfo_data(builder, self._block))
-        self._walk(Stage.SURVEY)
-        builder.store(builder.load(self._ledger.references), self._ledger.reference_count)
+        self._walk()
+        self._regions.open(allocate)
+        self._found = self._walk()
+        self._regions.close()
 
-    def meets(self, extent: Extent) -> Any:
-        """Whether an extent has an address in common with a region."""
-        return overlaps_region(self._context, self._builder, self._ledger, extent)
+    def _walk(self) -> dict[int, Any]:
+        """Walks through everything; the regions of what gets a shadow here, by LLVM parameter."""
+        walk = Walk(self._context, self._builder, self._regions)
+        found = {leaf.data_index: self._object(walk, leaf) for leaf in self._leaves}
+        found |= {tracked.leaf.data_index: walk.extent(tracked.extent).region for tracked in self._arrays}
+        for owner, other in self._others:
+            walk = Walk(self._context, self._builder, self._regions, owner)
+            _ = self._object(walk, other) if isinstance(other, Content) else walk.extent(other)
+        return found
 
     def place(self, *, joined: bool) -> Any:
-        """Emits how the shadows are laid out: with ``joined``, those of what overlaps overlap in the same way.
-
-        Returns:
-            The bytes of all; negative where what overlaps has different owners.
-        """
-        self._size = place_regions(self._context, self._builder, self._ledger, joined)
+        """Emits how the shadows are laid out, as `Regions.place` does."""
+        self._size = self._regions.place(joined=joined)
         return self._size
 
     def connect(self, allocate: Callable[[Any], Any]) -> None:
         """Emits the making of the shadows."""
+        build = self._builder
         self.meminfo = allocate(self._size)
-        self._data = self._context.nrt.meminfo_data(self._builder, self.meminfo)
-        self._ledger.rewind()
-        self.shadows = self._walk(Stage.WIRE)
-
-    def _walk(self, stage: Stage) -> dict[int, Any]:
-        """Walks through all objects; in WIRE the shadows by LLVM parameter."""
-        buffer = self._data if stage is Stage.WIRE else None
-        walk = Walk(self._context, self._builder, self._ledger, stage, buffer)
-        found = {}
-        for leaf in self._leaves:
-            found[leaf.data_index] = self._object(walk, leaf)
+        data = self._context.nrt.meminfo_data(build, self.meminfo)
+        self._regions.connect(data)
+        self.shadows = {index: self._regions.shadow(data, region) for index, region in self._found.items()}
         for tracked in self._arrays:
-            found[tracked.leaf.data_index] = walk.extent(tracked.extent)
-        for owner, other in self._others if stage is not Stage.WIRE else ():
-            walk = Walk(self._context, self._builder, self._ledger, stage, owner=owner)
-            if isinstance(other, Content):
-                self._object(walk, other)
-            else:
-                walk.extent(other)
-        return found
+            index, extent = tracked.leaf.data_index, tracked.extent
+            self.shadows[index] = build.gep(self.shadows[index], [build.sub(extent.data, extent.low)])
 
     def _object(self, walk: Walk, leaf: Content) -> Any:
         places = (self._builder.bitcast(self._flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
-        return walk.reference(reference_of(leaf), *places)
-
-    def release(self, take: Callable[[Any], None]) -> None:
-        """Emits a loop over the references that are held on what the objects lead to; none are before the survey."""
-        build, ledger = self._builder, self._ledger
-        if ledger.reference_table is None:
-            return
-        with cgutils.for_range(build, build.load(ledger.reference_count), intp=INTP) as loop:
-            word = build.load(build.gep(ledger.reference_table, [loop.index]))
-            take(build.inttoptr(word, VOID_POINTER))
+        return walk.reference(reference_of(leaf), *places).region
 
     def notes(self, fail: Callable[[], None]) -> Notes:
         """What gradients are made from."""
-        return Notes(self._context, self._builder, self._ledger.noted, self.meminfo, fail)
+        return Notes(self._context, self._builder, self._regions.noted, self.meminfo, fail)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""
-        return self._bytes(self._block, self._block_size), self._bytes(self.meminfo, self._size)
+        return self._bytes(self._regions.meminfo, self._regions.size), self._bytes(self.meminfo, self._size)
 
     def _bytes(self, meminfo: Any, size: Any) -> Any:
         context, build = self._context, self._builder
         context.nrt.incref(build, MEMINFO_TYPE, meminfo)
-        array = context.make_array(BLOCK_TYPE)(context, build)
-        populate_array(array, context.nrt.meminfo_data(build, meminfo), (size,), (INTP(1),), INTP(1), meminfo)
-        return array._getvalue()
+        return bytes_at(context, build, context.nrt.meminfo_data(build, meminfo), size, meminfo)
 
 
 def clear_objects(context: Any, builder: Any, objects: Sequence[Reference], noted: Any) -> None:
@@ -166,13 +132,9 @@ def copy_objects(
     distance = builder.sub(builder.ptrtoint(data, INTP), builder.ptrtoint(buffer.data, INTP))
     copies = []
     for array, array_type in zip(*arrays, strict=True):
-        copy = context.make_array(array_type)(context, builder)
         place = builder.gep(builder.bitcast(array.data, VOID_POINTER), [distance])
         context.nrt.incref(builder, MEMINFO_TYPE, meminfo)
-        populate_array(
-            copy, builder.bitcast(place, array.data.type), array.shape, array.strides, array.itemsize, meminfo
-        )
-        copies.append(copy._getvalue())
+        copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
 
     def release() -> None:
         context.nrt.decref(builder, MEMINFO_TYPE, meminfo)

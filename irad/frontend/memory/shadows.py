@@ -7,8 +7,10 @@ they lie as they lie in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from llvmlite import ir
@@ -17,11 +19,15 @@ from numba.np.arrayobj import populate_array
 
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts, tree
-from irad.frontend.values.tree import Content, content_of
+from irad.frontend.values.build import content_of
+from irad.frontend.values.tree import (
+    Content,
+)
 
 ALIGNMENT = 64
 NO_MEMORY = ("not enough memory for the derivative (heap, or stack if it recurses deeply)",)
 MEMINFO_TYPE = types.MemInfoPointer(types.voidptr)
+BYTES = types.Array(types.uint8, 1, "C")
 
 _INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
@@ -80,7 +86,7 @@ def overlap(builder: Any, left: Extent, right: Extent) -> Any:
         builder.icmp_unsigned("<", left.low, left.high),
         builder.icmp_unsigned("<", right.low, right.high),
     )
-    return _all(builder, conditions)
+    return reduce(builder.and_, conditions)
 
 
 def overlaps_itself(builder: Any, leaf: Content, flat: Sequence[Any]) -> Any:
@@ -104,25 +110,21 @@ def overlaps_itself(builder: Any, leaf: Content, flat: Sequence[Any]) -> Any:
         repeats = builder.icmp_signed(">", length, _INTP(1))
         verdicts.append(builder.and_(repeats, builder.icmp_signed("<", size, reach)))
     count = builder.icmp_signed(">", flat[leaf.index + tree.ITEM_COUNT], _INTP(1))
-    return builder.and_(count, _any(builder, verdicts))
+    return builder.and_(count, any_of(builder, verdicts))
 
 
 def _absolute(builder: Any, value: Any) -> Any:
     return builder.select(builder.icmp_signed("<", value, _INTP(0)), builder.neg(value), value)
 
 
-def _any(builder: Any, conditions: Sequence[Any]) -> Any:
-    found = ir.Constant(ir.IntType(1), 0)
-    for condition in conditions:
-        found = builder.or_(found, condition)
-    return found
+def any_of(builder: Any, conditions: Iterable[Any]) -> Any:
+    """Whether one of some bits is set."""
+    return reduce(builder.or_, conditions, cgutils.false_bit)
 
 
-def _all(builder: Any, conditions: Sequence[Any]) -> Any:
-    found = ir.Constant(ir.IntType(1), 1)
-    for condition in conditions:
-        found = builder.and_(found, condition)
-    return found
+def differ(builder: Any, left: Sequence[Any], right: Sequence[Any]) -> Any:
+    """Whether two shapes are not the same."""
+    return any_of(builder, (builder.icmp_signed("!=", mine, theirs) for mine, theirs in zip(left, right, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,28 @@ class Groups:
     extents: list[Extent]
     owners: list[Any]
 
+    @contextmanager
+    def first_of(self, context: Any, builder: Any, i: int, slots: Sequence[Any]) -> Iterator[None]:
+        """Around the code that makes memory for the group of member ``i``, if that is its first one.
+
+        Any other shares the memory of its group, and holds a reference on it.
+
+        Args:
+            context: Numba's target context.
+            builder: of llvmlite.
+            i: the member.
+            slots: of the members up to that one, for their references.
+        """
+        is_first = builder.icmp_signed("==", self.owners[i], _INTP(i))
+        with builder.if_else(is_first, likely=True) as (first, later):
+            with first:
+                yield
+            with later:
+                for j in range(i):
+                    with builder.if_then(builder.icmp_signed("==", self.owners[i], _INTP(j))):
+                        builder.store(builder.load(slots[j]), slots[i])
+                context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slots[i]))
+
 
 def join_overlapping(context: Any, builder: Any, extents: Sequence[Extent]) -> Groups:
     """Joins the extents that overlap; costs a few comparisons when none do."""
@@ -147,7 +171,7 @@ def join_overlapping(context: Any, builder: Any, extents: Sequence[Extent]) -> G
         for place, value in ((low, extent.low), (high, extent.high), (owner, _INTP(i))):
             builder.store(value, cgutils.gep_inbounds(builder, place, 0, i))
     pairs = [overlap(builder, extents[i], extents[j]) for i in range(count) for j in range(i)]
-    with builder.if_then(_any(builder, pairs), likely=False):
+    with builder.if_then(any_of(builder, pairs), likely=False):
         pointer = types.CPointer(types.intp)
         firsts = [cgutils.gep_inbounds(builder, place, 0, 0) for place in (low, high, owner)]
         signature = types.none(pointer, pointer, pointer, types.intp)
@@ -205,6 +229,21 @@ def extent_of_array(context: Any, builder: Any, array: Any, array_type: Any) -> 
     return extent_of(builder, content_of(array_type), flat)
 
 
+def array_at(
+    context: Any, builder: Any, array_type: Any, data: Any, shape: Sequence[Any], strides: Sequence[Any], meminfo: Any
+) -> Any:
+    """An array at an address, which takes over a reference."""
+    array = context.make_array(array_type)(context, builder)
+    item_size = _INTP(layouts.size_of_element(array_type.dtype))
+    populate_array(array, builder.bitcast(data, array.data.type), shape, strides, item_size, meminfo)
+    return array._getvalue()
+
+
+def bytes_at(context: Any, builder: Any, data: Any, size: Any, meminfo: Any) -> Any:
+    """Memory as a value of the state of a pullback, of the type `BYTES`, which takes over a reference."""
+    return array_at(context, builder, BYTES, data, (size,), (_INTP(1),), meminfo)
+
+
 def copy_arrays(
     context: Any,
     builder: Any,
@@ -229,22 +268,16 @@ def copy_arrays(
         groups = join_overlapping(context, builder, extents)
     slots = [cgutils.alloca_once_value(builder, cgutils.get_null_value(_VOID_POINTER)) for _ in arrays]
     for i, (slot, group) in enumerate(zip(slots, groups.extents, strict=True)):
-        with builder.if_else(builder.icmp_signed("==", groups.owners[i], _INTP(i)), likely=True) as (first, later):
-            with first:
-                size = group.size(builder)
-                meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
-                with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
-                    for earlier in slots[:i]:
-                        context.nrt.decref(builder, MEMINFO_TYPE, builder.load(earlier))
-                    fail()
-                builder.store(meminfo, slot)
-                source = builder.inttoptr(group.low, _VOID_POINTER)
-                cgutils.raw_memcpy(builder, context.nrt.meminfo_data(builder, meminfo), source, size, 1)
-            with later:
-                for j in range(i):
-                    with builder.if_then(builder.icmp_signed("==", groups.owners[i], _INTP(j))):
-                        builder.store(builder.load(slots[j]), slot)
-                context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slot))
+        with groups.first_of(context, builder, i, slots):
+            size = group.size(builder)
+            meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
+            with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
+                for earlier in slots[:i]:
+                    context.nrt.decref(builder, MEMINFO_TYPE, builder.load(earlier))
+                fail()
+            builder.store(meminfo, slot)
+            source = builder.inttoptr(group.low, _VOID_POINTER)
+            cgutils.raw_memcpy(builder, context.nrt.meminfo_data(builder, meminfo), source, size, 1)
     return [
         _moved_array(context, builder, array, array_type, builder.load(slot), group)
         for array, array_type, slot, group in zip(arrays, array_types, slots, groups.extents, strict=True)
@@ -253,13 +286,5 @@ def copy_arrays(
 
 def _moved_array(context: Any, builder: Any, array: Any, array_type: Any, meminfo: Any, extent: Extent) -> Any:
     """An array like another one, at the same place in a copy of an extent around it."""
-    result = context.make_array(array_type)(context, builder)
-    populate_array(
-        result,
-        data=builder.bitcast(shadow_pointer(context, builder, meminfo, extent), array.data.type),
-        shape=array.shape,
-        strides=array.strides,
-        itemsize=array.itemsize,
-        meminfo=meminfo,
-    )
-    return result._getvalue()
+    data = shadow_pointer(context, builder, meminfo, extent)
+    return array_at(context, builder, array_type, data, array.shape, array.strides, meminfo)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
+from irad.frontend.values.build import passed
 from irad.frontend.values.layouts import (
     ARRAY_DATA,
     HEADER_DATA,
@@ -31,7 +32,6 @@ from irad.frontend.values.tree import (
     TupleContent,
     is_headed,
     leaves,
-    passed,
     pointer_at,
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from irad.frontend.numba.boxing import OwnedRecord
 from irad.frontend.numba.untyped import types
+from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import mapped, tuple_type
 from irad.frontend.values.tree import (
     ArrayContent,
@@ -20,7 +21,6 @@ from irad.frontend.values.tree import (
     OptionalContent,
     RecordContent,
     TupleContent,
-    content_of,
     has_derivative,
 )
 

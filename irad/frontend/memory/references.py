@@ -1,0 +1,101 @@
+"""References that a derivative call holds: to memory that it may return, to its own, to what objects lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba.core import cgutils
+
+from irad.frontend.memory.memory_checks import Refusals
+from irad.frontend.memory.shadows import MEMINFO_TYPE, NO_MEMORY, allocate_zeroed
+
+_VOID_POINTER = cgutils.voidptr_t
+
+
+class References:
+    """The references; each is in a slot on the stack, null until there is one.
+
+    Attributes:
+        results: slots of references to what may be returned.
+        transient: slots of others.
+        loops: emit loops over further references that are no results; they take what is done with each.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        clear: the symbol of the function that clears memory, as `shadows.clear` takes it.
+        held: values with their types on which the surrounding function holds a reference that it drops after the call,
+            but not when the call raises: Numba leaks references there. `release` drops them.
+    """
+
+    def __init__(self, context: Any, builder: Any, clear: str | None, held: Sequence[tuple[Any, Any]]) -> None:
+        self._context, self._builder, self._clear, self._held = context, builder, clear, held
+        self.results: list[Any] = []
+        self.transient: list[Any] = []
+        self.loops: list[Callable[[Callable[[Any], None]], None]] = []
+
+    def slot(self, group: list[Any]) -> Any:
+        """A new slot."""
+        slot = cgutils.alloca_once(self._builder, _VOID_POINTER)
+        self._builder.store(cgutils.get_null_value(_VOID_POINTER), slot)
+        group.append(slot)
+        return slot
+
+    def allocated(self, size: Any, slot: Any) -> Any:
+        """A meminfo of zeroed memory, held in a slot."""
+        meminfo = allocate_zeroed(self._context, self._builder, size, self._clear)
+        with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, meminfo)):
+            self.fail()
+        self._builder.store(meminfo, slot)
+        return meminfo
+
+    def scratch(self, size: Any) -> Any:
+        """A meminfo of zeroed memory that is no result."""
+        return self.allocated(size, self.slot(self.transient))
+
+    def fail(self) -> None:
+        """Ends the call with a MemoryError."""
+        self.release()
+        self._context.call_conv.return_user_exc(self._builder, MemoryError, NO_MEMORY)
+
+    def refuse(
+        self,
+        condition: Any,
+        problem: str,
+        remedy: str,
+        reason: str,
+        misfit: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> None:
+        """Ends the call with a SignatureError when a condition holds, as `Refusals.refuse` does."""
+        refusals = Refusals(self._context, self._builder, self.release)
+        refusals.refuse(condition, problem, remedy, reason, misfit)
+        refusals.finish()
+
+    def release(self) -> None:
+        """Before an exception: drops every reference, those of results as well."""
+        for value, numba_type in self._held:
+            self._context.nrt.decref(self._builder, numba_type, value)
+        self._take_transient(self._drop, self.results)
+
+    def release_transient(self) -> None:
+        """Drops the references that are not results."""
+        self._take_transient(self._drop)
+
+    def defer_transient(self, defer: Any, arena: Any) -> None:
+        """Leaves the references that are not results to an arena, which drops them when it is deleted."""
+
+        def leave(meminfo: Any) -> None:
+            with self._builder.if_then(cgutils.is_not_null(self._builder, meminfo)):
+                self._builder.call(defer, [arena, meminfo])
+
+        self._take_transient(leave)
+
+    def _take_transient(self, take: Callable[[Any], None], others: Sequence[Any] = ()) -> None:
+        for loop in self.loops:
+            loop(take)
+        for slot in (*others, *self.transient):
+            take(self._builder.load(slot))
+
+    def _drop(self, meminfo: Any) -> None:
+        self._context.nrt.decref(self._builder, MEMINFO_TYPE, meminfo)

@@ -1,0 +1,250 @@
+"""The table of what a walk through the arguments found: regions of memory, and how their shadows are connected.
+
+The table is one block of words: noted words, regions, their order, links, references. Two walks meet the same things in
+the same order: the first counts, the second writes. Afterwards the regions are placed, which gives the bytes of all
+shadows; when these are allocated, the links are followed: each stores a word in a shadow or among the noted words.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final
+
+from numba.core import cgutils
+
+from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
+from irad.frontend.numba.untyped import types
+
+INTP: Final = cgutils.intp_t
+VOID_POINTER: Final = cgutils.voidptr_t
+WORD: Final = 8
+
+_LOW, _HIGH, _SIZE, _OWNER, _SHADOW = range(5)  # of a region: the last is the shadow's place among all
+_HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where it leads to
+_NOTES, _NUMBER = -1, -1  # the holder of a link among the noted words; the target of one that is a plain number
+_NOTED, _REGIONS, _ORDER, _LINKS, _REFERENCES = range(5)
+_WIDTHS: Final = (1, 5, 1, 4, 1)  # words of an entry
+_ROOM: Final = (
+    128  # words that are written at once, at most: an array's shape and strides, and what else is noted of it
+)
+
+
+class Owner(enum.IntEnum):
+    """Where the shadow of a region is."""
+
+    CALL = 0  # this call makes it
+    CALLER = 1  # the caller has given it
+    NOBODY = 2  # the region is constant
+
+
+@dataclass(frozen=True)
+class ShadowAt:
+    """An address in a shadow: so many bytes behind the beginning of that of a region. Both are LLVM numbers."""
+
+    region: Any
+    offset: Any
+
+    def plus(self, builder: Any, offset: Any) -> ShadowAt:
+        """An address further on."""
+        return ShadowAt(self.region, builder.add(self.offset, offset))
+
+
+class Regions:
+    """The table.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+    """
+
+    def __init__(self, context: Any, builder: Any) -> None:
+        self._context, self._builder = context, builder
+        self._counts = [cgutils.alloca_once_value(builder, INTP(0)) for _ in _WIDTHS]
+        self._tables: list[Any] = []  # none while it is only counted
+        self._held = cgutils.alloca_once_value(builder, INTP(0))  # references, once they are taken
+        self.meminfo: Any = None
+        self.size: Any = None
+
+    def open(self, allocate: Callable[[Any], Any]) -> None:
+        """Makes room for what was counted, and starts again; ``allocate`` makes zeroed memory: a meminfo."""
+        build = self._builder
+        counts = [build.load(count) for count in self._counts]
+        counts[_ORDER] = counts[_REGIONS]
+        words = [build.mul(count, INTP(width)) for count, width in zip(counts, _WIDTHS, strict=True)]
+        self.size = build.mul(reduce(build.add, words), INTP(WORD))
+        self.meminfo = allocate(self.size)
+        place = build.bitcast(self._context.nrt.meminfo_data(build, self.meminfo), INTP.as_pointer())
+        for count, length in zip(self._counts, words, strict=True):
+            self._tables.append(place)
+            place = build.gep(place, [length])
+            build.store(INTP(0), count)
+
+    def close(self) -> None:
+        """The walk has ended."""
+        self._builder.store(self._builder.load(self._counts[_REFERENCES]), self._held)
+
+    def _word(self, table: int, number: Any, word: int = 0) -> Any:
+        """Where a word of an entry is."""
+        index = self._builder.mul(number, INTP(_WIDTHS[table]))
+        index = self._builder.add(index, INTP(word)) if word else index
+        return self._builder.gep(self._tables[table], [index])
+
+    def _advance(self, table: int, by: int = 1) -> Any:
+        """Counts; the result is the number before."""
+        before = self._builder.load(self._counts[table])
+        self._builder.store(self._builder.add(before, INTP(by)), self._counts[table])
+        return before
+
+    def _add(self, table: int, *words: Any) -> Any:
+        number = self._advance(table, len(words) // _WIDTHS[table])
+        if self._tables:
+            first = self._word(table, number)
+            for i, word in enumerate(words):
+                self._builder.store(word, self._builder.gep(first, [INTP(i)]))
+        return number
+
+    # --- what a walk writes -------------------------------------------------------------------------------------------
+
+    def region(self, low: Any, high: Any, size: Any, owner: Owner) -> Any:
+        """A region of memory and the bytes of its shadow; returns its number."""
+        return self._add(_REGIONS, low, high, size, INTP(owner.value), INTP(0))
+
+    def link(self, place: ShadowAt, to: ShadowAt) -> None:
+        """An address in a shadow is stored in a shadow."""
+        self._add(_LINKS, place.region, place.offset, to.region, to.offset)
+
+    def number(self, place: ShadowAt, word: Any) -> None:
+        """A number is stored in a shadow."""
+        self._add(_LINKS, place.region, place.offset, INTP(_NUMBER), word)
+
+    def note(self, words: Sequence[Any]) -> None:
+        """Numbers and addresses in shadows are noted."""
+        first = self._add(_NOTED, *(INTP(0) if isinstance(word, ShadowAt) else word for word in words))
+        places = (self._builder.mul(self._builder.add(first, INTP(i)), INTP(WORD)) for i in range(len(words)))
+        pairs = [(place, word) for place, word in zip(places, words, strict=True) if isinstance(word, ShadowAt)]
+        self._add(_LINKS, *(each for place, to in pairs for each in (INTP(_NOTES), place, to.region, to.offset)))
+
+    def note_bytes(self, source: Any, size: int) -> None:
+        """Some memory is noted."""
+        index = self._advance(_NOTED, size // WORD)
+        if self._tables:
+            place = self._builder.bitcast(self._word(_NOTED, index), VOID_POINTER)
+            cgutils.raw_memcpy(self._builder, place, source, INTP(size), 1)
+
+    def hold(self, meminfo: Any) -> None:
+        """A reference is taken, for `release`."""
+        self._add(_REFERENCES, self._builder.ptrtoint(meminfo, INTP))
+        if self._tables:
+            self._context.nrt.incref(self._builder, MEMINFO_TYPE, meminfo)
+
+    # --- use ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def noted(self) -> Any:
+        """The address of the noted words."""
+        return self._tables[_NOTED]
+
+    def place(self, *, joined: bool) -> Any:
+        """Gives each region its place among the shadows; returns the bytes of all.
+
+        Args:
+            joined: regions that overlap have shadows that overlap in the same way; otherwise each has its own. The
+                result is negative where regions of different owners overlap.
+        """
+        pointer = types.CPointer(types.intp)
+        values = [self._tables[_REGIONS], self._tables[_ORDER], self._builder.load(self._counts[_REGIONS])]
+        signature = types.intp(pointer, pointer, types.intp)
+        return self._context.compile_internal(
+            self._builder, _place_joined if joined else _place_apart, signature, values
+        )
+
+    def meets(self, extent: Extent) -> Any:
+        """Whether an extent has an address in common with a region."""
+        signature = types.boolean(types.CPointer(types.intp), types.intp, types.intp, types.intp)
+        values = [self._tables[_REGIONS], self._builder.load(self._counts[_REGIONS]), extent.low, extent.high]
+        return self._context.compile_internal(self._builder, _meets, signature, values)
+
+    def connect(self, shadows: Any) -> None:
+        """Follows the links; ``shadows`` is the address of all shadows."""
+        build = self._builder
+        first, notes = build.ptrtoint(shadows, INTP), build.ptrtoint(self.noted, INTP)
+        with cgutils.for_range(build, build.load(self._counts[_LINKS]), intp=INTP) as loop:
+            holder, offset, target, away = (build.load(self._word(_LINKS, loop.index, i)) for i in range(4))
+            place = build.add(self._shadow_or(first, holder, notes), offset)
+            word = build.add(self._shadow_or(first, target, INTP(0)), away)
+            build.store(word, build.inttoptr(place, INTP.as_pointer()))
+
+    def _shadow_or(self, first: Any, region: Any, other: Any) -> Any:
+        is_none = self._builder.icmp_signed("<", region, INTP(0))
+        found = self._builder.load(self._word(_REGIONS, self._builder.select(is_none, INTP(0), region), _SHADOW))
+        return self._builder.select(is_none, other, self._builder.add(first, found))
+
+    def shadow(self, shadows: Any, region: Any) -> Any:
+        """The address of the shadow of a region."""
+        return self._builder.gep(shadows, [self._builder.load(self._word(_REGIONS, region, _SHADOW))])
+
+    def release(self, take: Callable[[Any], None]) -> None:
+        """Emits a loop over the references that are held: none before the walk has ended."""
+        if not self._tables:
+            return
+        with cgutils.for_range(self._builder, self._builder.load(self._held), intp=INTP) as loop:
+            word = self._builder.load(self._word(_REFERENCES, loop.index))
+            take(self._builder.inttoptr(word, VOID_POINTER))
+
+
+def _place_apart(regions: Any, order: Any, count: int) -> int:
+    """Compiled by Numba."""
+    total = 0
+    for i in range(count):
+        regions[5 * i + 4] = total
+        total += (regions[5 * i + 2] + 63) & ~63
+    return total
+
+
+def _place_joined(regions: Any, order: Any, count: int) -> int:
+    """Compiled by Numba: sorts the regions (a heap sort) and joins neighbours that overlap."""
+    for i in range(count):
+        order[i] = 5 * i
+    start, end = count // 2, count
+    while end > 1:
+        if start > 0:
+            start -= 1
+        else:
+            end -= 1
+            order[end], order[0] = order[0], order[end]
+        root = start
+        while 2 * root + 1 < end:
+            child = 2 * root + 1
+            if child + 1 < end and regions[order[child]] < regions[order[child + 1]]:
+                child += 1
+            if regions[order[root]] >= regions[order[child]]:
+                break
+            order[root], order[child] = order[child], order[root]
+            root = child
+    base, size, low, high, owner = 0, 0, 0, 0, 0
+    for i in range(count):
+        k = order[i]
+        begin, end = regions[k], regions[k + 1]
+        if begin >= end:  # no bytes
+            regions[k + 4] = base
+            continue
+        if begin >= high or high == 0:
+            base += (size + 63) & ~63
+            low, high, size, owner = begin, end, 0, regions[k + 3]
+        elif regions[k + 3] != owner:
+            return -1
+        high = max(high, end)
+        size = max(size, begin - low + regions[k + 2])
+        regions[k + 4] = base + begin - low
+    return base + ((size + 63) & ~63)
+
+
+def _meets(regions: Any, count: int, low: int, high: int) -> bool:
+    """Compiled by Numba."""
+    for i in range(0, 5 * count, 5):
+        if low < regions[i + 1] and regions[i] < high and low < high and regions[i] < regions[i + 1]:
+            return True
+    return False
