@@ -129,7 +129,7 @@ ROLES: dict[type, Role] = {
 }
 
 
-class Mode(enum.Enum):
+class AutodiffMode(enum.Enum):
     """What `irad.autodiff` computes.
 
     Examples:
@@ -151,5 +151,5 @@ class Mode(enum.Enum):
         return f"irad.{self.value}"
 
 
-Reverse = Mode.REVERSE
-ReverseWithPrimal = Mode.REVERSE_WITH_PRIMAL
+Reverse = AutodiffMode.REVERSE
+ReverseWithPrimal = AutodiffMode.REVERSE_WITH_PRIMAL

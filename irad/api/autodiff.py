@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from irad.api.annotate import ROLES, Active, Annotation, Const, DuplicatedNoNeed, Mode
+from irad.api.annotate import ROLES, Active, Annotation, AutodiffMode, Const, DuplicatedNoNeed
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.errors import SignatureError
@@ -30,7 +30,11 @@ _LONGEST_REPR: Final = 30
 
 @public
 def autodiff(
-    mode: Mode, f: Callable[..., Any], *arguments: Annotation, seed: Any = _DEFAULT, options: Options | None = None
+    mode: AutodiffMode,
+    f: Callable[..., Any],
+    *arguments: Annotation,
+    seed: Any = _DEFAULT,
+    options: Options | None = None,
 ) -> Any:
     """Runs a function and its reverse sweep, treating each argument as its annotation says.
 
@@ -75,14 +79,14 @@ def autodiff(
     if source is Seed.GIVEN:
         extras.append(seed)
     found = derivative(*extras, *[a.value for a in arguments])
-    gradients, *value = found if mode is Mode.REVERSE_WITH_PRIMAL else (found,)
+    gradients, *value = found if mode is AutodiffMode.REVERSE_WITH_PRIMAL else (found,)
     remaining = iter(gradients)
     aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)
     return (aligned, value[0]) if value else aligned
 
 
 def _check_mode(mode: Any) -> None:
-    if isinstance(mode, Mode):
+    if isinstance(mode, AutodiffMode):
         return
     is_function = callable(mode) and not isinstance(mode, type)
     given = f"the function {getattr(mode, '__name__', mode)}" if is_function else repr(mode)
@@ -100,7 +104,7 @@ def _shortened(argument: Any) -> str:
 
 
 def autodiff_of(
-    primal: Any, mode: Mode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
+    primal: Any, mode: AutodiffMode, arguments: tuple[Any, ...], seed: Seed, options: Options | None
 ) -> DerivativeDispatcher:
     """The compiled callable behind `autodiff`: it takes shadows, the seed if one is given, then the arguments.
 
@@ -121,7 +125,7 @@ def autodiff_of(
     task = Task(
         roles=tuple((position, role) for position, role in roles if role is not Role.CONST),
         seed=seed,
-        returns=Returns.GRADIENT if mode is Mode.REVERSE else Returns.GRADIENT_AND_VALUE,
+        returns=Returns.GRADIENT if mode is AutodiffMode.REVERSE else Returns.GRADIENT_AND_VALUE,
         options=options_or_default(options),
         unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, DuplicatedNoNeed)),
     )

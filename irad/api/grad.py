@@ -13,7 +13,7 @@ from typing import Any, Concatenate, Literal, overload
 from irad.api.bound import BoundDerivative, bound_method
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
-from irad.api.typed import A, Compiled, P, R
+from irad.api.typed import A, CompiledFunction, P, R
 from irad.frontend.calls.annotations import Returns, Role, Task
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
 from irad.frontend.calls.raising import public
@@ -28,7 +28,7 @@ def grad(
     has_aux: Literal[False] = False,
     *,
     options: Options | None = None,
-) -> Compiled[Concatenate[A, P], A]: ...
+) -> CompiledFunction[Concatenate[A, P], A]: ...
 
 
 @overload
@@ -38,13 +38,13 @@ def grad(
     *,
     has_aux: Literal[True],
     options: Options | None = None,
-) -> Compiled[P, tuple[Any, R]]: ...
+) -> CompiledFunction[P, tuple[Any, R]]: ...
 
 
 @overload
 def grad(
     f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
-) -> Compiled[P, Any]: ...
+) -> CompiledFunction[P, Any]: ...
 
 
 @public
@@ -97,7 +97,7 @@ def value_and_grad(
     has_aux: Literal[False] = False,
     *,
     options: Options | None = None,
-) -> Compiled[Concatenate[A, P], tuple[R, A]]: ...
+) -> CompiledFunction[Concatenate[A, P], tuple[R, A]]: ...
 
 
 @overload
@@ -107,13 +107,13 @@ def value_and_grad(
     *,
     has_aux: Literal[True],
     options: Options | None = None,
-) -> Compiled[P, tuple[tuple[Any, R], Any]]: ...
+) -> CompiledFunction[P, tuple[tuple[Any, R], Any]]: ...
 
 
 @overload
 def value_and_grad(
     f: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, *, options: Options | None = None
-) -> Compiled[P, Any]: ...
+) -> CompiledFunction[P, Any]: ...
 
 
 @public
@@ -140,7 +140,7 @@ def value_and_grad(
 @public
 def value_and_grad_into(
     f: Callable[P, R], argnums: int | Sequence[int] = 0, *, options: Options | None = None
-) -> Compiled[Concatenate[Any, P], R]:
+) -> CompiledFunction[Concatenate[Any, P], R]:
     """Like `value_and_grad`, but writes the gradient to arrays that are passed in.
 
     The result is called as ``(out, *args)`` and returns the value. ``out`` has the structure of the gradient: an array
@@ -165,7 +165,7 @@ def value_and_grad_into(
         array([2., 4.])
     """
     found: Any = _derivative("value_and_grad_into", f, argnums, False, options, Returns.VALUE)
-    compiled: Compiled[Concatenate[Any, P], R] = found
+    compiled: CompiledFunction[Concatenate[Any, P], R] = found
     return compiled
 
 

@@ -9,17 +9,19 @@ import numba
 from numba.core.registry import CPUDispatcher
 
 from irad.api.inspectable import InspectableDispatcher
-from irad.api.typed import Compiled, P, R
+from irad.api.typed import CompiledFunction, P, R
 
 _njit: Any = numba.njit
 
 
 @overload
-def jit(function: Callable[P, R], /, **options: Any) -> Compiled[P, R]: ...
+def jit(function: Callable[P, R], /, **options: Any) -> CompiledFunction[P, R]: ...
 
 
 @overload
-def jit(function: Any = None, /, *signature: Any, **options: Any) -> Callable[[Callable[P, R]], Compiled[P, R]]: ...
+def jit(
+    function: Any = None, /, *signature: Any, **options: Any
+) -> Callable[[Callable[P, R]], CompiledFunction[P, R]]: ...
 
 
 def jit(function: Any = None, /, *signature: Any, **options: Any) -> Any:

@@ -53,14 +53,14 @@ def function_behind(f: Any) -> Any:
     )
 
 
-def _grad(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
-    derivative = grad(function_behind(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
-    return lambda f, argnums=0, has_aux=False: derivative
+def _with_aux(derive: Callable[..., Any]) -> Callable[..., Any]:
+    """How Numba types a call of `grad` or `value_and_grad`."""
 
+    def typed(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
+        derivative = derive(function_behind(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
+        return lambda f, argnums=0, has_aux=False: derivative
 
-def _value_and_grad(f: Any, argnums: Any = 0, has_aux: Any = False) -> Callable[..., Any]:
-    derivative = value_and_grad(function_behind(f), _literal(argnums, "argnums"), _literal(has_aux, "has_aux"))
-    return lambda f, argnums=0, has_aux=False: derivative
+    return typed
 
 
 def _value_and_grad_into(f: Any, argnums: Any = 0) -> Callable[..., Any]:
@@ -90,5 +90,6 @@ _of_python_alone(
     "(a) np.zeros_like(x), where x is contiguous or (b) create the shadow in Python and pass it as an argument",
 )
 
-for function, typed in ((grad, _grad), (value_and_grad, _value_and_grad), (value_and_grad_into, _value_and_grad_into)):
-    overload(function, prefer_literal=True, strict=False)(typed)
+for function in (grad, value_and_grad):
+    overload(function, prefer_literal=True, strict=False)(_with_aux(function))
+overload(value_and_grad_into, prefer_literal=True, strict=False)(_value_and_grad_into)

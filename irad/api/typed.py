@@ -10,7 +10,7 @@ R = TypeVar("R")
 _R_co = TypeVar("_R_co", covariant=True)
 
 
-class Compiled(Protocol[P, _R_co]):
+class CompiledFunction(Protocol[P, _R_co]):
     """A compiled function: called like the function it was made from, with Numba's methods and attributes."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> _R_co:

@@ -135,11 +135,11 @@ class _Session:
 
     def weak_points(self) -> tuple[WeakPoint, ...]:
         """Where it would break."""
-        from irad.testing.gradcheck import Subject
+        from irad.testing.gradcheck import CheckedFunction
         from irad.testing.gradients.weak_points import weak_points
         from irad.testing.rules.trial import Trial
 
-        subject = Subject(self._primal, self._values, self._positions, {})
+        subject = CheckedFunction(self._primal, self._values, self._positions, {})
         trial = Trial(subject.primal, subject.values, subject.active, unit=True)
         with progress("looking for weak points (--no-probe leaves this out)") as report:
             return weak_points(trial, subject.names, report)

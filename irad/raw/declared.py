@@ -28,6 +28,7 @@ from irad.ir.values import (
 )
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.memory.record_layouts import scalars
+from irad.raw.attributes import expanded
 from irad.raw.named import named_by
 from irad.ruleset.interface import Inactive, PairRule, Rule
 
@@ -90,8 +91,7 @@ def _annotated(module: Module) -> Iterator[str]:
 
 def _attributed(module: Module) -> Iterator[str]:
     for name, function in module.functions.items():
-        words = {w for word in function.attributes for w in module.attribute_groups.get(word, (word,))}
-        if any(word.strip('"').split('"')[0] in _INACTIVE for word in words):
+        if any(word.strip('"').split('"')[0] in _INACTIVE for word in expanded(function, module)):
             yield name
 
 
@@ -128,7 +128,7 @@ def _text(value: Value) -> str | None:
 # ------------------------------------------------------------------------------------------------ signatures
 
 
-def expanded(primal: Function) -> list[Type]:
+def with_shadows(primal: Function) -> list[Type]:
     """The parameters of a function with a shadow after each pointer."""
     return [each for p in primal.params for each in ([p.type] * (2 if isinstance(p.type, PointerType) else 1))]
 
@@ -150,7 +150,7 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
                 "supply derivatives of functions that take numbers and pointers",
                 "there is no convention for where the shadow of such a structure goes",
             )
-    given = expanded(primal)
+    given = with_shadows(primal)
     taken = [*given, *([result] if isinstance(result, FloatType) else [])]
     got = [param.type for param in reverse.params]
     tape = got[-1] if len(got) == len(taken) + 1 else None

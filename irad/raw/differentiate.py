@@ -30,8 +30,8 @@ from irad.raw.declared import Declared, read_declared
 from irad.raw.emit import PERSONALITY, add_wrapper, operands_of, result_of, wrapper_type
 from irad.raw.handwritten import define_pair
 from irad.raw.link import join, share
-from irad.raw.markers import AutodiffCall, Role, drop_markers, find_calls
-from irad.raw.memory import Memory
+from irad.raw.markers import ArgumentRole, AutodiffCall, drop_markers, find_calls
+from irad.raw.memory import InferredMemory
 from irad.raw.places import name_places
 from irad.rules.builtin import ALL
 from irad.ruleset.registry import Registry
@@ -66,7 +66,7 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
     module = parse_module(text)
     declared = read_declared(module)
     registry = Registry.of(*declared.rules()).over(_registry())
-    memory = Memory(module)
+    memory = InferredMemory(module)
     try:
         calls = find_calls(module, registry, memory.holds_integers)
     except IradError as error:
@@ -102,7 +102,7 @@ class _Work:
     options: Options
     declared: Declared
     registry: Registry
-    memory: Memory
+    memory: InferredMemory
     modules: list[Module] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     wrappers: list[str] = field(default_factory=list)
@@ -158,7 +158,7 @@ class _Work:
         for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
             kinds.append(_kind_of(argument.role))
             memory.append(self.memory.of_argument(param, argument.value) if argument.is_duplicated else None)
-        unneeded = (n for n, argument in enumerate(asked.arguments, 1) if argument.role is Role.DUP_NO_NEED)
+        unneeded = (n for n, argument in enumerate(asked.arguments, 1) if argument.role is ArgumentRole.DUP_NO_NEED)
         return Request(
             entry=program.ENTRY,
             kinds=tuple(kinds),
@@ -210,11 +210,11 @@ def _flat(errors: Sequence[IradError]) -> list[IradError]:
     return found
 
 
-def _kind_of(role: Role) -> ParameterKind:
+def _kind_of(role: ArgumentRole) -> ParameterKind:
     match role:
-        case Role.CONST:
+        case ArgumentRole.CONST:
             return ParameterKind.CONST
-        case Role.OUT:
+        case ArgumentRole.OUT:
             return ParameterKind.ACTIVE
         case _:
             return ParameterKind.SHADOW

@@ -26,7 +26,7 @@ from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, fun
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
 from irad.passes.memory.record_layouts import scalars
 from irad.raw.convention import C
-from irad.raw.markers import AutodiffCall, Role
+from irad.raw.markers import ArgumentRole, AutodiffCall
 
 PERSONALITY: Final = "__gxx_personality_v0"
 _FRAME_ALIGNMENT: Final = 64
@@ -34,14 +34,14 @@ _EXHAUSTED: Final = const_int(types.I32, C.exhausted)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ReturnLayout:
     """Where the cotangents of the `out` arguments lie in what the call returns: type and offset of each, all bytes."""
 
     parts: tuple[tuple[FloatType, int], ...]
     size: int
 
 
-def result_of(asked: AutodiffCall) -> Result:
+def result_of(asked: AutodiffCall) -> ReturnLayout:
     """How the cotangents are returned.
 
     Raises:
@@ -50,7 +50,7 @@ def result_of(asked: AutodiffCall) -> Result:
     parts: list[tuple[FloatType, int]] = []
     end = 0
     for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
-        if argument.role is Role.OUT:
+        if argument.role is ArgumentRole.OUT:
             assert isinstance(param.type, FloatType)
             width = types.size_of(param.type)
             start = -(-end // width) * width
@@ -68,7 +68,7 @@ def result_of(asked: AutodiffCall) -> Result:
             "arguments whose derivative is not wanted enzyme_const",
             "the call returns the derivative with respect to each number among the arguments",
         )
-    return Result(tuple(parts), size)
+    return ReturnLayout(tuple(parts), size)
 
 
 def _has_room(returned: Type, parts: Sequence[tuple[FloatType, int]]) -> bool:
@@ -230,7 +230,7 @@ class _Wrapper:
         leave.unreachable()
         self.build = Builder(rest)
 
-    def give_back(self, layout: Result, slots: list[Value]) -> None:
+    def give_back(self, layout: ReturnLayout, slots: list[Value]) -> None:
         """Returns the cotangents."""
         if self.asked.result is not None:
             self.lay_out(layout, slots, self.function.params[0])
@@ -246,7 +246,7 @@ class _Wrapper:
             self.lay_out(layout, slots, packed)
             self.build.ret(self.build.load(returned, packed))
 
-    def lay_out(self, layout: Result, slots: list[Value], target: Value) -> None:
+    def lay_out(self, layout: ReturnLayout, slots: list[Value], target: Value) -> None:
         for (kind, offset), slot in zip(layout.parts, slots, strict=True):
             self.build.store(self.build.load(kind, slot), self.build.byte_offset(target, offset))
 

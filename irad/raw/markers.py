@@ -46,7 +46,7 @@ _OTHERS: Final = {
 }
 
 
-class Role(enum.Enum):
+class ArgumentRole(enum.Enum):
     """How an argument takes part."""
 
     CONST = "const"  # no derivative
@@ -55,22 +55,22 @@ class Role(enum.Enum):
     OUT = "out"  # a number whose derivative is returned
 
 
-_ROLES: Final = {role.value: role for role in Role}
+_ROLES: Final = {role.value: role for role in ArgumentRole}
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class MarkedArgument:
     """One argument of the differentiated function. ``position`` is that of ``value`` among the call's arguments."""
 
     value: Value
-    role: Role
+    role: ArgumentRole
     position: int
     shadow: Value | None = None
 
     @property
     def is_duplicated(self) -> bool:
         """Whether it comes with a shadow."""
-        return self.role in (Role.DUP, Role.DUP_NO_NEED)
+        return self.role in (ArgumentRole.DUP, ArgumentRole.DUP_NO_NEED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class AutodiffCall:
 
     call: CallSite
     primal: Function
-    arguments: tuple[Argument, ...]
+    arguments: tuple[MarkedArgument, ...]
     result: Value | None
 
 
@@ -222,7 +222,7 @@ def _arguments(
     primal: Function,
     call: CallSite,
     holds_integers: Callable[[Parameter, Value], bool],
-) -> Iterator[Argument]:
+) -> Iterator[MarkedArgument]:
     """Pairs the call's arguments with the parameters."""
     rest = list(values)
     for number, param in enumerate(primal.params):
@@ -239,13 +239,13 @@ def _arguments(
         position, value = rest.pop(0)
         where = f"argument {number + 1} of {primal.name}"
         role = marker or _default(value, param, where)
-        if marker is None and role is Role.DUP and holds_integers(param, value):
-            role = Role.CONST
+        if marker is None and role is ArgumentRole.DUP and holds_integers(param, value):
+            role = ArgumentRole.CONST
         _check_passing(call.argument_attributes[position], param, where)
         _check_types(value, param, where)
         _check(role, param, where)
         shadow = None
-        if role in (Role.DUP, Role.DUP_NO_NEED):
+        if role in (ArgumentRole.DUP, ArgumentRole.DUP_NO_NEED):
             place, shadow = rest.pop(0) if rest and marker_of(rest[0][1]) is None else (position, None)
             if shadow is None or not isinstance(shadow.type, PointerType) or _is_by_value(call, place):
                 kind = "structure by value" if is_by_value(param.attributes) else "pointer"
@@ -260,7 +260,7 @@ def _arguments(
                     "pass a pointer to the same address space",
                     "the derivative finds the shadow by the steps that lead to the memory itself",
                 )
-        yield Argument(value, role, position, shadow)
+        yield MarkedArgument(value, role, position, shadow)
     if rest:
         raise SignatureError(
             f"the call for the derivative of {primal.name} gives more than its {len(primal.params)} parameters take",
@@ -269,7 +269,7 @@ def _arguments(
         )
 
 
-def _role(text: str, before: Role | None) -> Role:
+def _role(text: str, before: ArgumentRole | None) -> ArgumentRole:
     if before is not None or text not in _ROLES:
         raise UnsupportedError(
             f"irad does not know the marker enzyme_{text}" + (" after another one" if text in _ROLES else ""),
@@ -279,7 +279,7 @@ def _role(text: str, before: Role | None) -> Role:
     return _ROLES[text]
 
 
-def _default(value: Value, param: Parameter, where: str) -> Role:
+def _default(value: Value, param: Parameter, where: str) -> ArgumentRole:
     """How an argument without a marker takes part.
 
     Raises:
@@ -292,8 +292,8 @@ def _default(value: Value, param: Parameter, where: str) -> Role:
             "it may hold numbers, whose derivatives need a shadow",
         )
     if isinstance(value.type, PointerType):
-        return Role.DUP
-    return Role.OUT if isinstance(value.type, FloatType) else Role.CONST
+        return ArgumentRole.DUP
+    return ArgumentRole.OUT if isinstance(value.type, FloatType) else ArgumentRole.CONST
 
 
 def is_by_value(attributes: tuple[str, ...]) -> bool:
@@ -336,22 +336,22 @@ def _check_types(value: Value, param: Parameter, where: str) -> None:
     )
 
 
-def _check(role: Role, param: Parameter, where: str) -> None:
+def _check(role: ArgumentRole, param: Parameter, where: str) -> None:
     is_pointer, is_number = isinstance(param.type, PointerType), isinstance(param.type, FloatType)
-    if role in (Role.DUP, Role.DUP_NO_NEED) and not is_pointer:
+    if role in (ArgumentRole.DUP, ArgumentRole.DUP_NO_NEED) and not is_pointer:
         raise SignatureError(
             f"{where} is not a pointer, so it has no shadow",
             "mark it enzyme_out or enzyme_const",
             "a shadow is memory; the derivative with respect to a number is returned",
         )
-    if role is Role.OUT and not is_number:
+    if role is ArgumentRole.OUT and not is_number:
         remedy = "mark it enzyme_dup and pass its shadow behind it" if is_pointer else "mark it enzyme_const"
         raise SignatureError(
             f"{where} is not a floating-point number, so it has no derivative to return",
             remedy,
             "enzyme_out asks for the derivative with respect to a number",
         )
-    if role is Role.OUT and param.type not in (types.FLOAT, types.DOUBLE):
+    if role is ArgumentRole.OUT and param.type not in (types.FLOAT, types.DOUBLE):
         raise UnsupportedError(
             f"{where} is of type {param.type}: irad differentiates only single and double precision",
             "(a) take it as float or double, or (b) mark it enzyme_const",

@@ -93,7 +93,7 @@ class _Evidence:
 _NUMBERS: Final = (types.DOUBLE, types.FLOAT)
 
 
-class Memory:
+class InferredMemory:
     """Asks what parameters of the functions of a module lead to.
 
     Args:

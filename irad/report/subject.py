@@ -8,7 +8,7 @@ from typing import Any
 
 from numba import typeof
 
-from irad.api.annotate import Active, Const, Duplicated, MixedDuplicated, Mode
+from irad.api.annotate import Active, AutodiffMode, Const, Duplicated, MixedDuplicated
 from irad.api.autodiff import autodiff_of
 from irad.api.check import with_types
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
@@ -143,7 +143,7 @@ def _autodiff(
 ) -> Subject:
     seed = Seed.NONE if returned == types.none else Seed.GIVEN
     annotations = tuple(_annotation(a) if a.position in positions else Const(None) for a in arguments)
-    derivative = autodiff_of(primal, Mode.REVERSE, annotations, seed, options)
+    derivative = autodiff_of(primal, AutodiffMode.REVERSE, annotations, seed, options)
     task = derivative.task
     assert task is not None
     return Subject(primal, kinds, task, False, lambda: [_compiled(derivative, task, kinds, returned)])

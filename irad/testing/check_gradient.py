@@ -16,7 +16,7 @@ from irad.data.floats import Vector, floats_only, has_floats, read_floats, with_
 from irad.data.precision import holds_single, in_types_of
 from irad.data.structure import is_structure, members
 from irad.options import Options, PlanName
-from irad.testing.gradients.finite_difference import gradient
+from irad.testing.gradients.objective import Objective
 from irad.testing.optimisation import optimisation_limited
 
 _RTOL: Final = 1e-6
@@ -27,7 +27,7 @@ _PLANS_RTOL_SINGLE: Final = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class PlainDerivatives:
     """What the plain function says.
 
     Attributes:
@@ -100,7 +100,7 @@ def check_gradient(
     less = optimisation_limited if quick else nullcontext
     with less():
         expected = reference(function, args, argnums, _RTOL if rtol is None else rtol, single=single)
-    check = _Check(function, args, expected, rtol, atol, exact, single)
+    check = _GradientCheck(function, args, expected, rtol, atol, exact, single)
     gradients = check.plan(plans[0])
     if not quick:
         check.grad_agrees(plans[0], gradients)
@@ -130,7 +130,7 @@ def reference(
     rtol: float = _RTOL,
     *,
     single: bool = False,
-) -> Reference:
+) -> PlainDerivatives:
     """Call the plain function and differentiate it by finite differences, which have to be good to ``rtol``.
 
     Raises:
@@ -141,24 +141,9 @@ def reference(
     wanted = tuple(i for i, a in enumerate(args) if has_floats(a)) if argnums is None else tuple(argnums)
     seed = None if isinstance(value, (float, np.floating)) else random_like(value)
     weights = np.ones(1) if seed is None else read_floats(seed)
-    derivatives = tuple(_differences(f, args, i, weights, rtol, single) for i in wanted)
-    return Reference(value, after, wanted, seed, derivatives)
-
-
-def _differences(
-    f: Callable[..., Any], args: tuple[Any, ...], position: int, weights: Vector, rtol: float, single: bool
-) -> Vector:
-    def contracted(leaves: Vector) -> float:
-        promoted = [with_floats(a, read_floats(a)) for a in args]
-        promoted[position] = with_floats(args[position], leaves)
-        if single:
-            promoted = [in_types_of(b, a) for b, a in zip(promoted, args, strict=True)]
-        return float(weights @ read_floats(f(*promoted)))
-
-    values, errors = gradient(contracted, read_floats(args[position]), single=single)
-    limit = rtol * max(1.0, float(np.max(np.abs(values), initial=0.0)))
-    assert np.all(errors <= limit), f"finite differences by argument {position} do not converge: errors {errors}"
-    return values
+    objective = Objective(f, args, weights, {}, native=single)
+    derivatives = tuple(objective.differences(i, rtol, single=single) for i in wanted)
+    return PlainDerivatives(value, after, wanted, seed, derivatives)
 
 
 def random_like(value: Any, draw: int = 0) -> Any:
@@ -168,14 +153,14 @@ def random_like(value: Any, draw: int = 0) -> Any:
     return floats_only(in_types_of(with_floats(value, leaves), value))
 
 
-class _Check:
+class _GradientCheck:
     """The comparison of one function at one point."""
 
     def __init__(
         self,
         f: Callable[..., Any],
         args: tuple[Any, ...],
-        expected: Reference,
+        expected: PlainDerivatives,
         rtol: float | None,
         atol: float | None,
         exact: bool,

@@ -123,14 +123,14 @@ def gradcheck(
     settings = Settings(
         tuple(modes), Tolerances(rtol, atol), points, cotangents, max_partials, directions, seed, complex_step, options
     )
-    subject = Subject(f, args, argnums, domain or {})
+    subject = CheckedFunction(f, args, argnums, domain or {})
     report = _Run(subject, settings, progress).report()
     if raises and not report.right:
         raise GradcheckError(report)
     return report
 
 
-class Subject:
+class CheckedFunction:
     """The function and its arguments, looked at."""
 
     def __init__(
@@ -185,7 +185,7 @@ class Subject:
 class _Run:
     """One call of `gradcheck`."""
 
-    def __init__(self, subject: Subject, settings: Settings, progress: Progress | None) -> None:
+    def __init__(self, subject: CheckedFunction, settings: Settings, progress: Progress | None) -> None:
         self._subject, self._settings, self._progress = subject, settings, progress
         self._found: dict[int, list[ArgumentReport]] = {}
         self._skipped: list[str] = []

@@ -18,7 +18,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import VectorType
 from irad.ir.verifier import verify
-from irad.raw.memory import Memory
+from irad.raw.memory import InferredMemory
 from irad.raw.normal_form.bit_moves import restore_types
 from irad.raw.normal_form.by_value import pass_pointers
 from irad.raw.normal_form.external_clobbers import mark_external_clobbers
@@ -375,7 +375,7 @@ def memory_of(body: str, head: str = "") -> MemoryType | None:
     text = f"{head}\n{copy}\ndefine void @f(ptr %p, i64 %i) {{\n{body}\n}}\n"
     function = parse_module(text).functions["f"]
     assert function.module is not None
-    return Memory(function.module).of_argument(function.params[0], function.params[0])
+    return InferredMemory(function.module).of_argument(function.params[0], function.params[0])
 
 
 def test_memory_that_is_accessed_as_one_type_of_number_is_an_array_of_it():

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import config
 
 import irad
-from irad.frontend.numba.untyped import config
 from irad.options import Options
 from irad.testing.check_gradient import check_gradient, reference
 

@@ -9,7 +9,7 @@ from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
 from numba.extending import overload, register_model, typeof_impl
 
-from irad.api.annotate import Active, Annotation, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated, Mode
+from irad.api.annotate import Active, Annotation, AutodiffMode, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated
 from irad.frontend.numba.untyped import types
 
 _ALONE: Final = (Const, Active)
@@ -24,7 +24,7 @@ _KINDS: Final = {held: kind for kind, held in _HELD.items()}
 class ModeType(types.Type):
     """The type of a mode, one for each: which it is must be known when the caller is compiled."""
 
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: AutodiffMode) -> None:
         self.mode = mode
         super().__init__(name=repr(mode))
 
@@ -37,8 +37,8 @@ def _constant_mode(context: Any, builder: Any, numba_type: Any, value: Any) -> A
     return context.get_dummy_value()
 
 
-@typeof_impl.register(Mode)  # type: ignore[untyped-decorator]
-def _type_of_mode(mode: Mode, _: Any) -> ModeType:
+@typeof_impl.register(AutodiffMode)  # type: ignore[untyped-decorator]
+def _type_of_mode(mode: AutodiffMode, _: Any) -> ModeType:
     return ModeType(mode)
 
 

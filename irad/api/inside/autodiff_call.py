@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from numba.extending import overload
 
-from irad.api.annotate import ROLES, Mode
+from irad.api.annotate import ROLES, AutodiffMode
 from irad.api.autodiff import autodiff, autodiff_of
 from irad.api.functions import primal_of
 from irad.api.inside.annotated import ModeType, annotation_of
@@ -53,7 +53,7 @@ def _lowered(mode: Any, function: Any, arguments: tuple[Any, ...], seed: Any) ->
     shadows = [f"{name}.shadow" for name, kind in zip(_NAMES, kinds, strict=False) if hasattr(kind, "shadow")]
     seeds = ["seed"] if source is Seed.GIVEN else []
     values = [f"{name}.value" for name, _ in zip(_NAMES, kinds, strict=False)]
-    with_value = mode.mode is Mode.REVERSE_WITH_PRIMAL
+    with_value = mode.mode is AutodiffMode.REVERSE_WITH_PRIMAL
     gradients = "found[0]" if with_value else "found"
     numbers = iter(range(len(kinds)))
     items = [f"{gradients}[{next(numbers)}]" if ROLES[kind].is_returned else "None" for kind in kinds]

@@ -25,6 +25,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import ConstantInt, TrackedValue, Value
 from irad.passes.prepare.retype import converted, moved_values
+from irad.raw.normal_form.replacement import kept_metadata
 from irad.raw.tbaa import Tbaa
 
 _FLOAT_OF_BITS: Final = {64: types.DOUBLE, 32: types.FLOAT}
@@ -129,7 +130,7 @@ def _convert(group: dict[Instruction, None], kind: Type) -> None:
     for inst in group:
         inst.type = kind
         if inst.metadata and isinstance(inst, Load):
-            inst.metadata = {key: node for key, node in inst.metadata.items() if key in ("dbg", "tbaa")}
+            inst.metadata = kept_metadata(inst, "dbg", "tbaa")
     for inst in group:
         first = 1 if isinstance(inst, Select) else 0
         for index, value in enumerate(inst.operands):

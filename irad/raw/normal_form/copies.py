@@ -28,7 +28,8 @@ from irad.ir.types import ArrayType, IntType, NamedStructType, StructType, Type,
 from irad.ir.values import ConstantInt, Value
 from irad.passes.memory.record_layouts import scalars
 from irad.raw.checks import INTEGER
-from irad.raw.memory import Memory
+from irad.raw.memory import InferredMemory
+from irad.raw.normal_form.replacement import instead_of
 from irad.raw.tbaa import Tbaa
 
 Members: TypeAlias = Sequence[tuple[int, Type]]
@@ -40,7 +41,7 @@ _UNIONS: Final = ("union.", "class.std::", "struct.std::")
 
 def copy_members(module: Module) -> None:
     """Rewrites the copies of every function."""
-    memory, tbaa = Memory(module), Tbaa(module)
+    memory, tbaa = InferredMemory(module), Tbaa(module)
     for function in module.defined_functions():
         for inst in list(function.instructions()):
             if isinstance(inst, Call) and _is_copy(inst):
@@ -54,7 +55,7 @@ def _is_copy(call: Call) -> bool:
     return isinstance(callee, Function) and (callee.name or "").startswith(_COPIES)
 
 
-def _members(call: Call, memory: Memory, tbaa: Tbaa) -> Members | None:
+def _members(call: Call, memory: InferredMemory, tbaa: Tbaa) -> Members | None:
     """What a copy moves; None where that is not known."""
     into, source, size, volatile = call.arguments
     if not isinstance(size, ConstantInt) or not isinstance(volatile, ConstantInt) or volatile.value:
@@ -81,7 +82,7 @@ def _number(element: str) -> int:
     return int(element.removeprefix("i64 "))
 
 
-def _declared(pointer: Value, size: int, memory: Memory) -> Members | None:
+def _declared(pointer: Value, size: int, memory: InferredMemory) -> Members | None:
     """The members of the one structure of that size which the memory is used as."""
     structures = [each for each in memory.structures_at(pointer) if types.size_of(each) == size]
     if len(structures) != 1 or _has_union(structures[0]):
@@ -105,8 +106,7 @@ def _has_union(type_: Type) -> bool:
 def _copy(call: Call, members: Members) -> None:
     """Loads all members and stores them."""
     into, source = call.arguments[:2]
-    build = Builder.before(call)
-    build.origin, build.metadata = call, {kind: node for kind, node in call.metadata.items() if kind == "dbg"}
+    build = instead_of(call)
     loaded = list(_loads(build, source, members))
     for (offset, _), value in zip(members, loaded, strict=True):
         build.store(value, build.byte_offset(into, offset), align=1)

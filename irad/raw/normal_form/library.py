@@ -16,11 +16,11 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Call, ExtractElement, replace_uses
+from irad.ir.instructions import Call
 from irad.ir.module import Function, Module
 from irad.ir.types import VOID, ArrayType, FloatType, VectorType, function_type
 from irad.ir.values import ConstantNull, Value, const_int
-from irad.passes.augmented.allocation_failure import split_before
+from irad.raw.normal_form.replacement import branch_before, element_of, instead_of, on_behalf_of, replace
 
 _CHECKED: Final = {"__memcpy_chk": "memcpy", "__memmove_chk": "memmove", "__memset_chk": "memset"}
 _OF_PARTS: Final = {"cabs": "hypot", "cabsf": "hypotf", "carg": "atan2", "cargf": "atan2f"}
@@ -40,84 +40,63 @@ def plain_library_calls(module: Module) -> None:
                 elif callee.name in _OF_PARTS and isinstance(inst.type, FloatType):
                     _call_with_parts(inst, _OF_PARTS[callee.name])
                 elif (callee.name or "").startswith(_THREAD_LOCAL):
-                    replace_uses(inst, inst.arguments[0])
-                    inst.erase()
+                    replace(inst, inst.arguments[0])
                 elif callee.name == "posix_memalign" and len(inst.arguments) == 3:
                     _allocate_aligned(inst)
 
 
 def _check_and_copy(call: Call, symbol: str) -> None:
     """Ends the process as the library does if more is copied than there is room for."""
-    before = call.block
-    assert before is not None
-    assert before.function is not None
     *plain, limit = call.arguments
-    rest = split_before(call)
-    failure = before.function.add_block("overflow", after=before)
-    _stamped(Builder(before), call).cond_br(_stamped(Builder(before), call).icmp("ugt", plain[2], limit), failure, rest)
-    stop = _stamped(Builder(failure), call)
+    function, before, rest = branch_before(call)
+    failure = function.add_block("overflow", after=before)
+    build = on_behalf_of(call, Builder(before))
+    build.cond_br(build.icmp("ugt", plain[2], limit), failure, rest)
+    stop = on_behalf_of(call, Builder(failure))
     stop.call(stop.module.declare(_FAILURE, function_type(VOID, []), ("noreturn",)), [])
     stop.unreachable()
-    build = _stamped(Builder.before(call), call)
-    _replace(call, build, symbol, plain)
+    _call_instead(call, instead_of(call), symbol, plain)
 
 
 def _allocate_aligned(call: Call) -> None:
     """Returns an error where the alignment is not a power of two, or memory has run out, as the library does."""
-    before = call.block
-    assert before is not None
-    assert before.function is not None
     place, alignment, size = call.arguments
-    rest = split_before(call)
-    allocate, keep = (before.function.add_block(name, after=before) for name in ("allocate", "keep"))
+    function, before, rest = branch_before(call)
+    allocate, keep = (function.add_block(name, after=before) for name in ("allocate", "keep"))
     none, word = const_int(types.I64, 0), const_int(types.I64, _WORD)
-    build = _stamped(Builder(before), call)
+    build = on_behalf_of(call, Builder(before))
     is_power = build.icmp("eq", build.and_(alignment, build.sub(alignment, const_int(types.I64, 1))), none)
     build.cond_br(build.and_(is_power, build.icmp("uge", alignment, word)), allocate, rest)
-    build = _stamped(Builder(allocate), call)
+    build = on_behalf_of(call, Builder(allocate))
     memalign = build.module.declare("memalign", function_type(types.PTR, [types.I64, types.I64]))
     memory = build.call(memalign, [alignment, size])
     build.cond_br(build.icmp("eq", memory, ConstantNull(types.PTR)), rest, keep)
-    build = _stamped(Builder(keep), call)
+    build = on_behalf_of(call, Builder(keep))
     build.store(memory, place, align=_WORD)
     build.br(rest)
     codes = [(_EINVAL, before), (_ENOMEM, allocate), (0, keep)]
     status = Builder.at_start(rest).phi(call.type, [(const_int(call.type, code), block) for code, block in codes])
-    replace_uses(call, status)
-    call.erase()
+    replace(call, status)
 
 
 def _call_with_parts(call: Call, symbol: str) -> None:
-    build = _stamped(Builder.before(call), call)
-    arguments = call.arguments
+    build, arguments = instead_of(call), call.arguments
     parts = arguments if len(arguments) == 2 else _parts(build, arguments[0])
     if [part.type for part in parts] == [call.type] * 2:
-        _replace(call, build, symbol, parts if symbol.startswith("hypot") else parts[::-1])
+        _call_instead(call, build, symbol, parts if symbol.startswith("hypot") else parts[::-1])
 
 
 def _parts(build: Builder, number: Value) -> list[Value]:
     """The real and the imaginary part of a complex number that is one argument."""
     match number.type:
-        case VectorType(count=2, element=element):
-            found: list[Value] = []
-            for index in range(2):
-                part = ExtractElement(element, operands=[number, const_int(types.I64, index)])
-                build.insert(part)
-                found.append(part)
-            return found
+        case VectorType(count=2):
+            return [element_of(build, number, index) for index in range(2)]
         case ArrayType(count=2):
             return [build.extract_value(number, index) for index in range(2)]
         case _:
             return []
 
 
-def _replace(call: Call, build: Builder, symbol: str, arguments: list[Value]) -> None:
+def _call_instead(call: Call, build: Builder, symbol: str, arguments: list[Value]) -> None:
     type_ = function_type(call.type, [argument.type for argument in arguments])
-    made = build.call(build.module.declare(symbol, type_), arguments)
-    replace_uses(call, made)
-    call.erase()
-
-
-def _stamped(build: Builder, call: Call) -> Builder:
-    build.origin, build.metadata = call, {kind: node for kind, node in call.metadata.items() if kind == "dbg"}
-    return build
+    replace(call, build.call(build.module.declare(symbol, type_), arguments))

@@ -23,11 +23,18 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import Call, ExtractElement, InsertElement, Instruction, replace_uses
+from irad.ir.instructions import Call, replace_uses
 from irad.ir.module import Function, Module
 from irad.ir.types import Type, VectorType
-from irad.ir.values import ConstantInt, Poison, Value, const_int
-from irad.passes.augmented.allocation_failure import split_before
+from irad.ir.values import ConstantInt, Value
+from irad.raw.normal_form.replacement import (
+    branch_before,
+    element_of,
+    instead_of,
+    kept_metadata,
+    on_behalf_of,
+    vector_of,
+)
 
 _NAME: Final = re.compile(r"llvm\.masked\.(load|gather|store|scatter)\.v\d+.*")
 _ALIGN: Final = "align "
@@ -83,56 +90,29 @@ class _Expansion:
         assert isinstance(vector, VectorType)
         elements = [self.element(index, vector.element) for index in range(vector.count)]
         if self.loads:
-            made: Value = Poison(vector)
-            for index, element in enumerate(elements):
-                step = InsertElement(vector, operands=[made, element, const_int(types.I64, index)])
-                self.insert(step)
-                made = step
-            replace_uses(self.call, made)
+            replace_uses(self.call, vector_of(instead_of(self.call), vector, elements))
         self.call.erase()
 
     def element(self, index: int, kind: Type) -> Value:
         """Accesses one element, if its mask says so; what is there afterwards."""
-        condition, value = self.part(self.mask, index), self.part(self.values, index)
-        before = self.call.block
-        assert before is not None
-        assert before.function is not None
-        rest = split_before(self.call)
-        access = before.function.add_block(f"{before.name}.access", after=before)
-        self.stamped(Builder(before)).cond_br(condition, access, rest)
-        build = self.stamped(Builder(access))
+        condition, value = (element_of(instead_of(self.call), vector, index) for vector in (self.mask, self.values))
+        function, before, rest = branch_before(self.call)
+        access = function.add_block(f"{before.name}.access", after=before)
+        on_behalf_of(self.call, Builder(before)).cond_br(condition, access, rest)
+        build = on_behalf_of(self.call, Builder(access))
         address, align = self.address(build, index, kind)
         if not self.loads:
-            build.store(value, address, align).metadata = self.metadata("dbg", "tbaa")
+            build.store(value, address, align).metadata = kept_metadata(self.call, "dbg", "tbaa")
             build.br(rest)
             return value
         loaded = build.load(kind, address, align)
-        loaded.metadata = self.metadata("dbg", "tbaa")
+        loaded.metadata = kept_metadata(self.call, "dbg", "tbaa")
         build.br(rest)
         return Builder.at_start(rest).phi(kind, [(loaded, access), (value, before)])
 
     def address(self, build: Builder, index: int, kind: Type) -> tuple[Value, int]:
         """Where an element is, and the alignment there."""
         if isinstance(self.pointer.type, VectorType):
-            part = ExtractElement(types.PTR, operands=[self.pointer, const_int(types.I64, index)])
-            build.insert(part)
-            return part, self.align
+            return element_of(build, self.pointer, index), self.align
         offset = index * types.size_of(kind)
         return build.byte_offset(self.pointer, offset), math.gcd(self.align, offset) or 1
-
-    def part(self, vector: Value, index: int) -> Value:
-        """An element of an operand."""
-        assert isinstance(vector.type, VectorType)
-        part = ExtractElement(vector.type.element, operands=[vector, const_int(types.I64, index)])
-        self.insert(part)
-        return part
-
-    def insert(self, inst: Instruction) -> None:
-        self.stamped(Builder.before(self.call)).insert(inst)
-
-    def stamped(self, build: Builder) -> Builder:
-        build.origin, build.metadata = self.call, self.metadata("dbg")
-        return build
-
-    def metadata(self, *kinds: str) -> dict[str, str]:
-        return {kind: node for kind, node in self.call.metadata.items() if kind in kinds}

@@ -28,15 +28,14 @@ from irad.ir.instructions import (
     CmpXchg,
     ExtractValue,
     Fence,
-    Instruction,
     Load,
     Phi,
     Store,
-    replace_uses,
 )
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, IntType
 from irad.ir.values import ConstantInt, Value, const_int
+from irad.raw.normal_form.replacement import function_of, instead_of, replace
 
 _FORK: Final = "__kmpc_fork_call"
 _ANSWERS: Final[Mapping[str, int]] = {
@@ -84,10 +83,10 @@ def _rewrite(function: Function) -> None:
             case CallSite(callee=Function(name=str(name), is_declaration=True)):
                 _rewrite_call(inst, name, shares)
             case AtomicRMW() if (combine := _combination(inst)) is not None:
-                build = _at(inst)
+                build = instead_of(inst)
                 old = build.load(inst.type, inst.operands[0], align=inst.align)
                 build.store(combine(build, old, inst.operands[1]), inst.operands[0], align=inst.align)
-                _replace(inst, old)
+                replace(inst, old)
             case CmpXchg() if _is_update(inst):
                 _succeed(inst)
             case Load() | Store():
@@ -105,10 +104,10 @@ def _rewrite_call(call: CallSite, name: str, shares: dict[str, Alloca]) -> None:
     elif name in _NOTHING:
         call.erase()
     elif name == "__kmpc_masked":
-        is_first = _at(call).icmp("eq", arguments[2], const_int(types.I32, 0))
-        _replace(call, _at(call).zext(is_first, call.type))
+        is_first = instead_of(call).icmp("eq", arguments[2], const_int(types.I32, 0))
+        replace(call, instead_of(call).zext(is_first, call.type))
     elif name in _ANSWERS and isinstance(call.type, IntType):
-        _replace(call, const_int(call.type, _ANSWERS[name]))
+        replace(call, const_int(call.type, _ANSWERS[name]))
     elif _STATIC.fullmatch(name):
         _give_all(call)
     elif (found := _DISPATCH_INIT.fullmatch(name)) is not None:
@@ -125,9 +124,9 @@ def _call_body(call: CallSite) -> None:
     _, _, body, *given = call.arguments
     if not isinstance(body, Function):
         return
-    head = Builder.at_start(_function_of(call).entry)
+    head = Builder.at_start(function_of(call).entry)
     number = head.alloca(types.I32, align=4)
-    build = _at(call)
+    build = instead_of(call)
     build.store(const_int(types.I32, 0), number, align=4)
     build.call(body, [number, number, *given])
     call.erase()
@@ -136,7 +135,7 @@ def _call_body(call: CallSite) -> None:
 def _give_all(call: CallSite) -> None:
     """A static schedule: the thread keeps the bounds that it came with, and has the last iteration."""
     _, _, _, is_last, lower, upper, stride, step, _ = call.arguments
-    build = _at(call)
+    build = instead_of(call)
     build.store(const_int(types.I32, 1), is_last, align=4)
     first, last = build.load(step.type, lower), build.load(step.type, upper)
     one = const_int(step.type, 1)
@@ -150,10 +149,10 @@ def _keep_share(call: CallSite, shares: dict[str, Alloca], *, is_signed: bool) -
     """Any other schedule: all iterations are one share, which is assigned once, if there are any."""
     _, _, _, lower, upper, step, _ = call.arguments
     if not shares:
-        head = Builder.at_start(_function_of(call).entry)
+        head = Builder.at_start(function_of(call).entry)
         shares.update({name: head.alloca(lower.type) for name in ("lower", "upper", "step")})
         shares["left"] = head.alloca(types.I1)
-    build = _at(call)
+    build = instead_of(call)
     goes_up = build.icmp("sgt", step, const_int(step.type, 0))
     prefix = "s" if is_signed else "u"
     left = build.select(goes_up, build.icmp(f"{prefix}le", lower, upper), build.icmp(f"{prefix}ge", lower, upper))
@@ -165,14 +164,14 @@ def _keep_share(call: CallSite, shares: dict[str, Alloca], *, is_signed: bool) -
 def _hand_out_share(call: CallSite, shares: Mapping[str, Alloca]) -> None:
     """The share, unless it has been assigned: then the places for its bounds are not read."""
     _, _, is_last, lower, upper, stride = call.arguments
-    build = _at(call)
+    build = instead_of(call)
     left = build.load(types.I1, shares["left"])
     build.store(const_int(types.I32, 1), is_last, align=4)
     for name, place in (("lower", lower), ("upper", upper), ("step", stride)):
         kind = shares[name].allocated_type
         build.store(build.load(kind, shares[name]), place)
     build.store(const_int(types.I1, 0), shares["left"])
-    _replace(call, build.zext(left, call.type))
+    replace(call, build.zext(left, call.type))
 
 
 # ------------------------------------------------------------------------------------------------ atomic updates
@@ -210,29 +209,9 @@ def _plain(pointer: Value) -> Value:
 def _succeed(inst: CmpXchg) -> None:
     """No other thread writes, so memory is as expected."""
     pointer, expected, new = inst.operands
-    build = _at(inst)
+    build = instead_of(inst)
     build.store(new, pointer, align=inst.align)
     for user in list(inst.users):
         assert isinstance(user, ExtractValue)
-        _replace(user, expected if user.indices == (0,) else ConstantInt(types.I1, None, 1))
-    inst.erase()
-
-
-# ------------------------------------------------------------------------------------------------ helpers
-
-
-def _function_of(inst: Instruction) -> Function:
-    assert inst.block is not None
-    assert inst.block.function is not None
-    return inst.block.function
-
-
-def _at(inst: Instruction) -> Builder:
-    build = Builder.before(inst)
-    build.origin, build.metadata = inst, {kind: node for kind, node in inst.metadata.items() if kind == "dbg"}
-    return build
-
-
-def _replace(inst: Instruction, value: Value) -> None:
-    replace_uses(inst, value)
+        replace(user, expected if user.indices == (0,) else ConstantInt(types.I1, None, 1))
     inst.erase()

@@ -55,6 +55,7 @@ from irad.ir.values import (
     const_int,
     zero,
 )
+from irad.raw.normal_form.replacement import element_of, instead_of, kept_metadata, vector_of
 from irad.raw.normal_form.vector_bits import repack
 
 _SUFFIX: Final = re.compile(r"\.v\d+(?=[ifp]\d|bf16|p\d)")
@@ -142,8 +143,7 @@ class _Splitter:
 
     def made(self, inst: Instruction) -> list[Value] | None:
         """The elements of the result, or the one scalar that it is; None: it stays."""
-        build = Builder.before(inst)
-        build.origin, build.metadata = inst, {k: v for k, v in inst.metadata.items() if k == "dbg"}
+        build = instead_of(inst)
         match inst:
             case Phi():
                 self.phis.append(inst)
@@ -209,12 +209,7 @@ class _Splitter:
 
     def extracted(self, vector: Value) -> list[Value]:
         build = self.behind(vector)
-        made: list[Value] = []
-        for index in range(_count(vector.type)):
-            part = ExtractElement(_element(vector.type), operands=[vector, const_int(types.I64, index)])
-            build.insert(part)
-            made.append(part)
-        return made
+        return [element_of(build, vector, index) for index in range(_count(vector.type))]
 
     def behind(self, vector: Value) -> Builder:
         if isinstance(vector, Instruction):
@@ -225,13 +220,7 @@ class _Splitter:
 
     def whole(self, vector: Value, user: Instruction) -> Value:
         """The vector put together again."""
-        build = Builder.before(user)
-        made: Value = Poison(vector.type)
-        for index, part in enumerate(self.parts[vector]):
-            step = InsertElement(vector.type, operands=[made, part, const_int(types.I64, index)])
-            build.insert(step)
-            made = step
-        return made
+        return vector_of(Builder.before(user), vector.type, self.parts[vector])
 
     # -------------------------------------------------------------------------------------------- operations
 
@@ -281,7 +270,7 @@ class _Splitter:
         for index in range(_count(inst.type)):
             offset = index * types.size_of(kind)
             part = build.load(kind, build.byte_offset(inst.operands[0], offset), _alignment(inst.align, offset))
-            part.metadata = {k: v for k, v in inst.metadata.items() if k in ("dbg", "tbaa")}
+            part.metadata = kept_metadata(inst, "dbg", "tbaa")
             made.append(part)
         return made
 
@@ -290,7 +279,7 @@ class _Splitter:
         for index, part in enumerate(self.elements(value)):
             offset = index * types.size_of(part.type)
             stored = build.store(part, build.byte_offset(pointer, offset), _alignment(inst.align, offset))
-            stored.metadata = {k: v for k, v in inst.metadata.items() if k in ("dbg", "tbaa")}
+            stored.metadata = kept_metadata(inst, "dbg", "tbaa")
         return []
 
     def address(self, inst: GetElementPtr, build: Builder) -> list[Value]:

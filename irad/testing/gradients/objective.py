@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
+import numpy as np
+
 from irad.data.floats import Vector, read_floats, with_floats
 from irad.data.precision import in_types_of
+from irad.testing.gradients.finite_difference import gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,23 @@ class Objective:
         """The number made from a value, and from arguments as they are after the call."""
         total = self.weights @ read_floats(value) if self.weights.size else 0.0
         return float(total + sum(each @ read_floats(arguments[i]) for i, each in self.outside.items()))
+
+    def differences(self, position: int, rtol: float, *, single: bool = False) -> Vector:
+        """The derivatives with respect to the floats of one argument, from values of the program.
+
+        Raises:
+            AssertionError: the differences do not converge to a relative error of ``rtol``.
+        """
+        at = read_floats(self.values[position])
+        if self.is_constant:
+            return np.zeros(at.size)
+        values, errors = gradient(lambda leaves: self({position: leaves}), at, single=single)
+        limit = rtol * max(1.0, float(np.max(np.abs(values), initial=0.0)))
+        assert np.all(errors <= limit), (
+            f"finite differences of the plain function by argument {position} do not converge, errors {errors}: "
+            "is it smooth there?"
+        )
+        return values
 
     def along(self, directions: Mapping[int, Vector]) -> Callable[[float], float]:
         """The number on a line through the arguments; NaN where the function raises as it does outside its domain."""

@@ -81,13 +81,13 @@ def weak_points(
                 done = min(next(calls), _CALLS - 1)
                 tick(names[position], number * _CALLS + done, len(positions) * _CALLS)
 
-        line = _Line(trial, position, names[position], told)
+        line = _ScaledArgument(trial, position, names[position], told)
         places = {(each.where, each.what): each for each in (*line.near(), *line.far())}
         found += sorted(places.values(), key=lambda each: each.distance)
     return tuple(found)
 
 
-class _Line:
+class _ScaledArgument:
     """An argument times a factor."""
 
     def __init__(self, trial: Trial, position: int, name: str, tick: Callable[[], None]) -> None:

@@ -21,7 +21,6 @@ from irad.data.precision import holds_single, in_types_of
 from irad.data.structure import flattened, is_structure, members
 from irad.options import Options
 from irad.testing.check_gradient import random_like
-from irad.testing.gradients.finite_difference import gradient
 from irad.testing.gradients.objective import Objective
 
 RTOL: Final = 1e-6
@@ -141,7 +140,7 @@ class Trial:
             if not active:
                 found.append(None)
                 continue
-            own = self._differences(position, objective)
+            own = objective.differences(position, self.rtol or RTOL)
             if not self.modified[position]:
                 own = own + only_memory(self.values[position], shadows[position])
             found.append(own)
@@ -157,18 +156,6 @@ class Trial:
     def _has_shadow(self, position: int) -> bool:
         """Whether what an argument holds afterwards has a cotangent; that of objects has none."""
         return holds(self.values[position])[1]
-
-    def _differences(self, position: int, objective: Objective) -> Vector:
-        at = read_floats(self.values[position])
-        if objective.is_constant:
-            return np.zeros(at.size)
-        values, errors = gradient(lambda leaves: objective({position: leaves}), at)
-        limit = (self.rtol or RTOL) * max(1.0, float(np.max(np.abs(values), initial=0.0)))
-        assert np.all(errors <= limit), (
-            f"finite differences of the plain function by argument {position} do not converge, errors {errors}: "
-            "is it smooth there?"
-        )
-        return values
 
     def run(self, shadows: tuple[Any, ...]) -> Run:
         """Runs both sweeps, adding to shadows."""
