@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -199,8 +198,7 @@ class _Writer:
         for value, reader in sheet.tape.items():
             if not isinstance(value, Phi) and value in variables:
                 sheet.texts[value] = reader
-        text = self._sweep_text(sheet, variables, raised)
-        text.tape = sheet.tape
+        text = SweepText(sheet, variables, self.place_of, raised, self._allocation_code())
         text.ignored = {captured.augmented.function.params[3]}  # where exceptions go
         saved_once = {v for v in (*forced, *kept) if v in variables and v not in sheet.tape}
         classes = self._share(text, {v for v in variables if v not in sheet.tape or isinstance(v, Phi)}, saved_once)
@@ -267,8 +265,7 @@ class _Writer:
         choice = VariableChoice(sheet, self._line, set())
         variables = choice.run()
         sheet.texts.update({v: self.naming.reader(v) for v in variables})
-        text = self._sweep_text(sheet, variables, {})
-        text.outs = self._out_pointers()
+        text = SweepText(sheet, variables, self.place_of, outs=self._out_pointers())
         classes = self._share(text, variables, set())
         handed_out: dict[int, str] = {}
         for inst in sheet.function.instructions():
@@ -282,13 +279,6 @@ class _Writer:
         self.naming.name_recomputed(sheet, classes)
         self.naming.name_classes(classes, lambda v: self.naming.reverse_name(sheet, v))
         return text
-
-    def _sweep_text(self, sheet: Sheet, variables: set[Value], raised: dict[Block, Raised | None]) -> SweepText:
-        skipped = set() if sheet.is_reverse else self._allocation_code()
-        return SweepText(
-            sheet, variables, {}, {}, raised, skipped, self.place_of,
-            lambda place: linecache.getline(place.file, place.line),
-        )  # fmt: skip
 
     def _allocation_code(self) -> set[Instruction]:
         """What rules of allocations add to the forward sweep: the shadow, which is one statement in Python."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -44,7 +45,6 @@ class SweepText:
 
     Attributes:
         variables: values that are variables.
-        tape: values of the forward sweep that are saved in each iteration: the text of their place.
         outs: pointers through which the reverse sweep hands out cotangents of parameters: the variables.
         raised: exceptions, by block.
         skipped: instructions that stand for nothing in Python.
@@ -54,12 +54,10 @@ class SweepText:
 
     sheet: Sheet
     variables: set[Value]
-    tape: dict[Value, Callable[[], ast.expr]]
-    outs: dict[Value, str]
-    raised: dict[Block, Raised | None]
-    skipped: set[Instruction]
     place_of: Callable[[Instruction], SourceLocation | None]
-    source_line: Callable[[SourceLocation], str]
+    raised: dict[Block, Raised | None] = field(default_factory=dict)
+    skipped: set[Instruction] = field(default_factory=set)
+    outs: dict[Value, str] = field(default_factory=dict)
     ranges: dict[Loop, Range | None] = field(default_factory=dict)
     ignored: set[Value] = field(default_factory=set)
     last_line: tuple[str, int] | None = None
@@ -72,8 +70,8 @@ class SweepText:
         self.last_line = None
         made: list[ast.stmt] = []
         for phi in block.phis():
-            if phi in self.tape:
-                made.append(trees.assign(self.tape[phi](), self._value(phi)))
+            if phi in self.sheet.tape:
+                made.append(trees.assign(self.sheet.tape[phi](), self._value(phi)))
         for inst in block.instructions:
             if isinstance(inst, Phi) or inst.targets or inst in self.skipped:
                 continue
@@ -94,14 +92,14 @@ class SweepText:
         if isinstance(inst, CallSite) and inst not in self.variables:
             is_inline = bool(inst.users) and isinstance(inst.type, FloatType | IntType)
             return [] if is_silent(inst) or is_inline else self._call(inst)
-        if inst in self.tape and isinstance(inst.type, PointerType) and inst not in self.sheet.chosen:
-            return [trees.assign(self.tape[inst](), sum_text(self.sheet, flat_index(self.sheet, inst)))]
+        if inst in self.sheet.tape and isinstance(inst.type, PointerType) and inst not in self.sheet.chosen:
+            return [trees.assign(self.sheet.tape[inst](), sum_text(self.sheet, flat_index(self.sheet, inst)))]
         if inst in self.variables:
             if isinstance(inst, Select) and inst in self.sheet.chosen:
                 value = choice_text(self.sheet, inst)
             else:
                 value = operation(self.sheet, inst)
-            place = self.tape[inst]() if inst in self.tape else self.sheet.texts[inst]()
+            place = self.sheet.tape[inst]() if inst in self.sheet.tape else self.sheet.texts[inst]()
             return [trees.assign(place, value)]
         return []
 
@@ -207,7 +205,7 @@ class SweepText:
         for each, function in ((array, "np.empty"), (shadow, "np.zeros")):
             if each is not None:
                 made.append(ast.Assign([trees.target(each.name)], ast.Call(trees.dotted(function), [count], more)))
-                tape = self.tape.get(each.origin)
+                tape = self.sheet.tape.get(each.origin)
                 if tape is not None:
                     made.append(trees.assign(tape(), trees.name(each.name)))
         return made
@@ -226,7 +224,7 @@ class SweepText:
         if key == self.last_line:
             return []
         self.last_line = key
-        return [trees.comment(f"line {place.line}: {self.source_line(place).strip()}")]
+        return [trees.comment(f"line {place.line}: {linecache.getline(place.file, place.line).strip()}")]
 
     # ------------------------------------------------------------------------------------------------ liveness
 
@@ -240,9 +238,9 @@ class SweepText:
         for block in sheet.cfg.order:
             found: list[Site] = []
             for phi in block.phis():
-                if phi in self.tape:
+                if phi in self.sheet.tape:
                     used.clear()
-                    self.tape[phi]()
+                    self.sheet.tape[phi]()
                     found.append(Site({phi} | used))
             for inst in block.instructions:
                 if isinstance(inst, Phi) or inst in self.skipped or isinstance(inst, Alloca):
@@ -255,7 +253,7 @@ class SweepText:
                     self.statements(inst)
                     used.discard(inst)
                 if not (isinstance(inst, CondBr) and self._ends_range(block)):
-                    defined = inst if inst in self.variables and inst not in self.tape else None
+                    defined = inst if inst in self.variables and inst not in self.sheet.tape else None
                     found.append(Site(set(used), defined))
                     continue
                 found += self._handed_out(block, used)

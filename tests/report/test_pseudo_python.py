@@ -398,3 +398,18 @@ def test_the_command_prints_it():
     result = CliRunner().invoke(main, ["inspect", target, "--sig", "float64[::1]", "--as", "python"])
     assert result.exit_code == 2
     assert "--as python goes with --stage adjoint alone" in result.output
+
+
+@njit
+def begins_at_the_end(x):
+    if x.strides[0] < 0:
+        return x[0] * x[0]
+    return x[0] * 3.0
+
+
+def test_strides_may_be_negative():
+    backwards = VECTOR[::-1]
+    text = python(begins_at_the_end, (backwards,), (0,))
+    value, gradient = text.namespace()[text.name](backwards)
+    assert value == backwards[0] ** 2
+    np.testing.assert_array_equal(gradient, 2.0 * backwards * (np.arange(backwards.size) == 0))
