@@ -134,9 +134,12 @@ def add_scaled(scale: Scalar, x: Vector, y: Vector, *, sign: Scalar | None = Non
         sign: of the imaginary parts of complex x: −1 takes the conjugate.
         zero_wins: a zero of ``x`` adds nothing where ``scale`` is infinite.
     """
+    k = x.k
+    signs: tuple[Scalar, ...] = ()
+    if k.element.is_complex:
+        scale, signs = scale.as_complex(), (k.number(1.0) if sign is None else sign,)
     name = "add_scaled_zero_wins" if zero_wins else "add_scaled"
-    signs = () if sign is None else (sign,)
-    x.k.outline(name, partial(_add_scaled, zero_wins), x, y, scale, *signs, attributes=INLINED)
+    k.outline(name, partial(_add_scaled, zero_wins), x, y, scale, *signs, attributes=INLINED)
 
 
 def _add_scaled(zero_wins: bool, k: Kernel, x: Vector, y: Vector, scale: Scalar, *signs: Scalar) -> None:
