@@ -57,6 +57,9 @@ class AttributeSet:
 class Argument(NamedValue):
     def add_attribute(self, attr: str) -> None: ...
 
+class PointerArgument(Argument):
+    type: PointerType
+
 class Function(NamedValue):
     module: Module
     args: tuple[Argument, ...]

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numba.core.types import Type
 from numba.extending import intrinsic
 
 
@@ -27,26 +28,26 @@ class Definition:
         self, names: Sequence[str], define: Callable[[tuple[Any, ...]], tuple[Any, Callable[..., Any]]]
     ) -> None:
         self._names, self._define = names, define
-        self.lowerings: list[Callable[..., Any]] = []
+        self.lowerings: list[Callable[..., object]] = []
         self.renewed()
 
-    def renewed(self) -> Callable[..., Any]:
+    def renewed(self) -> Callable[..., object]:
         """A new intrinsic that does the same: Numba remembers what the old one was typed as."""
         listing = ", ".join(self._names)
         values = f"({listing},)" if listing else "()"
         source = f"def irad_call(irad_context, {listing}):\n    return irad_type()({values})\n"
-        scope: dict[str, Any] = {"irad_type": weakref.WeakMethod(self._type)}
+        scope: dict[str, object] = {"irad_type": weakref.WeakMethod(self._type)}
         exec(compile(source, "<irad>", "exec"), scope)
         self.intrinsic: Callable[..., Any] = intrinsic(scope["irad_call"])
         return self.intrinsic
 
-    def _type(self, argument_types: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    def _type(self, argument_types: tuple[Type, ...]) -> tuple[object, Callable[..., object]]:
         signature, lower = self._define(argument_types)
         number = len(self.lowerings)
         self.lowerings.append(lower)
         myself = weakref.ref(self)
 
-        def lower_weakly(*args: Any) -> Any:
+        def lower_weakly(*args: object) -> object:
             definition = myself()
             assert definition is not None  # the dispatcher that is compiling holds it
             return definition.lowerings[number](*args)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.core.callconv import RETCODE_EXC
 
 from irad.frontend.calls.kept import raise_python_exception
@@ -20,12 +22,12 @@ _STATUS = ir.IntType(32)
 _RAISED_IN_LANE = ("a rule raised an exception in a parallel loop",)
 
 
-def field_of(builder: Any, block: Any, offset: int, llvm_type: Any) -> Any:
+def field_of(builder: IRBuilder, block: Value, offset: int, llvm_type: Any) -> Value:
     """A pointer to what lies at a byte offset."""
     return builder.bitcast(builder.gep(block, [cgutils.intp_t(offset)]), llvm_type.as_pointer())
 
 
-def arena_field(builder: Any, arena: Any, field: str, llvm_type: Any) -> Any:
+def arena_field(builder: IRBuilder, arena: Value, field: str, llvm_type: object) -> Value:
     """A pointer to a field of an arena."""
     return field_of(builder, arena, ARENA.offset(field), llvm_type)
 
@@ -40,12 +42,12 @@ class Failure:
         code: the status that goes with it.
     """
 
-    reason: Any
-    pending: Any
-    code: Any
+    reason: Value
+    pending: Value
+    code: Value
 
     @classmethod
-    def of(cls, context: Any, builder: Any, arena: Any) -> Failure:
+    def of(cls, context: BaseContext, builder: IRBuilder, arena: Value) -> Failure:
         """Reads it; what is pending is taken out."""
         exception = context.call_conv._get_excinfo_argument(builder.function).type.pointee
         place = arena_field(builder, arena, "pending", exception)
@@ -60,7 +62,7 @@ class Failure:
         builder.store(cgutils.get_null_value(_STATUS), place)
         return cls(reason, pending, code)
 
-    def raise_it(self, context: Any, builder: Any, watched: WatchedCall | None = None) -> None:
+    def raise_it(self, context: BaseContext, builder: IRBuilder, watched: WatchedCall | None = None) -> None:
         """Ends the function: with the exception of the rule, or because heap, stack or the allowed tape are small."""
         call_conv = context.call_conv
         with builder.if_then(builder.icmp_signed("==", self.reason, _STATUS(RULE_RAISED))):

@@ -7,7 +7,12 @@ Output  the shadows of the arguments hold it when the reverse sweep begins.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
+
+from llvmlite.ir import IRBuilder, Value
+from numba.core.base import BaseContext
+from numba.core.cgutils import ValueStructProxy
+from numba.core.types import Type
 
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
@@ -17,6 +22,9 @@ from irad.frontend.numba.untyped import types
 from irad.frontend.values.abi import Argument
 
 _WHY: Final = "the function returns nothing; its results are the arrays that it writes to"
+
+TypedArray: TypeAlias = tuple[ValueStructProxy, Type]
+"""An array as Numba handles it in code, and its type."""
 
 
 def check_final(name: str, arguments: Sequence[Argument], given: Any) -> None:
@@ -63,8 +71,12 @@ def _check_entry(name: str, argument: Argument, mine: Any, given: Any) -> None:
 
 
 def final_parts(
-    context: Any, builder: Any, derivation: Derivation, shadows: Sequence[tuple[Any, Any]], seed: tuple[Any, Any]
-) -> Iterator[tuple[tuple[Any, Any], tuple[Any, Any]]]:
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    shadows: Sequence[TypedArray],
+    seed: tuple[Value, Type],
+) -> Iterator[tuple[TypedArray, TypedArray]]:
     """The shadow of each array that gets a cotangent, and that cotangent: each as Numba's array and its type.
 
     Args:
@@ -81,12 +93,13 @@ def final_parts(
         for step in (argument.position, *leaf.path):
             if entry == types.none:
                 break
+            assert isinstance(entry, types.BaseTuple)
             path, entry = (*path, step), entry.types[step]
         if entry != types.none:
             yield shadow, (context.make_array(entry)(context, builder, seeding.part_of(builder, value, path)), entry)
 
 
-def add_final(context: Any, builder: Any, shadow: tuple[Any, Any], given: tuple[Any, Any]) -> None:
+def add_final(context: BaseContext, builder: IRBuilder, shadow: TypedArray, given: TypedArray) -> None:
     """Adds a cotangent to the shadow of its array."""
     (array, array_type), (cotangent, cotangent_type) = shadow, given
     seeding.add_elements(context, builder, array_type, array.data, array, cotangent_type, cotangent)

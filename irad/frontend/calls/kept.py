@@ -15,7 +15,10 @@ from types import TracebackType
 from typing import Any, Final, ParamSpec
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
+from numba.core.pythonapi import PythonAPI
 
 from irad import errors
 from irad.errors import HERE, InternalError, IradError
@@ -89,11 +92,11 @@ def keep_misfit(error: str, problem: str, remedy: str, reason: str, address: int
 
 
 def emit_misfit(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     error: type[IradError],
     texts: tuple[str, str, str],
-    given: Sequence[Any],
+    given: Sequence[object],
     wanted: Sequence[Any],
 ) -> None:
     """Emits that an array is not as it should be: the error is kept, for `raise_kept`.
@@ -123,19 +126,21 @@ def emit_misfit(
 
 
 def raise_misfit(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     error: type[IradError],
     texts: tuple[str, str, str],
-    given: Sequence[Any],
-    wanted: Sequence[Any],
+    given: Sequence[object],
+    wanted: Sequence[object],
 ) -> None:
     """Ends the function that is being generated because an array is not as it should be, as `emit_misfit` takes it."""
     emit_misfit(context, builder, error, texts, given, wanted)
     raise_kept(context, builder)
 
 
-def call_python(context: Any, builder: Any, python: Any, module: str, name: str, arguments: Sequence[Any]) -> Any:
+def call_python(
+    context: BaseContext, builder: IRBuilder, python: PythonAPI, module: str, name: str, arguments: Sequence[Value]
+) -> Value:
     """Emits the call of a function of a module; gives what it returns, null if it raises. The lock is held."""
     place = python.import_module(context.insert_const_string(builder.module, module))
     function = python.object_getattr_string(place, name)
@@ -145,12 +150,12 @@ def call_python(context: Any, builder: Any, python: Any, module: str, name: str,
     return returned
 
 
-def raise_kept(context: Any, builder: Any) -> None:
+def raise_kept(context: BaseContext, builder: IRBuilder) -> None:
     """Ends the function that is being generated with the exception that was kept."""
     context.call_conv.return_user_exc(builder, Kept, ())
 
 
-def raise_status(context: Any, builder: Any, status: Any) -> None:
+def raise_status(context: BaseContext, builder: IRBuilder, status: Any) -> None:
     """Ends the function that is being generated with what a call ended with; an exception of Python's is kept.
 
     Args:
@@ -163,7 +168,7 @@ def raise_status(context: Any, builder: Any, status: Any) -> None:
     context.call_conv.return_status_propagate(builder, status)
 
 
-def raise_python_exception(context: Any, builder: Any) -> None:
+def raise_python_exception(context: BaseContext, builder: IRBuilder) -> None:
     """Ends the function that is being generated with the exception that Python has set for this thread, kept."""
     python = context.get_python_api(builder)
     gil = python.gil_ensure()

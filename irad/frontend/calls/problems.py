@@ -8,7 +8,9 @@ Method  arguments that cannot be differentiated are noted and left out, so that 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+
+from numba.core.dispatcher import Dispatcher
+from numba.core.types import Type
 
 from irad.errors import InternalError, IradError, UnsupportedProgram
 from irad.frontend.calls.annotations import Role, Seed, Task
@@ -24,14 +26,14 @@ from irad.frontend.values.tree import LeafKind
 from irad.options import Options
 
 
-def default_positions(dispatcher: Any, argument_types: tuple[Any, ...]) -> tuple[int, ...]:
+def default_positions(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> tuple[int, ...]:
     """The arguments of a call that hold floats in any form."""
     arguments = abi.arguments_of(dispatcher.py_func, argument_types)
     return tuple(argument.position for argument in arguments if may_have_derivative(argument))
 
 
 def problems_of(
-    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], positions: tuple[int, ...], options: Options
 ) -> tuple[IradError, ...]:
     """What is wrong with a derivative; nothing is compiled to machine code or run.
 
@@ -54,7 +56,7 @@ def problems_of(
 
 
 def _problems(
-    dispatcher: Any, argument_types: tuple[Any, ...], positions: tuple[int, ...], options: Options
+    dispatcher: Dispatcher, argument_types: tuple[Type, ...], positions: tuple[int, ...], options: Options
 ) -> Iterator[IradError]:
     arguments = abi.arguments_of(dispatcher.py_func, argument_types)
     if not positions:
@@ -82,7 +84,7 @@ def _problems(
         yield error
 
 
-def _seed(arguments: tuple[Argument, ...], positions: list[int], returned: Any) -> Seed:
+def _seed(arguments: tuple[Argument, ...], positions: list[int], returned: Type) -> Seed:
     """A function that returns nothing is differentiated for what it writes to its arrays, as `irad.autodiff` does."""
     has_arrays = any(leaf.kind is LeafKind.ARRAY for position in positions for leaf in arguments[position].leaves)
     return Seed.NONE if returned == types.none and has_arrays else Seed.GIVEN

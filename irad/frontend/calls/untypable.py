@@ -7,7 +7,6 @@ import inspect
 import numbers
 import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import numba
 import numpy as np
@@ -27,7 +26,7 @@ _OBJECT = (
 _REASON = "compiled code takes numbers, arrays, tuples, and Numba's own lists, dictionaries and classes"
 
 
-def untypable(function: Callable[..., Any], values: Mapping[str, Any]) -> IradError | None:
+def untypable(function: Callable[..., object], values: Mapping[str, object]) -> IradError | None:
     """What is wrong with the first argument that Numba cannot hold; None if it can hold all.
 
     Args:
@@ -60,7 +59,7 @@ def untypable(function: Callable[..., Any], values: Mapping[str, Any]) -> IradEr
     return None
 
 
-def _annotated(what: str, function: Callable[..., Any], name: str) -> SignatureError:
+def _annotated(what: str, function: Callable[..., object], name: str) -> SignatureError:
     return SignatureError(
         what,
         f"(a) pass {name} itself; argnums says which arguments are differentiated or (b) irad.autodiff(irad.Reverse, "
@@ -71,12 +70,12 @@ def _annotated(what: str, function: Callable[..., Any], name: str) -> SignatureE
     )
 
 
-def _kinds(value: Any) -> list[str]:
+def _kinds(value: object) -> list[str]:
     """The names of the types in a list."""
     return list(dict.fromkeys(type(item).__name__ for item in value)) if isinstance(value, list | set) else []
 
 
-def _is_typable(value: Any) -> bool:
+def _is_typable(value: object) -> bool:
     if isinstance(value, tuple):
         return all(isinstance(item, numba.types.Type) or _is_typable(item) for item in value)
     try:
@@ -86,7 +85,7 @@ def _is_typable(value: Any) -> bool:
     return getattr(found, "dtype", None) != numba.types.pyobject
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     if isinstance(value, np.ma.MaskedArray):
         return "a masked array"
     if isinstance(value, np.ndarray):
@@ -97,7 +96,7 @@ def _described(value: Any) -> str:
     return with_article(type(value).__qualname__.rpartition(".")[2])
 
 
-def _remedy(name: str, value: Any) -> str:
+def _remedy(name: str, value: object) -> str:
     match value:
         case dict():
             return (

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from llvmlite import ir
 from numba.core.datamodel.packer import ArgPacker
+from numba.core.types import Type
 
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
 from irad.frontend.numba.untyped import types
 
-INACTIVE_TYPES: Final[set[Any]] = set()  # types that a user declared to carry no derivative
+INACTIVE_TYPES: Final[set[Type]] = set()  # types that a user declared to carry no derivative
 
 FLOATS = (types.float32, types.float64)  # of float16 Numba has the type, but no arithmetic
 COMPLEX = (types.complex64, types.complex128)
@@ -23,7 +24,7 @@ HEADER_SIZE, HEADER_DATA = 48, 24
 ARRAY_DATA: Final = 32  # where an array's struct has the address of its elements
 
 
-def holds_floats(element: Any) -> bool:
+def holds_floats(element: Type) -> bool:
     """Whether an array element of this type has parts that carry a derivative."""
     if element in INACTIVE_TYPES:
         return False
@@ -34,7 +35,7 @@ def holds_floats(element: Any) -> bool:
     return element in FLOATS or element in COMPLEX
 
 
-def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
+def tuple_type(like: types.BaseTuple, items: tuple[Type, ...]) -> Type:
     """A tuple type with other items; a named tuple stays the same named tuple."""
     if not isinstance(like, types.BaseNamedTuple):
         return types.BaseTuple.from_types(items)
@@ -43,14 +44,14 @@ def tuple_type(like: Any, items: tuple[Any, ...]) -> Any:
     return types.NamedTuple(items, like.instance_class)
 
 
-def mapped(numba_type: Any, of: Callable[[Any], Any]) -> Any:
+def mapped(numba_type: Type, of: Callable[[Type], Type]) -> Type:
     """The type of a value with what is in its tuples replaced."""
     if not isinstance(numba_type, types.BaseTuple):
         return of(numba_type)
     return tuple_type(numba_type, tuple(mapped(item, of) for item in numba_type.types))
 
 
-def memory_of_element(element: Any) -> MemoryType | None:
+def memory_of_element(element: Type) -> MemoryType | None:
     """The layout of an array's memory: elements one after the other."""
     fields = tuple(_fields_of_element(element, 0))
     if not fields or any(text == "" for _, text in fields):
@@ -68,7 +69,7 @@ def size_of_element(element: Any) -> int:
     return int(context.get_abi_sizeof(context.get_data_type(element)))
 
 
-def floats_of_element(element: Any) -> list[tuple[int, Any]]:
+def floats_of_element(element: Type) -> list[tuple[int, Any]]:
     """Offset and LLVM type of each float in an array element."""
     known = {str(llvm_type): llvm_type for llvm_type in (ir.FloatType(), ir.DoubleType())}
     return [(offset, known[text]) for offset, text in _fields_of_element(element, 0) if text in known]
@@ -86,7 +87,7 @@ def _fields_of_element(element: Any, start: int) -> Iterator[tuple[int, str]]:
             yield from fields_of_llvm(target_context().get_data_type(element), start)
 
 
-def fields_of_llvm(llvm_type: Any, start: int) -> Iterator[tuple[int, str]]:
+def fields_of_llvm(llvm_type: object, start: int) -> Iterator[tuple[int, str]]:
     """Offset and type text of each scalar of an LLVM type."""
     target = target_context().target_data
     match llvm_type:
@@ -102,30 +103,30 @@ def fields_of_llvm(llvm_type: Any, start: int) -> Iterator[tuple[int, str]]:
             yield start, str(llvm_type)
 
 
-def bytes_before_items(list_type: Any) -> int:
+def bytes_before_items(list_type: types.List) -> int:
     """Bytes in the payload of a reflected list before its first item: sizes and a flag."""
     context = target_context()
     payload = context.get_abi_sizeof(context.get_data_type(types.ListPayload(list_type)))
     return int(payload) - size_of_element(list_type.dtype)
 
 
-def value_type(numba_type: Any) -> Any:
+def value_type(numba_type: Type) -> Type:
     """The LLVM type of a value."""
     return target_context().get_value_type(numba_type)
 
 
-def parameter_types(numba_types: tuple[Any, ...]) -> tuple[Any, ...]:
+def parameter_types(numba_types: tuple[Type, ...]) -> tuple[object, ...]:
     """LLVM types of the parameters for values of these types."""
     found: tuple[Any, ...] = ArgPacker(target_context().data_model_manager, numba_types).argument_types
     return found
 
 
-def width_of(numba_type: Any) -> int:
+def width_of(numba_type: Type) -> int:
     """Number of LLVM parameters of a value of this type."""
     return len(parameter_types((numba_type,)))
 
 
-def is_representable(numba_type: Any) -> bool:
+def is_representable(numba_type: Type) -> bool:
     """Whether compiled code can hold values of a type; of float16, for instance, Numba knows only the name."""
     try:
         parameter_types((numba_type,))
@@ -134,7 +135,7 @@ def is_representable(numba_type: Any) -> bool:
     return True
 
 
-def part_offsets(numba_type: Any) -> list[int]:
+def part_offsets(numba_type: Type) -> list[int]:
     """Where the parts of a tuple, or the fields of an instance, lie in it."""
     llvm_type = target_context().get_data_type(numba_type)
     assert isinstance(llvm_type, ir.Aggregate)

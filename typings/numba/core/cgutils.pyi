@@ -14,7 +14,7 @@ voidptr_t: ir.PointerType
 true_bit: ir.Constant
 false_bit: ir.Constant
 
-class StructProxy:
+class ValueStructProxy:
     """A value of a structured type; its fields are attributes."""
 
     _be_type: ir.Type
@@ -27,7 +27,7 @@ class ForLoop:
     index: ir.Value
     do_break: Callable[[], None]
 
-def create_struct_proxy(fe_type: Type, kind: str = ...) -> Callable[..., StructProxy]: ...
+def create_struct_proxy(fe_type: Type, kind: str = ...) -> Callable[..., ValueStructProxy]: ...
 def alloca_once(
     builder: ir.IRBuilder, ty: ir.Type, size: object = ..., name: str = ..., zfill: bool = ...
 ) -> ir.AllocaInstr: ...
@@ -41,7 +41,7 @@ def get_item_pointer(
     context: BaseContext,
     builder: ir.IRBuilder,
     aryty: Array,
-    ary: StructProxy,
+    ary: ValueStructProxy,
     inds: Sequence[ir.Value],
     wraparound: bool = ...,
     boundscheck: bool = ...,
