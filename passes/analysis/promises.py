@@ -23,7 +23,7 @@ from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.activity import Activity, find_activity, is_differentiable
 from irad.passes.analysis.callees import resolve
-from irad.passes.analysis.refusals import is_promised, stored_in_constant
+from irad.passes.analysis.refused_memory import is_promised, stored_in_constant
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit

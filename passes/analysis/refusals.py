@@ -24,29 +24,26 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
-from irad.ir.values import GlobalVariable, Parameter, Value
+from irad.ir.values import Parameter, Value
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
+from irad.passes.analysis.refused_memory import (
+    describe_memory,
+    is_header,
+    may_be_anything,
+    move_error,
+    no_shadow,
+    scratch_error,
+    written_error,
+)
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
-from irad.passes.request import ParameterKind
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule
 from irad.ruleset.python_names import PYTHON_CODE, python_name
 from irad.ruleset.registry import Registry
-
-CONTAINER_REMEDY = (
-    "(a) use irad.grad or irad.vjp, which create a shadow for it or (b) pass it as irad.Active or (c) create it inside "
-    "the function"
-)
-ARRAY_REMEDY = (
-    "(a) give it a shadow: irad.Duplicated(array, irad.shadow_like(array)) in irad.autodiff or (b) use irad.grad or "
-    "irad.vjp, which create one or (c) create the array inside the function"
-)
-_LOST = "a constant argument has no shadow, so this derivative would be lost"
-
 
 _CONVERT = "convert the numbers with x.astype(…); x.view(…) reinterprets their bits"
 _BITS = "reinterpreting the bits of a number is not differentiable"
@@ -153,7 +150,7 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
         case Load() if inst in activity.active:
             return _kind_error(unit, inst.type, inst.operands[0]) or _access_error(unit, inst, inst.operands[0])
         case Store(operands=[value, pointer]) if value in activity.active or value in activity.varied:
-            return _scratch_error(unit, inst) or (
+            return scratch_error(unit, inst) or (
                 _kind_error(unit, value.type, pointer) or _access_error(unit, inst, pointer)
                 if value in activity.active
                 else None
@@ -197,7 +194,7 @@ def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:
         return None
     seen = _NUMPY_NAMES.get(str(accessed), accessed)
     return UnsupportedError(
-        f"{_describe(items[0])} is accessed as {seen}, but holds numbers of another type",
+        f"{describe_memory(items[0])} is accessed as {seen}, but holds numbers of another type",
         _CONVERT,
         _BITS,
     )
@@ -217,11 +214,11 @@ def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | 
     has_shadow = bool(unit.points_to.mask(target) & unit.activity.shadowed)
     if unit.everything and not has_shadow:
         return None  # whether that is right was decided with what is really active
-    if isinstance(inst, Store) and not has_shadow and not _may_be_anything(unit, target):
+    if isinstance(inst, Store) and not has_shadow and not may_be_anything(unit, target):
         return None  # nothing active is ever read from there
     for item in unit.points_to.of(target):
-        if not unit.activity.shadowed >> item.index & 1 and not (has_shadow and _is_header(unit, item)):
-            return _no_shadow(item)
+        if not unit.activity.shadowed >> item.index & 1 and not (has_shadow and is_header(unit, item)):
+            return no_shadow(item)
     if not unit.points_to.mask(target) and not unit.everything:
         return UnsupportedError(
             "active memory is accessed through a pointer whose origin irad cannot determine",
@@ -229,122 +226,6 @@ def _access_error(unit: Unit, inst: Instruction, pointer: Value) -> IradError | 
             "irad cannot tell which array it points to, and therefore not where the derivative belongs",
         )
     return None
-
-
-def _may_be_anything(unit: Unit, pointer: Value) -> bool:
-    return any(item.kind is ObjectKind.UNKNOWN for item in unit.points_to.of(pointer))
-
-
-def _is_header(unit: Unit, item: MemoryObject) -> bool:
-    """Whether an object is the bookkeeping of an argument (its reference count, its owner), which holds no numbers.
-
-    It shows up together with the argument's data where an array's descriptor went through local memory.
-    """
-    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter):
-        return False
-    memory = unit.variant.memory[unit.function.params.index(item.value)]
-    return memory is None or not memory.fields
-
-
-def _scratch_error(unit: Unit, inst: Store) -> IradError | None:
-    """Active values stored in memory that the caller declared constant: what is read back would have no derivative."""
-    return _stored_error(unit, inst.operands[1])
-
-
-def _written_error(unit: Unit, call: CallSite) -> IradError | None:
-    """The same where a library function stores them, which read what is active."""
-    activity, access = unit.activity, unit.mod_ref.of(call)
-    if not access.numbers_from & activity.varied_objects and not any(v in activity.varied for v in call.arguments):
-        return None
-    errors = (_stored_error(unit, call.arguments[i]) for i in access.targets)
-    return next((error for error in errors if error is not None), None)
-
-
-def _stored_error(unit: Unit, pointer: Value) -> IradError | None:
-    for item in unit.points_to.of(pointer) if not unit.everything else ():
-        if _is_constant_container(unit, item):
-            return stored_in_constant(item)
-        if _is_constant_memory(unit, item):
-            return stored_in_constant(item)
-    return None
-
-
-def _move_error(unit: Unit, call: CallSite) -> IradError | None:
-    """As `_scratch_error` and `_access_error`, for the elements of containers."""
-    access = unit.mod_ref.of(call)
-    if not access.looks_inside:
-        return None
-    activity, points_to = unit.activity, unit.points_to
-    for to, origin in access.moves:
-        if not origin & activity.varied_objects:
-            continue
-        for item in points_to.members(to):
-            if _is_constant_container(unit, item):
-                return stored_in_constant(item)
-            lost = (activity.useful_objects & ~activity.shadowed) >> item.index & 1
-            if lost and not _is_header(unit, item):
-                return _no_shadow(item)
-    for argument in call.arguments:
-        for item in points_to.of(argument) if activity.has_shadow(argument) else ():
-            if not activity.shadowed >> item.index & 1 and not _is_header(unit, item):
-                return _no_shadow(item)
-    return None
-
-
-def stored_in_constant(item: MemoryObject) -> IradError:
-    """The refusal of active values in memory that was passed as constant."""
-    is_array = item.kind is ObjectKind.ARGUMENT and item.holds is not None
-    remedy = ARRAY_REMEDY if is_array else CONTAINER_REMEDY
-    problem = f"an active value is stored in {_describe(item)}, which was passed as constant"
-    return _about(item, ActivityError(problem, remedy, _LOST))
-
-
-def _is_constant_container(unit: Unit, item: MemoryObject) -> bool:
-    """Whether elements are those of a container that the caller passed as constant."""
-    if item.kind is not ObjectKind.REACHABLE or not isinstance(item.value, Parameter) or not unit.variant.is_entry:
-        return False
-    return unit.kind(item.value) is ParameterKind.CONST
-
-
-def _is_constant_memory(unit: Unit, item: MemoryObject) -> bool:
-    """Whether memory is the caller's and has no derivative there."""
-    is_active = bool(unit.activity.active_objects >> item.index & 1)
-    if item.kind is ObjectKind.GLOBAL:
-        return isinstance(item.value, GlobalVariable) and is_active
-    if unit.variant.is_entry:
-        return is_promised(unit, item)
-    return is_active and is_promised(unit, item) and not _is_header(unit, item)
-
-
-def is_promised(unit: Unit, item: MemoryObject) -> bool:
-    """Whether memory is that of an argument that was passed as constant, and that may have no shadow."""
-    if item.kind is not ObjectKind.ARGUMENT or not isinstance(item.value, Parameter) or item.value in unit.workspace:
-        return False
-    if unit.variant.memory[unit.function.params.index(item.value)] is not None and _is_header(unit, item):
-        return False  # the caller states what is bookkeeping
-    # the slot of a result without a cotangent is not one of the caller's arrays
-    return unit.kind(item.value) is ParameterKind.CONST and "noalias" not in item.value.attributes
-
-
-def _no_shadow(item: MemoryObject) -> IradError:
-    error = UnsupportedError(
-        f"active values pass through {_describe(item)}, whose origin irad cannot trace",
-        "keep them in arrays that are arguments or are created inside the function",
-        "memory of unknown origin has no shadow, so their derivatives would be lost",
-    )
-    return _about(item, error)
-
-
-def _about(item: MemoryObject, error: IradError) -> IradError:
-    error.memory = item
-    return error
-
-
-def _describe(item: MemoryObject) -> str:
-    name = item.value.name if item.value is not None else None
-    if name and name.startswith("arg."):
-        return f"the memory of argument {name.split('.')[1]!r}"
-    return "memory"
 
 
 def _call_error(unit: Unit, call: CallSite) -> IradError | None:
@@ -355,7 +236,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     if ruled is not None:
         return ruled
     if isinstance(callee, CallRule):
-        return _written_error(unit, call) or _move_error(unit, call)
+        return written_error(unit, call) or move_error(unit, call)
     if isinstance(callee, Elementwise):
         return _partial_error(unit, call, callee)
     if isinstance(callee, Function | Pointer) and is_opaque and _passes_address(unit, call):
@@ -421,7 +302,7 @@ def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
     for item in (item for number in sorted(numbers) for item in unit.points_to.of(call.arguments[number])):
         if active >> item.index & 1:
             return ActivityError(
-                f"{said} writes to {_describe(item)}, which has a derivative",
+                f"{said} writes to {describe_memory(item)}, which has a derivative",
                 "(a) let it write to memory that has no derivative or (b) give it a rule instead, whose reverse sets "
                 "the "
                 "shadow of what it overwrites to zero (irad.rules.augmented_primal and reverse)",
