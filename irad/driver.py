@@ -23,9 +23,10 @@ from irad.passes.derivative import finish, generate, prepare_module
 from irad.passes.instrument.marks import MarkKind
 from irad.passes.instrument.source_map import SourceMap
 from irad.passes.instrument.watched import TapePlace, TapePlaces, TapeSlot, WatchedPlace, places_of
+from irad.passes.mode import ModeFunction
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.parallel.flatten import launches_of
-from irad.passes.program import Observer, Pair, Program
+from irad.passes.program import DerivedFunctions, Observer, Program
 from irad.passes.request import CalleeRequest, LoopArray, MemoryType, ParameterKind, Request, Signature
 from irad.passes.variant import PointerVariant, Variant
 from irad.ruleset.registry import Registry
@@ -40,7 +41,7 @@ __all__ = [
     "ParameterKind",
     "PointerVariant",
     "Request",
-    "RuledPair",
+    "RuledFunctions",
     "Signature",
     "TapePlace",
     "TapeSlot",
@@ -50,20 +51,19 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class RuledPair:
-    """A pair that somebody else has to define, by a rule for the function `primal`.
+class RuledFunctions:
+    """Functions that somebody else has to define, by a rule for the function `primal`.
 
     Attributes:
-        variant: what it is for.
+        variant: what they are for.
         primal: symbol of the function that has the rule.
-        augmented, reverse: symbols to define, of the types that `irad.passes.unit` states for the variant.
-        frame_size: symbol of a constant i64 to define: the bytes of frame that both share.
+        symbols: those to define, of the types that the mode has for the variant.
+        frame_size: symbol of a constant i64 to define: the bytes of frame that they share.
     """
 
     variant: Variant
     primal: str
-    augmented: str
-    reverse: str
+    symbols: Mapping[ModeFunction, str]
     frame_size: str
 
 
@@ -72,14 +72,13 @@ class Derivative:
     """A derivative as LLVM text.
 
     Attributes:
-        text: a module with the two functions below and everything that they call.
-        augmented: `i32 (ptr frame, ptr arena, primal parameters…, shadows…)`: the primal, which also fills the tape.
-        reverse: `void (ptr frame, ptr arena, ptr for each ACTIVE parameter…)`: stores the cotangents there.
+        text: a module with the functions below and everything that they call.
+        symbols: the functions of the mode, in the order in which they run.
         frame_size: bytes of frame, which the caller provides (64-byte aligned) and keeps from one call to the other.
         pointers: the tables that calls through pointers look up; by symbol, which the caller resolves.
-        shadows: indices of the primal's parameters whose shadow ``augmented`` takes, in order. Those of kind CONST get
-            zeroed memory of the same extent: a pointer may lead there or to active memory.
-        ruled: the pairs that the text only declares.
+        shadows: indices of the primal's parameters whose shadow the functions are given, in order. Those of kind CONST
+            get zeroed memory of the same extent: a pointer may lead there or to active memory.
+        ruled: the functions that the text only declares.
         clear: `void (ptr, i64 bytes)`: clears memory with all threads; None where the program has no parallel loops.
         table: symbol of the table of ``places``, which whoever loads the text defines; None where nothing is watched.
         places: what is watched, by number.
@@ -87,12 +86,11 @@ class Derivative:
     """
 
     text: str
-    augmented: str
-    reverse: str
+    symbols: Mapping[ModeFunction, str]
     frame_size: int
     shadows: tuple[int, ...]
     pointers: Mapping[str, PointerVariant]
-    ruled: tuple[RuledPair, ...] = ()
+    ruled: tuple[RuledFunctions, ...] = ()
     clear: str | None = None
     table: str | None = None
     places: tuple[WatchedPlace, ...] = ()
@@ -144,17 +142,14 @@ def derive(
         entry = generated.pairs[0].pair
         size = entry.frame_size.initializer
         assert isinstance(size, ConstantInt)
-        assert entry.augmented.name is not None
-        assert entry.reverse.name is not None
         text = print_module(module)
     return Derivative(
         text,
-        entry.augmented.name,
-        entry.reverse.name,
+        _symbols(entry),
         size.value,
         entry.shadows,
         program.tables_by_symbol(),
-        tuple(map(_ruled_pair, program.ruled)),
+        tuple(map(_ruled, program.ruled)),
         CLEAR if CLEAR in module.functions else None,
         table,
         places,
@@ -179,10 +174,13 @@ def _places(program: Program, user: SourceMap) -> tuple[str, tuple[WatchedPlace,
     return name, places
 
 
-def _ruled_pair(pair: Pair) -> RuledPair:
-    primal, augmented, reverse, size = pair.variant.function, pair.augmented, pair.reverse, pair.frame_size
-    names = [str(value.name) for value in (primal, augmented, reverse, size)]
-    return RuledPair(pair.variant, *names)
+def _symbols(derived: DerivedFunctions) -> Mapping[ModeFunction, str]:
+    return {each: str(function.name) for each, function in derived.functions.items()}
+
+
+def _ruled(derived: DerivedFunctions) -> RuledFunctions:
+    primal, size = str(derived.variant.function.name), str(derived.frame_size.name)
+    return RuledFunctions(derived.variant, primal, _symbols(derived), size)
 
 
 def _parse(program_text: str, canonical_loops: Callable[[str], str] | None) -> Module:

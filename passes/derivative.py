@@ -1,4 +1,4 @@
-"""From a prepared module and a request to the derivative: one pair of functions for each variant that it needs.
+"""From a prepared module and a request to the derivative: the functions of the mode for each variant that it needs.
 
 The work is done by the passes of `irad.passes.pipeline`; here is which variants there are, and in which order.
 """
@@ -50,13 +50,14 @@ def generate(
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     variant = _wanted(program)
     unit = analyse(program, variant)
-    made = program.pair(variant, None if request.callee is not None else _entry_shadows(unit))
-    made.augmented.prefix = made.reverse.prefix = ()
+    made = program.derive(variant, None if request.callee is not None else _entry_shadows(unit))
+    for function in made.functions.values():
+        function.prefix = ()
     generated = Generated(program)
     while program.pending:
         pair = program.pending.pop(0)
         if is_loop_function(pair.variant.function) and not pair.variant.is_lane:
-            generated.launched.append((pair, program.pair(replace(pair.variant, is_lane=True))))
+            generated.launched.append((pair, program.derive(replace(pair.variant, is_lane=True))))
             continue
         known = unit if pair.variant is variant else analyse(program, pair.variant)
         each = GeneratedPair(program, known, pair)

@@ -9,7 +9,7 @@ from irad.passes.instrument.marks import TapeMark
 from irad.passes.plan.materialise import Materialiser
 from irad.passes.plan.plan import Plan
 from irad.passes.plan.rematerialisation import Rematerialisation
-from irad.passes.program import Pair, Program
+from irad.passes.program import DerivedFunctions, Program
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.unit import Unit
@@ -31,7 +31,7 @@ class GeneratedPair:
 
     program: Program
     unit: Unit
-    pair: Pair
+    pair: DerivedFunctions
     augmented: AugmentedPrimal = field(init=False)
     sweep: Sweep = field(init=False)
     loops: AugmentedLoops = field(init=False)
@@ -52,8 +52,8 @@ class Generated:
 
     program: Program
     pairs: list[GeneratedPair] = field(default_factory=list)
-    launched: list[tuple[Pair, Pair]] = field(default_factory=list)
+    launched: list[tuple[DerivedFunctions, DerivedFunctions]] = field(default_factory=list)
 
-    def units(self) -> dict[Pair, Unit]:
+    def units(self) -> dict[DerivedFunctions, Unit]:
         """The analyses, by pair."""
         return {made.pair: made.unit for made in self.pairs}

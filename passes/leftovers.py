@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from irad.ir.module import Function, Module
 from irad.passes.parallel.bulk import CLEAR
-from irad.passes.program import Pair
+from irad.passes.program import DerivedFunctions
 
 
-def drop_leftovers(module: Module, entry: Pair) -> None:
+def drop_leftovers(module: Module, entry: DerivedFunctions) -> None:
     """Drops them; the entry's primal becomes internal."""
     entry.variant.function.prefix = ("internal",)
     reachable: dict[Function, None] = {}
-    pending: list[Function] = [entry.augmented, entry.reverse]
+    pending: list[Function] = list(entry.functions.values())
     pending += [f for name, f in module.functions.items() if name == CLEAR]
     while pending:
         function = pending.pop()

@@ -45,6 +45,7 @@ from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import match_signatures
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
@@ -138,8 +139,7 @@ def _code_of(record: Any) -> Iterator[Module | Function]:
         case Unit():
             yield record.function
         case GeneratedPair():
-            yield record.pair.augmented
-            yield record.pair.reverse
+            yield from record.pair.functions.values()
         case Program() | Generated():
             yield (record if isinstance(record, Program) else record.program).module
         case Module():
@@ -344,8 +344,8 @@ def _defer_frees(made: GeneratedPair) -> None:
 
 def _declare_scopes(made: GeneratedPair) -> None:
     """Tells LLVM which accesses never touch the same bytes."""
-    made.augmented.scopes.declare(made.pair.augmented)
-    made.sweep.scopes.declare(made.pair.reverse)
+    made.augmented.scopes.declare(made.pair[AUGMENTED])
+    made.sweep.scopes.declare(made.pair[REVERSE])
 
 
 def _note_tape(made: GeneratedPair) -> None:
@@ -403,7 +403,7 @@ def _note_frame(generated: Generated) -> None:
 
 def _mark_sweeps(generated: Generated) -> None:
     """Gives the reverse sweeps line numbers of their own, for profiles."""
-    mark_reverse_sweeps(generated.program.module, (made.pair.reverse for made in generated.pairs))
+    mark_reverse_sweeps(generated.program.module, (made.pair[REVERSE] for made in generated.pairs))
 
 
 def _drop_leftovers(generated: Generated) -> None:
@@ -414,7 +414,7 @@ def _drop_leftovers(generated: Generated) -> None:
 def _check_agreement(generated: Generated) -> None:
     """On request, checks that the reverse sweep decides nothing by numbers that it rounds itself."""
     for made in generated.pairs:
-        check_agreement(made.pair.augmented, made.pair.reverse)
+        check_agreement(made.pair[AUGMENTED], made.pair[REVERSE])
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""All variants of one derivative: declares their pairs, hands them out, lists what is still to be generated."""
+"""All variants of one derivative: declares their functions, hands them out, lists what is still to be generated."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,30 +15,31 @@ from irad.passes.analysis.callees import is_from_outside
 from irad.passes.instrument.marks import FrameParts, Mark, TapeMark
 from irad.passes.memory.returned_addresses import KnownAddresses
 from irad.passes.memory.signatures import Signatures
+from irad.passes.mode import ModeFunction
 from irad.passes.parallel.flatten import LoopFunctions
 from irad.passes.request import Request
-from irad.passes.variant import PointerVariant, Variant, augmented_type, reverse_type, shadowed
+from irad.passes.variant import PointerVariant, Variant, shadowed
 from irad.ruleset.registry import Registry
 
 
 @dataclass(eq=False, slots=True)
-class Pair:
-    """The augmented primal and the reverse of one variant. Declared first, so that recursion finds them; filled later.
+class DerivedFunctions:
+    """What becomes of one variant. Declared first, so that recursion finds it; filled later.
 
     Attributes:
-        augmented: `R' (ptr frame, ptr arena, primal parameters…, shadows…)`; R' is the primal's result, with the
-            shadow of a pointer result beside it.
-        reverse: `void (ptr frame, ptr arena, [cotangent of the result], one ptr for each active parameter…)`; it stores
-            the cotangents of the active parameters.
-        frame_size: global constant, the bytes of frame that both share.
-        shadows: indices of the parameters whose shadow ``augmented`` takes, in order.
+        functions: those of the mode.
+        frame_size: global constant, the bytes of frame that they share.
+        shadows: indices of the parameters whose shadow they are given, in order.
     """
 
     variant: Variant
-    augmented: Function
-    reverse: Function
+    functions: Mapping[ModeFunction, Function]
     frame_size: GlobalVariable
     shadows: tuple[int, ...]
+
+    def __getitem__(self, wanted: ModeFunction) -> Function:
+        """One of the functions."""
+        return self.functions[wanted]
 
 
 Observer: TypeAlias = Callable[[str, Any], None]
@@ -47,7 +48,7 @@ Observer: TypeAlias = Callable[[str, Any], None]
 
 @dataclass(eq=False, slots=True)
 class Program:
-    """The module under construction and the pairs in it.
+    """The module under construction and the derived functions in it.
 
     Attributes:
         verifies: the code is verified after each pass.
@@ -56,9 +57,9 @@ class Program:
         launches: the call of each parallel loop, by its function.
         signatures: what the parameters of its functions point to.
         addresses: what is known about the addresses that its functions return and store.
-        augmented: the augmented primals of all pairs. pair_of: the pair that a generated function is of.
+        derived: by variant. owners: what a derived function belongs to.
         marks, tape_marks: the places that are watched and metered, by number; what frames hold, for the latter.
-        pending: pairs that are declared and not yet generated. ruled: those that come from outside.
+        pending: those that are declared and not yet generated. ruled: those that come from outside.
     """
 
     module: Module
@@ -70,11 +71,10 @@ class Program:
     launches: dict[Function, CallSite] = field(default_factory=dict)
     signatures: Signatures = field(default_factory=dict)
     addresses: KnownAddresses = field(default_factory=KnownAddresses)
-    pairs: dict[Variant, Pair] = field(default_factory=dict)
-    augmented: set[Function] = field(default_factory=set)
-    pair_of: dict[Function, Pair] = field(default_factory=dict)
-    pending: list[Pair] = field(default_factory=list)
-    ruled: list[Pair] = field(default_factory=list)
+    derived: dict[Variant, DerivedFunctions] = field(default_factory=dict)
+    owners: dict[Function, DerivedFunctions] = field(default_factory=dict)
+    pending: list[DerivedFunctions] = field(default_factory=list)
+    ruled: list[DerivedFunctions] = field(default_factory=list)
     shadow_globals: dict[GlobalVariable, GlobalVariable] = field(default_factory=dict)
     tables: dict[PointerVariant, GlobalVariable] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
@@ -87,35 +87,35 @@ class Program:
         """Whether the plan is the oracle."""
         return self.request.plan == "save_all"
 
-    def pair(self, variant: Variant, shadows: tuple[int, ...] | None = None) -> Pair:
-        """The pair of a variant; a new one is declared and put on the list.
+    def derive(self, variant: Variant, shadows: tuple[int, ...] | None = None) -> DerivedFunctions:
+        """The functions of a variant; new ones are declared and put on the list.
 
         Args:
             variant: the function and how its parameters take part.
             shadows: the parameters that get a shadow, when they are more than those of kind SHADOW.
         """
-        found = self.pairs.get(variant)
+        found = self.derived.get(variant)
         if found is not None:
             return found
         if shadows is None:
             shadows = shadowed(variant.kinds)
         is_ruled = is_from_outside(variant.function, self.registry)
-        name = f"{str(variant.function.name).removeprefix('llvm.')}.irad{len(self.pairs)}"  # LLVM reserves its prefix
+        name = f"{str(variant.function.name).removeprefix('llvm.')}.irad{len(self.derived)}"  # LLVM reserves its prefix
         make = self.module.declare if is_ruled else self.module.define
-        augmented = make(f"{name}.augmented", augmented_type(variant, shadows))
-        reverse = make(f"{name}.reverse", reverse_type(variant))
+        functions = {
+            each: make(f"{name}.{each.name}", each.type_of(variant, shadows)) for each in self.request.mode.functions
+        }
         linkage = "external" if is_ruled else "internal"
         size = GlobalVariable(types.PTR, f"{name}.frame", value_type=types.I64, constant=True, prefix=(linkage,))
         assert size.name is not None
         self.module.globals[size.name] = size
-        if not is_ruled and not variant.is_entry:
-            augmented.prefix = reverse.prefix = ("internal",)
-        pair = Pair(variant, augmented, reverse, size, shadows)
-        self.pairs[variant] = pair
-        self.augmented.add(augmented)
-        self.pair_of[augmented] = self.pair_of[reverse] = pair
-        (self.ruled if is_ruled else self.pending).append(pair)
-        return pair
+        made = DerivedFunctions(variant, functions, size, shadows)
+        for function in functions.values():
+            function.prefix = () if is_ruled or variant.is_entry else ("internal",)
+            self.owners[function] = made
+        self.derived[variant] = made
+        (self.ruled if is_ruled else self.pending).append(made)
+        return made
 
     def table(self, variant: PointerVariant) -> GlobalVariable:
         """The table in which calls through a pointer look pairs up; it lives outside the module.
@@ -125,7 +125,7 @@ class Program:
         found = self.tables.get(variant)
         if found is None:
             request = self.request
-            options: tuple[object, ...] = request.plan, request.strict, self.registry.fingerprint()
+            options: tuple[object, ...] = request.mode.name, request.plan, request.strict, self.registry.fingerprint()
             options += (request.watches, request.meters) if request.watches or request.meters else ()
             options += ("zero wins",) if request.zero_wins else ()
             options += ("checks bounds",) if request.checks_bounds else ()

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 from irad.ir.types import FunctionType
 from irad.passes.convention import HostConvention
+from irad.passes.mode import REVERSE_MODE, Mode
+from irad.passes.variant import ParameterKind
 from irad.ruleset.memory_type import MemoryType
 
 __all__ = ["CalleeRequest", "LoopArray", "MemoryType", "ParameterKind", "Request", "Signature"]
 
 
-class ParameterKind(enum.Enum):
-    """How an LLVM parameter of the entry function takes part."""
-
-    CONST = "const"  # no derivative
-    ACTIVE = "active"  # a float passed by value whose cotangent is wanted
-    SHADOW = "shadow"  # a pointer that comes with a shadow pointer
-
-
 @dataclass(frozen=True, slots=True)
 class CalleeRequest:
-    """What the callers of a pair expect: the type of the primal, and that its result is active or has a shadow."""
+    """What callers expect of a derivative: the type of the primal, and that its result is active or has a shadow."""
 
     function_type: FunctionType
     result_active: bool
@@ -61,15 +54,16 @@ class Request:
         kinds: one for each LLVM parameter of the entry (return pointer and exception pointer included).
         memory: for each LLVM parameter what its pointee holds, None where unknown or no pointer.
         host: the convention of the host that compiled the program.
+        mode: the functions that are wanted.
         plan: "default", or "save_all", the oracle: everything saved, all memory active, nothing assumed.
         arguments_may_change: the caller may overwrite the arguments' memory between the sweeps (`vjp`).
         strict: adjoint sums keep the order of the primal (no `reassoc`).
-        callee: the pair is called by other pairs, as one of their callees; None for what the front end calls.
+        callee: the derivative is called by others, as one of their callees; None for what the front end calls.
         kernels: symbol and arguments of the kernel of each parallel loop.
         workspace: constant parameters in whose memory active values may be stored all the same: it has a shadow then.
         unneeded: parameters whose memory's primal content the caller does not need afterwards.
-        ruled: symbols of functions whose pair comes from outside, and what their parameters point to.
-        restores: pairs from outside may put back, in the reverse, what their functions overwrote.
+        ruled: symbols of functions whose derivative comes from outside, and what their parameters point to.
+        restores: derivatives from outside may put back, in the reverse, what their functions overwrote.
         signatures: those of functions that the entry may call.
         has_types: the program was typed: integers that calls return are numbers, never the bits of floats.
         watches: floating-point operations are checked while they run (`irad.passes.instrument.watch`).
@@ -82,6 +76,7 @@ class Request:
     kinds: tuple[ParameterKind, ...]
     memory: tuple[MemoryType | None, ...]
     host: HostConvention
+    mode: Mode = REVERSE_MODE
     plan: str = "default"
     arguments_may_change: bool = False
     strict: bool = False

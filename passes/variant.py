@@ -1,16 +1,24 @@
-"""What is wanted of a function: which parameters take part and how. Each variant becomes a pair of functions.
+"""What is wanted of a function: which parameters take part and how.
 
-The same function may be wanted in several variants; for each there is an augmented primal and its reverse.
+The same function may be wanted in several variants; for each there are the functions of the mode (`irad.passes.mode`).
 """
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
-from irad.ir import types
 from irad.ir.module import Function
 from irad.ir.types import FunctionType
-from irad.passes.request import MemoryType, ParameterKind
+from irad.ruleset.memory_type import MemoryType
+
+
+class ParameterKind(enum.Enum):
+    """How an LLVM parameter of the entry function takes part."""
+
+    CONST = "const"  # no derivative
+    ACTIVE = "active"  # a float passed by value whose cotangent is wanted
+    SHADOW = "shadow"  # a pointer that comes with a shadow pointer
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +28,9 @@ class Variant:
     Attributes:
         is_lane: of the function of a parallel loop, what one lane does rather than all of them.
         stays: parameters whose memory stays as it is until the reverse sweep, but for what the function itself writes.
-        apart: pairs of parameters whose memory does not overlap.
-        overwritten: of a function whose pair comes from outside, parameters whose memory may change before the reverse.
+        noalias: pairs of parameters whose memory does not overlap.
+        overwritten: of a function whose derivative comes from outside, parameters whose memory may change before the
+            reverse.
         result_is_read: of such a function, whether the primal's value is used, other than linearly.
         unneeded: of such a function, parameters whose memory is not read after the call.
     """
@@ -70,20 +79,3 @@ class PointerVariant:
 def shadowed(kinds: tuple[ParameterKind, ...]) -> tuple[int, ...]:
     """The parameters that get a shadow."""
     return tuple(i for i, kind in enumerate(kinds) if kind is ParameterKind.SHADOW)
-
-
-def augmented_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
-    """Type of the augmented primal."""
-    result = variant.function_type.result
-    if variant.result_has_shadow:
-        result = types.struct_type([result, result])
-    given = variant.function_type.params
-    return types.function_type(result, [types.PTR, types.PTR, *given, *(given[i] for i in shadows)])
-
-
-def reverse_type(variant: Variant | PointerVariant) -> FunctionType:
-    """Type of the reverse."""
-    result = variant.function_type.result
-    seeds = [result] if variant.result_active else []
-    outs = [types.PTR for kind in variant.kinds if kind is ParameterKind.ACTIVE]
-    return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])

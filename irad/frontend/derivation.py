@@ -384,7 +384,7 @@ def _compile(program: Program, request: Request, verify: bool) -> Compiled:
         details.append(f"{_lines(derivative.text)} of LLVM IR made of {_lines(program.text)}")
     install(derivative.pointers, request, _registry())
     events.install(derivative, rules_of(program.ruled))
-    exports = (derivative.augmented, derivative.reverse, *([derivative.clear] if derivative.clear else []))
+    exports = (*derivative.symbols.values(), *([derivative.clear] if derivative.clear else []))
     text, libraries = complete(derivative, program.ruled)
     library = Linkable(text, exports, program.environments, program.alive, libraries, _functions_of(program))
     return Compiled(program, derivative, library, frozenset(written))

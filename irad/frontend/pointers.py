@@ -101,6 +101,7 @@ class _Table:
             variant.kinds,
             variant.memory,
             self.request.host,
+            self.request.mode,
             self.request.plan,
             strict=self.request.strict,
             zero_wins=self.request.zero_wins,
@@ -117,7 +118,7 @@ class _Table:
         derivative = derive(program.text, request, registry, canonical_loops=CPU.canonical_loops)
         install(derivative.pointers, request, self.registry)
         events.install(derivative, rules_of(program.ruled))
-        names = (derivative.augmented, derivative.reverse)
+        names = (*derivative.symbols.values(),)
         text, libraries = complete(derivative, program.ruled)
         library, addresses = compile_pair(text, names, program.environments, (*program.alive, libraries))
         self.alive += [found, program, library]

@@ -25,6 +25,7 @@ from irad.ir.module import Block, Function, Module
 from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
 from irad.passes.memory.record_layouts import scalars
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.raw.convention import C
 from irad.raw.markers import ArgumentRole, AutodiffCall
 
@@ -154,8 +155,9 @@ class _Wrapper:
         arena = self.build.call(self.runtime("irad.arena_open", function_type(PTR, [])), [])
         self.stop_if(self.build.icmp("eq", arena, ConstantNull(PTR)), _EXHAUSTED)
         frame = self.frame(arena)
-        self.run(self.derivative.augmented, [frame, arena, *flat, *(twins[i] for i in self.derivative.shadows)], arena)
-        self.run(self.derivative.reverse, [frame, arena, *slots], arena)
+        symbols, given = self.derivative.symbols, (twins[i] for i in self.derivative.shadows)
+        self.run(symbols[AUGMENTED], [frame, arena, *flat, *given], arena)
+        self.run(symbols[REVERSE], [frame, arena, *slots], arena)
         self.build.call(self.runtime("irad.arena_close", function_type(VOID, [PTR])), [arena])
         self.give_back(layout, slots)
 

@@ -45,7 +45,7 @@ _WHY: Final = "irad follows memory from function to function through arguments a
 
 def escapes(pairs: Sequence[GeneratedPair]) -> Iterator[IradError]:
     """The errors of all functions of a derivative."""
-    generated = {function for pair in pairs for function in (pair.pair.augmented, pair.pair.reverse)}
+    generated = {function for pair in pairs for function in pair.pair.functions.values()}
     module = pairs[0].unit.module
     program = _Program.of([f for f in module.defined_functions() if f not in generated], [pair.unit for pair in pairs])
     for pair in pairs:

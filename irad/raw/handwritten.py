@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from irad.driver import ParameterKind, RuledPair
+from irad.driver import ParameterKind, RuledFunctions
 from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.builder import Builder
@@ -22,10 +22,11 @@ from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, PointerType, Type
 from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.memory.record_layouts import scalars
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.raw.declared import Handwritten
 
 
-def define_pair(module: Module, pair: RuledPair, functions: Handwritten) -> None:
+def define_pair(module: Module, pair: RuledFunctions, functions: Handwritten) -> None:
     """Defines the two functions of a pair and the size of its frame.
 
     Raises:
@@ -37,7 +38,7 @@ def define_pair(module: Module, pair: RuledPair, functions: Handwritten) -> None
 @dataclass(eq=False, slots=True)
 class _Definition:
     module: Module
-    pair: RuledPair
+    pair: RuledFunctions
     functions: Handwritten
     places: list[tuple[Type, int]] = field(default_factory=list)
     size: int = 0
@@ -66,7 +67,7 @@ class _Definition:
 
     def values_of_augmented(self) -> Iterator[Value]:
         """The arguments of both functions of the module: each parameter, and after a pointer its shadow."""
-        function = self.module.functions[self.pair.augmented]
+        function = self.module.functions[self.pair.symbols[AUGMENTED]]
         count = len(self.functions.primal.params)
         shadows = iter(function.params[2 + count :])
         for param, kind in zip(function.params[2 : 2 + count], self.pair.variant.kinds, strict=True):
@@ -75,7 +76,7 @@ class _Definition:
                 yield next(shadows) if kind is ParameterKind.SHADOW else ConstantNull(param.type)
 
     def define_augmented(self, tape: int | None) -> None:
-        function = self.module.functions[self.pair.augmented]
+        function = self.module.functions[self.pair.symbols[AUGMENTED]]
         build = Builder(function.add_block("entry"))
         values = list(self.values_of_augmented())
         made = build.call(self.declared(self.functions.augmented), values)
@@ -90,7 +91,7 @@ class _Definition:
         build.ret(result if function.function_type.result is not types.VOID else None)
 
     def define_reverse(self, tape: int | None) -> None:
-        function = self.module.functions[self.pair.reverse]
+        function = self.module.functions[self.pair.symbols[REVERSE]]
         build = Builder(function.add_block("entry"))
         frame = function.params[0]
         rest: list[Value] = [*function.params[2:]]

@@ -278,7 +278,7 @@ class _Observed:
 
         self.variables = [active.split(each, source.definition) for each in typed if is_here(each.function)]
         self.prepared = lines_of_functions(self.primals, info, source, namer)
-        made = [function for each in pairs for function in (each.pair.augmented, each.pair.reverse)]
+        made = [function for each in pairs for function in each.pair.functions.values()]
         self.adjoint = lines_of_functions(made, info, source, namer)
 
 

@@ -17,6 +17,7 @@ from irad.ir.values import Parameter, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.instrument.loop_sources import LoopSources
 from irad.passes.memory.objects import MemoryObject
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.request import ParameterKind
 from irad.report import words
 from irad.report.model import FunctionReport, TapeEntry, ValueFacts
@@ -67,7 +68,7 @@ class PairReader:
         made = [item for item in self.made.unit.points_to.objects if isinstance(item.value, Instruction)]
         named = {str(item): self._memory_in_words(item) for item in made}
         self.allocations = _longest_first(named)
-        self._augmented = print_lines(self.made.pair.augmented)[1]
+        self._augmented = print_lines(self.made.pair[AUGMENTED])[1]
         self.words = ValueWords(unit, self.info, self.namer, self.copies, self.place_of, self.loops)
         self._spelled = {name: value for value, name in self._augmented.items()}
         self.saved = frozenset(self.primals[v][0] for v in self.made.plan.saved if v in self.primals)
@@ -107,8 +108,8 @@ class PairReader:
             symbol=symbol,
             name=self.name(),
             variant=self.variant(),
-            augmented=self.namer.name(str(pair.augmented.name)),
-            reverse=self.namer.name(str(pair.reverse.name)),
+            augmented=self.namer.name(str(pair[AUGMENTED].name)),
+            reverse=self.namer.name(str(pair[REVERSE].name)),
             place=self.place(),
             calls=tuple(self.calls(pairs)),
             values=tuple(self.values()),

@@ -143,7 +143,7 @@ class Inactive:
 
 
 class Context(Protocol):
-    """What both parts of a `CallRule` see."""
+    """What every part of a `CallRule` sees."""
 
     def is_active(self, value: Value) -> bool:
         """Whether a float value carries a derivative, or a pointer has a shadow."""
@@ -185,8 +185,8 @@ class Context(Protocol):
         ...
 
 
-class AugmentedContext(Context, Protocol):
-    """What `CallRule.augmented` sees. It emits into the forward sweep."""
+class CopyContext(Context, Protocol):
+    """What a part sees that emits beside a copy of the call, on either side of it."""
 
     @property
     def before(self) -> Builder:
@@ -210,8 +210,12 @@ class AugmentedContext(Context, Protocol):
         ...
 
     def is_made_here(self, pointer: Value) -> bool:
-        """Whether the memory is the function's own: its shadow holds no cotangents yet."""
+        """Whether the memory is the function's own: its shadow holds no derivatives yet."""
         ...
+
+
+class AugmentedContext(CopyContext, Protocol):
+    """What `CallRule.augmented` sees. It emits into the forward sweep."""
 
     def overwritten(self, pointer: Value) -> bool:
         """Whether memory that the call reads through ``pointer`` may change before the reverse sweep comes back."""
@@ -240,8 +244,32 @@ class ReverseContext(Context, Protocol):
         ...
 
 
+class TangentContext(CopyContext, Protocol):
+    """What `CallRule.tangent` sees. It emits into the one function of forward mode: the primal beside its tangents.
+
+    Shadows hold tangents there. Before the call, that of an argument holds the tangent of its memory before the call;
+    when the rule is done, it has to hold that of its memory after the call. What the rule reads of memory that the call
+    writes, it therefore has to read, or copy (`allocate`), ``before`` the call. Shadows are assigned, not added to;
+    operands may be the same array. A shadow that the call writes and whose new content has no active part is cleared.
+    """
+
+    @property
+    def zero_wins(self) -> bool:
+        """Whether zero is wanted where a partial derivative is zero and the tangent infinite."""
+        ...
+
+    def tangent(self, argument: Value) -> Value:
+        """The tangent of a float argument, of its type; zero when it is not active."""
+        ...
+
+    def set_tangent(self, amount: Value) -> None:
+        """States the tangent of the call's own float result; one that is active and not stated is zero."""
+        ...
+
+
 AugmentedPart: TypeAlias = Callable[[AugmentedContext, CallSite], Sequence[Value]]
 ReversePart: TypeAlias = Callable[[ReverseContext, CallSite, Sequence[Value]], None]
+TangentPart: TypeAlias = Callable[[TangentContext, CallSite], None]
 
 
 def save_nothing(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
@@ -264,6 +292,7 @@ class CallRule:
         augmented: adds to the forward sweep; returns the values its reverse part gets back, in order.
         source: where the formula is from.
         policy: the convention at singular points, in words, or "".
+        tangent: emits the tangent; None where nobody has written it yet.
     """
 
     symbols: tuple[str, ...]
@@ -272,6 +301,7 @@ class CallRule:
     augmented: AugmentedPart = save_nothing
     source: str = ""
     policy: str = ""
+    tangent: TangentPart | None = None
 
 
 @dataclass(frozen=True, slots=True)

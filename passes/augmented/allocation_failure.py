@@ -25,6 +25,7 @@ from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.augmented.owned_references import owned_behind
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.convention import Bracket, HostConvention
+from irad.passes.mode import AUGMENTED
 from irad.passes.runtime import (
     ARENA_ALLOC,
     ARENA_ALLOC_PRODUCT,
@@ -42,13 +43,16 @@ _GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC
 
 def check_allocations(augmented: AugmentedPrimal) -> None:
     """Inserts the checks."""
-    generated, host = augmented.program.augmented, augmented.program.request.host
+    owners, host = augmented.program.owners, augmented.program.request.host
     around = () if host.parallel is None else host.parallel.around
     through_pointers = {made.call for made in augmented.pointer_frames.values()}
     leave: Block | None = None
 
     def may_fail(call: Call) -> bool:
-        return _name(call) in _GIVE_NULL or call.callee in generated or call in through_pointers
+        callee = call.callee
+        owner = owners.get(callee) if isinstance(callee, Function) else None
+        is_sweep = owner is not None and callee is owner[AUGMENTED]
+        return _name(call) in _GIVE_NULL or is_sweep or call in through_pointers
 
     held: dict[Call, tuple[Value, ...]] = {}
     if augmented.program.request.meters and host.references is not None:
@@ -132,7 +136,7 @@ def check_stack(augmented: AugmentedPrimal) -> None:
     pair = augmented.pair
     if pair.variant.is_entry:
         return
-    for function in (pair.augmented, pair.reverse):
+    for function in pair.functions.values():
         entry = function.blocks[0]
         rest = split_before(next(i for i in entry.instructions if not isinstance(i, Alloca)))
         leave = function.add_block("stack.full")

@@ -53,12 +53,13 @@ from irad.passes.augmented.alias_scopes import AliasScopes, rank_objects
 from irad.passes.augmented.tape import FrameLayout
 from irad.passes.callee_variants import callee_variant, pointer_variant, takes_part
 from irad.passes.memory.number_places import is_made_here, number_places
+from irad.passes.mode import AUGMENTED
 from irad.passes.parallel.modes import WINDOW_SIZE
-from irad.passes.program import Pair, Program
+from irad.passes.program import DerivedFunctions, Program
 from irad.passes.request import MemoryType
 from irad.passes.runtime import ARENA_ALLOC, PAIR_AUGMENTED, PAIR_FRAME_SIZE, POINTER_PAIR, runtime_function
 from irad.passes.unit import Unit
-from irad.passes.variant import PointerVariant, augmented_type
+from irad.passes.variant import PointerVariant
 from irad.ruleset.interface import CallRule, Inactive
 
 
@@ -90,11 +91,11 @@ class AugmentedPrimal:
 
     program: Program
     unit: Unit
-    pair: Pair
+    pair: DerivedFunctions
     values: dict[Value, Value] = field(default_factory=dict)
     shadows: dict[Value, Value] = field(default_factory=dict)
     rule_values: dict[CallSite, tuple[Value, ...]] = field(default_factory=dict)
-    callee_frames: dict[CallSite, tuple[Value, Pair]] = field(default_factory=dict)
+    callee_frames: dict[CallSite, tuple[Value, DerivedFunctions]] = field(default_factory=dict)
     pointer_frames: dict[CallSite, PointerFrame] = field(default_factory=dict)
     frame: FrameLayout = field(default_factory=FrameLayout)
     kept: int = 0
@@ -112,7 +113,7 @@ class AugmentedPrimal:
     @property
     def function(self) -> Function:
         """The augmented primal."""
-        return self.pair.augmented
+        return self.pair[AUGMENTED]
 
     @property
     def frame_pointer(self) -> Parameter:
@@ -153,11 +154,11 @@ class AugmentedPrimal:
                 raise InternalError(f"no shadow for {pointer!r} in {self.function.name}")
 
 
-def build_augmented(program: Program, unit: Unit, pair: Pair) -> AugmentedPrimal:
+def build_augmented(program: Program, unit: Unit, pair: DerivedFunctions) -> AugmentedPrimal:
     """Builds the forward sweep of a pair."""
     augmented = AugmentedPrimal(program, unit, pair)
     _name_parameters(augmented)
-    clone_function_body(unit.function, pair.augmented, augmented.values)
+    clone_function_body(unit.function, pair[AUGMENTED], augmented.values)
     for phi in _shadowed_phis(unit):
         twin = augmented.values[phi]
         assert isinstance(twin, Phi)
@@ -334,7 +335,7 @@ class _Visitor:
             if variant is not None:
                 for number in sorted(variant.stays):
                     self.augmented.kept |= unit.points_to.mask(call.arguments[number])
-                self.augment_call(call, self.augmented.program.pair(variant))
+                self.augment_call(call, self.augmented.program.derive(variant))
             return
         if isinstance(callee, Pointer):
             needed = pointer_variant(unit, call, callee)
@@ -348,12 +349,12 @@ class _Visitor:
             if is_opaque or call not in self.augmented.shadows:
                 self.augmented.shadows[call] = ConstantNull(call.type)
 
-    def augment_call(self, call: CallSite, pair: Pair) -> None:
+    def augment_call(self, call: CallSite, pair: DerivedFunctions) -> None:
         """Calls the augmented callee instead; its frame comes from the arena."""
         build = self.before
         size = build.load(types.I64, pair.frame_size)
         frame = build.call(self.runtime(ARENA_ALLOC), [self.augmented.arena, size], name="callee.frame")
-        packed = build.call(pair.augmented, self.augmented_arguments(call, frame, pair.shadows), name=call.name)
+        packed = build.call(pair[AUGMENTED], self.augmented_arguments(call, frame, pair.shadows), name=call.name)
         self.take_result(build, call, packed, has_shadow=pair.variant.result_has_shadow)
         self.augmented.callee_frames[call] = (frame, pair)
 
@@ -366,7 +367,7 @@ class _Visitor:
         frame = build.call(self.runtime(ARENA_ALLOC), [augmented.arena, size], name="callee.frame")
         callee = build.load(types.PTR, build.byte_offset(pair, PAIR_AUGMENTED))
         arguments = self.augmented_arguments(call, frame, variant.shadows)
-        packed = build.call(callee, arguments, augmented_type(variant, variant.shadows), name=call.name)
+        packed = build.call(callee, arguments, AUGMENTED.type_of(variant, variant.shadows), name=call.name)
         self.take_result(build, call, packed, has_shadow=variant.result_has_shadow)
         augmented.pointer_frames[call] = PointerFrame(frame, pair, packed, variant)
 

@@ -26,8 +26,9 @@ from irad.passes.analysis.callees import is_from_outside
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.augmented.tape import Records, Slab, size_in_memory
 from irad.passes.instrument.marks import FrameParts, TapeMark, TapePart
+from irad.passes.mode import AUGMENTED
 from irad.passes.plan.materialise import Materialiser
-from irad.passes.program import Pair, Program
+from irad.passes.program import DerivedFunctions, Program
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, runtime_function
 
 BY_POINTER = 0
@@ -72,7 +73,9 @@ def _mark(call: Call, storage: Slab | Records | None, loop: Loop | None) -> Tape
             return TapeMark(call, (TapePart(call, 1, "kept"),), loop=loop)
 
 
-def note_launcher(program: Program, pair: Pair, lane: Pair, head: int, size: int) -> tuple[TapeMark, ...]:
+def note_launcher(
+    program: Program, pair: DerivedFunctions, lane: DerivedFunctions, head: int, size: int
+) -> tuple[TapeMark, ...]:
     """The same for the records of the lanes of a parallel loop.
 
     Args:
@@ -83,7 +86,7 @@ def note_launcher(program: Program, pair: Pair, lane: Pair, head: int, size: int
         size: bytes of the frame of ``pair``.
     """
     marks = []
-    for call in _allocations(pair.augmented):
+    for call in _allocations(pair[AUGMENTED]):
         marks.append(TapeMark(call, (TapePart(None, head, "frame"),), lane.variant))
         _note(program, call, marks[-1])
     program.frame_parts[pair.variant] = FrameParts(pair.variant.function, (TapePart(None, size, "frame"),))

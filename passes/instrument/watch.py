@@ -45,7 +45,7 @@ from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.instrument.marks import Mark, MarkKind
 from irad.passes.parallel.flatten import CHUNKS, SCHEDULE, STEP
 from irad.passes.parallel.launch import lane_head, lane_parameter
-from irad.passes.program import Pair
+from irad.passes.program import DerivedFunctions
 from irad.passes.reverse.control import AugmentedLoops
 from irad.passes.reverse.sweep import Sweep
 from irad.passes.runtime import ARENA_ALLOC, CHECKS, TIE, runtime_function
@@ -213,10 +213,10 @@ class _Watch:
                     self.ruled_slots[value] = name
         self.sites[call] = self.mark(MarkKind.CALL, call, "")
 
-    def pair_called(self, call: CallSite) -> Pair | None:
+    def pair_called(self, call: CallSite) -> DerivedFunctions | None:
         """The pair to which a called function belongs, which is watched itself."""
         callee = call.callee
-        return self.augmented.program.pair_of.get(callee) if isinstance(callee, Function) else None
+        return self.augmented.program.owners.get(callee) if isinstance(callee, Function) else None
 
     # -------------------------------------------------------------------------------------------- checks
 

@@ -23,9 +23,10 @@ from irad.ir.module import Function, Module
 from irad.ir.types import FunctionType
 from irad.ir.values import ConstantNull, GlobalVariable, Value, const_int
 from irad.passes.convention import ParallelLoops
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, STEP, THREADS, is_loop_function
 from irad.passes.parallel.partials import Table
-from irad.passes.program import Pair, Program
+from irad.passes.program import DerivedFunctions, Program
 from irad.passes.runtime import (
     ARENA_ALLOC_PRODUCT,
     LANES_FAILED,
@@ -44,7 +45,9 @@ _FIRST, _PARAMETERS = 8, 16  # in a record
 LAUNCHER_FRAME = 64
 
 
-def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit, host: ParallelLoops) -> None:
+def build_launchers(
+    program: Program, pair: DerivedFunctions, lane: DerivedFunctions, unit: Unit, host: ParallelLoops
+) -> None:
     """Fills the pair of a loop function.
 
     Args:
@@ -54,7 +57,7 @@ def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit, host: 
         unit: of the lane.
         host: how loops are launched.
     """
-    record = _Record(pair.augmented.function_type.params[2:], lane.frame_size)
+    record = _Record(pair[AUGMENTED].function_type.params[2:], lane.frame_size)
     pair.frame_size.initializer = const_int(types.I64, LAUNCHER_FRAME)
     watched = program.request.watches or program.request.meters
     _build_augmented(host, pair, record, _augmented_kernel(program.module, lane, record), watched)
@@ -62,9 +65,9 @@ def build_launchers(program: Program, pair: Pair, lane: Pair, unit: Unit, host: 
     _build_reverse(host, pair, record, _reverse_kernel(program.module, lane, record), table, watched)
 
 
-def lane_head(pair: Pair) -> int:
+def lane_head(pair: DerivedFunctions) -> int:
     """The bytes of a lane's record before its frame."""
-    return _Record(pair.augmented.function_type.params[2:], None).frame
+    return _Record(pair[AUGMENTED].function_type.params[2:], None).frame
 
 
 def lane_parameter(number: int) -> int:
@@ -121,19 +124,19 @@ class _Record:
         ]
 
 
-def _augmented_kernel(module: Module, lane: Pair, record: _Record) -> Function:
+def _augmented_kernel(module: Module, lane: DerivedFunctions, record: _Record) -> Function:
     def run(build: Builder, here: Value) -> None:
         arena = build.load(types.PTR, here, align=8)
-        build.call(lane.augmented, [build.byte_offset(here, record.frame), arena, *record.values(build, here)])
+        build.call(lane[AUGMENTED], [build.byte_offset(here, record.frame), arena, *record.values(build, here)])
 
-    return _kernel(module, f"{lane.augmented.name}.kernel", run)
+    return _kernel(module, f"{lane[AUGMENTED].name}.kernel", run)
 
 
-def _reverse_kernel(module: Module, lane: Pair, record: _Record) -> Function:
+def _reverse_kernel(module: Module, lane: DerivedFunctions, record: _Record) -> Function:
     def run(build: Builder, here: Value) -> None:
-        build.call(lane.reverse, [build.byte_offset(here, record.frame), build.load(types.PTR, here, align=8)])
+        build.call(lane[REVERSE], [build.byte_offset(here, record.frame), build.load(types.PTR, here, align=8)])
 
-    return _kernel(module, f"{lane.reverse.name}.kernel", run)
+    return _kernel(module, f"{lane[REVERSE].name}.kernel", run)
 
 
 def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) -> Function:
@@ -155,12 +158,14 @@ def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) ->
 # ------------------------------------------------------------------------------------------------ launchers
 
 
-def _build_augmented(host: ParallelLoops, pair: Pair, record: _Record, kernel: Function, watched: bool) -> None:
-    frame, arena, *given = pair.augmented.params
+def _build_augmented(
+    host: ParallelLoops, pair: DerivedFunctions, record: _Record, kernel: Function, watched: bool
+) -> None:
+    frame, arena, *given = pair[AUGMENTED].params
     frame.name, arena.name = "frame", "arena"
-    build = Builder(pair.augmented.add_block("entry"))
+    build = Builder(pair[AUGMENTED].add_block("entry"))
     module = build.module
-    exhausted = pair.augmented.add_block("exhausted")
+    exhausted = pair[AUGMENTED].add_block("exhausted")
     Builder(exhausted).ret()
     lanes, size = _number_of_lanes(build, given), record.size(build)
     records = build.call(runtime_function(module, ARENA_ALLOC_PRODUCT), [arena, lanes, size], name="records")
@@ -183,11 +188,11 @@ def _build_augmented(host: ParallelLoops, pair: Pair, record: _Record, kernel: F
 
 
 def _build_reverse(
-    host: ParallelLoops, pair: Pair, record: _Record, kernel: Function, table: Table, watched: bool
+    host: ParallelLoops, pair: DerivedFunctions, record: _Record, kernel: Function, table: Table, watched: bool
 ) -> None:
-    frame, arena = pair.reverse.params
+    frame, arena = pair[REVERSE].params
     frame.name, arena.name = "frame", "arena"
-    build = Builder(pair.reverse.add_block("entry"))
+    build = Builder(pair[REVERSE].add_block("entry"))
     module = build.module
     lanes = build.load(types.I64, build.byte_offset(frame, _LANES), align=8)
     records = build.load(types.PTR, build.byte_offset(frame, _RECORDS), align=8)

@@ -14,7 +14,7 @@ from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int
 from irad.passes.parallel.flatten import ParallelLoop
 from irad.passes.parallel.modes import WINDOW_SIZE, SharingMode
-from irad.passes.program import Pair
+from irad.passes.program import DerivedFunctions
 from irad.passes.unit import Unit
 from irad.runtime_layouts import PARTIAL
 
@@ -45,7 +45,7 @@ class Table:
     obstacle: str | None
 
     @staticmethod
-    def of(loop: ParallelLoop, unit: Unit, pair: Pair, frame: int) -> Table:
+    def of(loop: ParallelLoop, unit: Unit, pair: DerivedFunctions, frame: int) -> Table:
         """The table of a lane's unit; its frame is at byte ``frame`` of its record."""
         sharing, params = unit.sharing, unit.function.params
         assert sharing is not None

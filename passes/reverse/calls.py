@@ -13,12 +13,13 @@ from irad.ir.values import Value
 from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.analysis.refusals import no_rule
 from irad.passes.memory.number_places import number_places
+from irad.passes.mode import REVERSE
 from irad.passes.parallel.windows import reverse_shared_move, window_of
 from irad.passes.request import MemoryType, ParameterKind
 from irad.passes.reverse.adjoints import scaled
 from irad.passes.reverse.sweep import Sweep, zero_of
 from irad.passes.runtime import PAIR_REVERSE
-from irad.passes.variant import PointerVariant, Variant, reverse_type
+from irad.passes.variant import PointerVariant, Variant
 from irad.ruleset.expr import compared_symbols, emit, symbols_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
@@ -70,7 +71,7 @@ def _reverse_pair(sweep: Sweep, call: CallSite) -> None:
     """Runs the callee's reverse on its frame; it stores the cotangents of its active arguments."""
     augmented = sweep.augmented
     frame, pair = augmented.callee_frames[call]
-    _call_reverse(sweep, call, frame, pair.reverse, pair.variant)
+    _call_reverse(sweep, call, frame, pair[REVERSE], pair.variant)
 
 
 def _reverse_pointer(sweep: Sweep, call: CallSite) -> None:
@@ -88,7 +89,7 @@ def _call_reverse(
         arguments.append(sweep.take(call) or zero_of(call.type))
     active = [a for a, k in zip(call.arguments, variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
     outs = [sweep.new_slot(a.type, zero_of(a.type)) for a in active]
-    sweep.build.call(reverse, [*arguments, *outs], reverse_type(variant))
+    sweep.build.call(reverse, [*arguments, *outs], REVERSE.type_of(variant, ()))
     for argument, out in zip(active, outs, strict=True):
         sweep.accumulate(argument, sweep.build.load(argument.type, out))
 

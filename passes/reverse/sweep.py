@@ -22,6 +22,7 @@ from irad.ir.types import FloatType, Type, VectorType, element_types, holds_floa
 from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
 from irad.passes.augmented.alias_scopes import AliasScopes
 from irad.passes.augmented.primal import AugmentedPrimal
+from irad.passes.mode import REVERSE
 
 
 @dataclass(eq=False, slots=True)
@@ -96,7 +97,7 @@ class Sweep:
     @property
     def function(self) -> Function:
         """The function being built."""
-        return self.augmented.pair.reverse
+        return self.augmented.pair[REVERSE]
 
     @property
     def frame_pointer(self) -> Value:

@@ -21,7 +21,7 @@ from irad.rules.dense.kernel import I64, PTR, Kernel
 from irad.rules.dense.library import FortranLibrary, Library, NumbaLibrary, symbols
 from irad.rules.dense.matrix import NOWHERE
 from irad.rules.dense.saved import copied, kept_operand, kept_pivots, kept_result, shadow_or_null, workspace
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, TangentContext, TangentPart
 
 _FACTORS: Final = frozenset({"alpha", "beta"})
 _OTHER: Final = frozenset({"kind", "ipiv", "info", "rank"})
@@ -45,6 +45,7 @@ class Routine:
         work: the memory that the adjoint works in.
         extra: integers for the adjoint that are not parameters.
         constant: arrays with a shape whose shadows the adjoint does not see.
+        tangent: as that of a `CallRule`, for a call in the way of a library.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Routine:
     work: Work = field(default=lambda sizes, active: Room())
     extra: Mapping[str, Callable[[CallSite], Value]] = field(default_factory=dict)
     constant: str = ""
+    tangent: Callable[[Library, TangentContext, CallSite], None] | None = None
 
     @property
     def _names(self) -> list[str]:
@@ -175,6 +177,11 @@ class _Calls:
         if routine is not None:
             routine.reverse(self.library(call), context, call, saved)
 
+    def tangent_of(self, routine: Routine | Pick) -> TangentPart | None:
+        """The tangent of the rule, which is that of its only routine."""
+        emit = routine.tangent if isinstance(routine, Routine) else None
+        return None if emit is None else lambda context, call: emit(self.library(call), context, call)
+
 
 def fortran_rule(
     routine: Routine,
@@ -207,7 +214,8 @@ def fortran_rule(
         return FortranLibrary.of(call.callee.name or "", routine.name, collection)
 
     calls = _Calls(lambda _: routine, library)
-    return CallRule(symbols(routine.name, letters, collection), effects, calls.reverse, calls.augmented, source)
+    claimed = symbols(routine.name, letters, collection)
+    return CallRule(claimed, effects, calls.reverse, calls.augmented, source, tangent=calls.tangent_of(routine))
 
 
 def numba_rule(
@@ -234,4 +242,4 @@ def numba_rule(
         lambda call: NumbaLibrary(element_of(call.arguments[0], operation)),
     )
     effects = Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
-    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy)
+    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy, calls.tangent_of(pick))

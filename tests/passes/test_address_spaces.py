@@ -16,6 +16,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.types import DOUBLE, I64, PTR, address_spaces, array_type, function_type, pointer_type, struct_type
 from irad.ir.verifier import verify
+from irad.passes.mode import AUGMENTED, REVERSE
 from tests.passes.units import POINTERS, derivative, doubles, gradient, parsed, pointer, registry, request_of, running
 
 PLANS = pytest.mark.parametrize("plan", ["default", "save_all"])
@@ -60,10 +61,10 @@ def test_a_pointer_that_moves_on(plan: str):
 def test_the_shadow_is_in_the_address_space_of_its_memory():
     made = derivative(SQUARES, "scsc")
     for each in made.pairs:
-        shadow = each.pair.augmented.params[-1]
+        shadow = each.pair[AUGMENTED].params[-1]
         assert (shadow.name, shadow.type) == ("a.shadow", pointer_type(1))
-        verify(each.pair.augmented)
-        verify(each.pair.reverse)
+        verify(each.pair[AUGMENTED])
+        verify(each.pair[REVERSE])
 
 
 @PLANS

@@ -15,6 +15,7 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Call
 from irad.ir.module import Function
 from irad.passes.convention import HostConvention
+from irad.passes.mode import AUGMENTED
 from irad.raw.convention import C
 from tests.passes.analysis.test_deferrable_frees import TEMPORARY
 from tests.passes.augmented.test_tape import RAGGED
@@ -65,16 +66,16 @@ def test_a_status_for_no_memory_is_an_error(host: HostConvention):
 @pytest.mark.parametrize("host", [NUMBA, C, replace(C, exhausted=77)])
 def test_the_status_where_memory_runs_out(host: HostConvention):
     [made] = generated(RAGGED, "scsc", host=host)
-    leave = block(made.pair.augmented, "exhausted").terminator
+    leave = block(made.pair[AUGMENTED], "exhausted").terminator
     assert leave is not None
     assert leave.operands[0].value == host.exhausted
 
 
 def test_only_a_host_with_references_has_them_dropped_later():
     [numba], [c] = (generated(TEMPORARY, "ssc", host=host) for host in (NUMBA, C))
-    assert "irad.arena_defer" in called(numba.pair.augmented)
-    assert "irad.arena_defer" not in called(c.pair.augmented)
-    assert "NRT_decref" in called(c.pair.augmented)
+    assert "irad.arena_defer" in called(numba.pair[AUGMENTED])
+    assert "irad.arena_defer" not in called(c.pair[AUGMENTED])
+    assert "NRT_decref" in called(c.pair[AUGMENTED])
 
 
 def test_only_a_host_with_parallel_loops_has_them_run_in_lanes():

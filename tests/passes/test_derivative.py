@@ -11,6 +11,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.verifier import verify
 from irad.passes import pipeline
 from irad.passes.generated import GeneratedPair
+from irad.passes.mode import AUGMENTED
 from irad.passes.pipeline import PIPELINE, Pass, Stage
 from irad.passes.request import Request
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
@@ -96,7 +97,7 @@ def _breaking(one: Pass) -> Pass:
 
     def run(made: GeneratedPair) -> None:
         one.run(made)
-        block = made.pair.augmented.blocks[0]
+        block = made.pair[AUGMENTED].blocks[0]
         block.instructions.append(block.instructions[0])
 
     return replace(one, run=run)

@@ -10,6 +10,7 @@ from irad.ir import types
 from irad.ir.instructions import Call, Ret
 from irad.ir.module import Function
 from irad.passes.derivative import generate
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.request import CalleeRequest, Request
 from tests.passes.units import block, derivative, generated, parsed, registry, request_of
 
@@ -31,7 +32,7 @@ def calls(function: Function, name: str) -> list[Call]:
 def test_pairs_come_from_one_table_for_all_calls_that_are_alike():
     whole = derivative(TEXT, "scca")
     (made,) = whole.pairs
-    looked_up = calls(made.pair.augmented, "irad.pointer_pair")
+    looked_up = calls(made.pair[AUGMENTED], "irad.pointer_pair")
     assert len(looked_up) == 2
     (symbol,) = tables = whole.program.tables_by_symbol()
     assert {c.arguments[1].name for c in looked_up} == {symbol}
@@ -39,7 +40,7 @@ def test_pairs_come_from_one_table_for_all_calls_that_are_alike():
     assert variant.result_active
     assert str(variant.function_type) == "double (double)"
     through_pointers = [
-        i for i in made.pair.reverse.instructions() if isinstance(i, Call) and not isinstance(i.callee, Function)
+        i for i in made.pair[REVERSE].instructions() if isinstance(i, Call) and not isinstance(i.callee, Function)
     ]
     assert len(through_pointers) == 2
 
@@ -55,16 +56,16 @@ def test_a_call_with_constants_only_stays_a_call():
     text = TEXT.replace("%p(double %x)", "%p(double 1.0)").replace("%p(double %y)", "%p(double 2.0)")
     whole = derivative(text, "scca")
     (made,) = whole.pairs
-    assert not calls(made.pair.augmented, "irad.pointer_pair")
+    assert not calls(made.pair[AUGMENTED], "irad.pointer_pair")
     assert not whole.program.tables
 
 
 def test_the_reason_to_leave_is_asked_for():
     (made,) = generated(TEXT, "scca")
-    leave = block(made.pair.augmented, "exhausted")
+    leave = block(made.pair[AUGMENTED], "exhausted")
     assert isinstance(leave.terminator, Ret)
     assert [c.callee.name for c in leave.instructions if isinstance(c, Call)] == ["irad.arena_reason"]
-    for call in calls(made.pair.augmented, "irad.pointer_pair"):
+    for call in calls(made.pair[AUGMENTED], "irad.pointer_pair"):
         assert call.block is not None
         assert leave in call.block.successors
 
@@ -72,7 +73,7 @@ def test_the_reason_to_leave_is_asked_for():
 def test_without_pointers_it_is_memory():
     text = "define double @g(double %x) noinline {\n %y = fmul double %x, %x\n ret double %y\n}"
     made = generated(TEXT.replace("%p(", "@g(") + text, "scca")[0]
-    leave = block(made.pair.augmented, "exhausted").terminator
+    leave = block(made.pair[AUGMENTED], "exhausted").terminator
     assert leave.operands[0].value == NUMBA.exhausted
 
 
@@ -91,9 +92,9 @@ def callee_request(function: Function, type_: types.FunctionType) -> Request:
 def test_a_pair_for_callers_elsewhere():
     module, function = parsed(CALLEE)
     (made,) = generate(module, callee_request(function, function.function_type), registry()).pairs
-    assert made.pair.augmented.prefix == made.pair.reverse.prefix == ()
-    assert str(made.pair.augmented.function_type) == "double (ptr, ptr, double)"
-    assert str(made.pair.reverse.function_type) == "void (ptr, ptr, double, ptr)"
+    assert made.pair[AUGMENTED].prefix == made.pair[REVERSE].prefix == ()
+    assert str(made.pair[AUGMENTED].function_type) == "double (ptr, ptr, double)"
+    assert str(made.pair[REVERSE].function_type) == "void (ptr, ptr, double, ptr)"
 
 
 def test_a_function_of_another_type_is_refused():

@@ -4,9 +4,10 @@ import dataclasses
 
 from irad.ir import types
 from irad.ir.values import GlobalVariable
+from irad.passes.mode import AUGMENTED, REVERSE, REVERSE_MODE, Mode, ModeFunction
 from irad.passes.program import Program
 from irad.passes.request import ParameterKind
-from irad.passes.variant import Variant, augmented_type, reverse_type
+from irad.passes.variant import Variant
 from tests.passes.units import DOUBLES, generated, parsed, registry, request_of
 
 TEXT = """
@@ -27,37 +28,52 @@ def program() -> tuple[Program, Variant]:
 
 def test_a_variant_is_declared_once_and_queued():
     state, variant = program()
-    pair = state.pair(variant)
-    assert state.pair(dataclasses.replace(variant)) is pair
+    pair = state.derive(variant)
+    assert state.derive(dataclasses.replace(variant)) is pair
     assert state.pending == [pair]
-    other = state.pair(dataclasses.replace(variant, kinds=(ParameterKind.CONST, ParameterKind.SHADOW)))
+    other = state.derive(dataclasses.replace(variant, kinds=(ParameterKind.CONST, ParameterKind.SHADOW)))
     assert other is not pair
-    assert pair.augmented.name == "f.irad0.augmented"
-    assert other.reverse.name == "f.irad1.reverse"
+    assert pair[AUGMENTED].name == "f.irad0.augmented"
+    assert other[REVERSE].name == "f.irad1.reverse"
 
 
 def test_shadows_are_those_of_the_kind_or_as_declared():
     state, variant = program()
-    assert state.pair(variant).shadows == (1,)
+    assert state.derive(variant).shadows == (1,)
     state, variant = program()
-    assert state.pair(variant, ()).shadows == ()
+    assert state.derive(variant, ()).shadows == ()
 
 
 def test_only_the_entry_is_visible():
     state, variant = program()
-    assert state.pair(variant).augmented.prefix == ("internal",)
-    assert state.pair(dataclasses.replace(variant, is_entry=True)).augmented.prefix == ()
+    assert {f.prefix for f in state.derive(variant).functions.values()} == {("internal",)}
+    entry = state.derive(dataclasses.replace(variant, is_entry=True))
+    assert {f.prefix for f in entry.functions.values()} == {()}
+
+
+def test_what_becomes_of_a_variant_is_what_the_mode_says():
+    module, function = parsed(TEXT)
+    third = ModeFunction("third", lambda variant, shadows: types.function_type(types.VOID, [types.PTR] * len(shadows)))
+    request = request_of(function, "as", mode=Mode("three", (*REVERSE_MODE.functions, third)))
+    state = Program(module, registry(), request)
+    made = state.derive(Variant(function, request.kinds, request.memory, True, False))
+    names = ["f.irad0.augmented", "f.irad0.reverse", "f.irad0.third"]
+    assert [f.name for f in made.functions.values()] == names
+    assert set(names) < set(module.functions)
+    assert made[third].function_type is types.function_type(types.VOID, [types.PTR])
+    assert {state.owners[f] for f in made.functions.values()} == {made}
 
 
 def test_signatures():
     _, variant = program()
     ptr, double = types.PTR, types.DOUBLE
-    assert augmented_type(variant, (1,)) is types.function_type(double, [ptr, ptr, double, ptr, ptr])
-    assert reverse_type(variant) is types.function_type(types.VOID, [ptr, ptr, double, ptr])
+    assert AUGMENTED.type_of(variant, (1,)) is types.function_type(double, [ptr, ptr, double, ptr, ptr])
+    assert REVERSE.type_of(variant, ()) is types.function_type(types.VOID, [ptr, ptr, double, ptr])
     quiet = dataclasses.replace(variant, result_active=False, kinds=(ParameterKind.CONST, ParameterKind.CONST))
-    assert reverse_type(quiet) is types.function_type(types.VOID, [ptr, ptr])
-    returning = dataclasses.replace(variant, result_has_shadow=True)
-    assert augmented_type(returning, ()).result is types.struct_type([double, ptr])
+    assert REVERSE.type_of(quiet, ()) is types.function_type(types.VOID, [ptr, ptr])
+    _, function = parsed("define ptr @f(ptr %a) {\n  ret ptr %a\n}")
+    returning = Variant(function, (ParameterKind.SHADOW,), (DOUBLES,), False, True)
+    assert AUGMENTED.type_of(returning, (0,)).result is types.struct_type([ptr, ptr])
 
 
 def test_the_shadow_of_a_global_is_made_once():
@@ -94,7 +110,7 @@ end:
 
 def test_recursion_finds_the_declared_pair():
     made = generated(RECURSIVE, "sac", [DOUBLES, None, None])
-    assert [g.pair.augmented.name for g in made] == ["f.irad0.augmented", "power.irad1.augmented"]
+    assert [g.pair[AUGMENTED].name for g in made] == ["f.irad0.augmented", "power.irad1.augmented"]
 
 
 def test_one_function_in_two_variants():

@@ -24,6 +24,7 @@ from irad.passes.derivative import analyse, generate, prepare_module
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.memory.objects import PointsTo
 from irad.passes.memory.points_to import find_objects
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.program import Program
 from irad.passes.request import MemoryType, ParameterKind, Request
 from irad.passes.unit import Unit
@@ -105,7 +106,7 @@ def derivative(text: str, kinds: str, memory: Sequence[MemoryType | None] | None
     module, function = parsed(text)
     made = generate(module, request_of(function, kinds, memory, **options), registry())
     for each in made.pairs:
-        check_agreement(each.pair.augmented, each.pair.reverse)
+        check_agreement(each.pair[AUGMENTED], each.pair[REVERSE])
     return made
 
 
@@ -170,12 +171,12 @@ class Running:
 
     def augmented(self, *arguments: Any) -> int:
         """The status of the forward sweep."""
-        status: int = self.call(self.derivative.augmented, *arguments)
+        status: int = self.call(self.derivative.symbols[AUGMENTED], *arguments)
         return status
 
     def reverse(self, *arguments: Any) -> None:
         """Runs the reverse sweep."""
-        self.call(self.derivative.reverse, *arguments, result=None)
+        self.call(self.derivative.symbols[REVERSE], *arguments, result=None)
 
     def close(self) -> None:
         """Gives the arena back."""

@@ -47,6 +47,7 @@ from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, build, gradients
 from irad.frontend.values.tree import Content, LeafKind
 from irad.options import Options
+from irad.passes.mode import REVERSE
 
 _INTP = cgutils.intp_t
 _I64 = ir.IntType(64)
@@ -392,7 +393,7 @@ def _run_reverse(
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
     function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
-    symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.reverse]
+    symbol = derivation.compiled.library.symbols[derivation.compiled.derivative.symbols[REVERSE]]
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
     failure = Failure.of(context, builder, arena)
     with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):

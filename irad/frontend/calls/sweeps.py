@@ -26,6 +26,7 @@ from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
+from irad.passes.mode import AUGMENTED, REVERSE
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
@@ -186,7 +187,7 @@ class Sweeps:
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         shadows = [self._shadow_of(index) for index in derivative.shadows]
         values = [frame, arena, *self.flat, *shadows]
-        callee = self.declare(library.symbols[derivative.augmented], _STATUS, [value.type for value in values])
+        callee = self.declare(library.symbols[derivative.symbols[AUGMENTED]], _STATUS, [value.type for value in values])
         code = self.builder.call(callee, values)
         excinfo = self.builder.load(self.exception_pointer)
         self._status = self.context.call_conv._get_return_status(self.builder, code, excinfo)
@@ -201,7 +202,9 @@ class Sweeps:
         """Calls the reverse sweep, which fills ``cotangents``."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         values = [frame, arena, *self.cotangents.pointers()]
-        callee = self.declare(library.symbols[derivative.reverse], ir.VoidType(), [value.type for value in values])
+        callee = self.declare(
+            library.symbols[derivative.symbols[REVERSE]], ir.VoidType(), [value.type for value in values]
+        )
         self.builder.call(callee, values)
 
     @contextmanager

@@ -1,6 +1,6 @@
 """The pair of a ruled function, compiled from the functions of the rule.
 
-Input   what a derivative calls (`RuledPair`), the rule, the primal's signature.
+Input   what a derivative calls (`RuledFunctions`), the rule, the primal's signature.
 Output  `CompiledPair`: Numba's libraries of two functions, and LLVM text that gives them the shape of a pair.
 Method  each is an njit function around that of the rule (`glue`).
 """
@@ -16,7 +16,7 @@ from numba.core.compiler import CompileResult
 from numba.core.typing import Signature
 
 from irad.backend.link import check_names
-from irad.driver import ParameterKind, RuledPair
+from irad.driver import ParameterKind, RuledFunctions
 from irad.frontend.custom.annotated import RuleConfig
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.glue import Glue, compile_both
@@ -47,7 +47,7 @@ class CompiledPair:
     libraries: tuple[Any, ...]
 
 
-def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledPair) -> CompiledPair:
+def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions) -> CompiledPair:
     """Compiles the pair that a derivative calls.
 
     Raises:
@@ -61,7 +61,7 @@ def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledPair) -> C
     return _pair(wanted, Glue(rule, variant, arguments, result, config, slots), numba_text)
 
 
-def compile_symbol_rule(rule: CustomRule, wanted: RuledPair) -> CompiledPair:
+def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions) -> CompiledPair:
     """The same for a function with the calling convention of C, of numbers and pointers."""
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
@@ -88,7 +88,7 @@ def remembering() -> Iterator[None]:
         _MEMO.pop()
 
 
-def _pair(wanted: RuledPair, glue: Glue, text_of: Callable[..., str]) -> CompiledPair:
+def _pair(wanted: RuledFunctions, glue: Glue, text_of: Callable[..., str]) -> CompiledPair:
     memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
     argument_types = tuple(argument.type for argument in glue.arguments)
     variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers

@@ -2,7 +2,7 @@
 
 Input   the symbols of two functions of Numba's: (frame, arena, returned, its shadow, shadows…, arguments…) and
         (frame, pointers for cotangents…).
-Output  text that defines the symbols of a `RuledPair` by calls of these.
+Output  text that defines the symbols of a `RuledFunctions` by calls of these.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from string import Template
 from typing import Final
 
-from irad.driver import ParameterKind, RuledPair
+from irad.driver import ParameterKind, RuledFunctions
 from irad.frontend.values import abi
-from irad.passes.variant import Variant, augmented_type, reverse_type, shadowed
+from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.variant import Variant, shadowed
 from irad.runtime_layouts import ARENA, RULE_RAISED
 
 _TEXT: Final = Template(
@@ -74,7 +75,7 @@ $zeros  br label %done"""
 )
 
 
-def numba_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
+def numba_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
     """LLVM text of a pair for a function with Numba's calling convention; the augmented primal has a status.
 
     The status is passed on behind the frame.
@@ -102,7 +103,7 @@ def numba_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str
     )
 
 
-def c_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
+def c_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward: str, backward: str, size: int) -> str:
     """The same for a function with C's. The cotangent of its result is passed on behind the frame."""
     values, shadow_of = _parameters(wanted.variant)
     result = str(wanted.variant.function_type.result)
@@ -121,7 +122,7 @@ def c_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, ba
     if has_value:
         after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"]
     else:
-        kind = augmented_type(wanted.variant, shadowed(wanted.variant.kinds)).result
+        kind = AUGMENTED.type_of(wanted.variant, shadowed(wanted.variant.kinds)).result
         after.append("  ret void" if str(kind) == "void" else f"  ret {kind} zeroinitializer")
     is_seeded = wanted.variant.result_active
     seed = [f"  %cotangent = getelementptr i8, ptr %0, i64 {size}", f"  store {result} %2, ptr %cotangent"]
@@ -143,13 +144,13 @@ def c_text(wanted: RuledPair, shadow_parameters: Sequence[int], forward: str, ba
 def _parameters(variant: Variant) -> tuple[list[str], dict[int, str]]:
     """The parameters of an augmented primal, typed: those of the primal, and by number of these their shadows."""
     shadows = shadowed(variant.kinds)
-    typed = [f"{kind} %{i}" for i, kind in enumerate(augmented_type(variant, shadows).params)]
+    typed = [f"{kind} %{i}" for i, kind in enumerate(AUGMENTED.type_of(variant, shadows).params)]
     count = 2 + len(variant.function_type.params)
     return typed[2:count], dict(zip(shadows, typed[count:], strict=True))
 
 
 def _pair_text(
-    wanted: RuledPair,
+    wanted: RuledFunctions,
     forward: str,
     backward: str,
     forward_values: list[str],
@@ -163,8 +164,8 @@ def _pair_text(
 ) -> str:
     variant = wanted.variant
     shadows = shadowed(variant.kinds)
-    kind = augmented_type(variant, shadows)
-    back = reverse_type(variant)
+    kind = AUGMENTED.type_of(variant, shadows)
+    back = REVERSE.type_of(variant, shadows)
     outs = [f"ptr %{i}" for i in range(first_out, len(back.params))]
     backward_values = ["ptr %slot", "ptr %exception", "ptr %0", *outs]
     return _TEXT.substitute(
@@ -175,13 +176,13 @@ def _pair_text(
         forward_types=", ".join(each.split()[0] for each in forward_values),
         backward_types=", ".join("ptr" for _ in backward_values),
         result=kind.result,
-        augmented=wanted.augmented,
+        augmented=wanted.symbols[AUGMENTED],
         parameters=", ".join(f"{each} %{i}" for i, each in enumerate(kind.params)),
         before=before,
         forward_values=", ".join(forward_values),
         after=after,
         look=look,
-        reverse=wanted.reverse,
+        reverse=wanted.symbols[REVERSE],
         reverse_parameters=", ".join(f"{each} %{i}" for i, each in enumerate(back.params)),
         seed=seed,
         backward_values=", ".join(backward_values),

@@ -11,6 +11,7 @@ from irad.ir.instructions import Cast, FCmp, Load, replace_uses
 from irad.passes.agreement.check import check_agreement
 from irad.passes.agreement.pinned import Pinned
 from irad.passes.generated import GeneratedPair
+from irad.passes.mode import AUGMENTED, REVERSE
 from tests.passes.agreement.test_pinned import DECLARE, GATHER, MEMORY, TRIPS, index
 from tests.passes.units import generated, value
 
@@ -18,7 +19,7 @@ FAST = DECLARE + GATHER.format(body=index("%q = fdiv fast double %v, %h"), facto
 
 
 def check(made: GeneratedPair) -> None:
-    check_agreement(made.pair.augmented, made.pair.reverse)
+    check_agreement(made.pair[AUGMENTED], made.pair[REVERSE])
 
 
 def test_what_is_generated_passes():
@@ -37,7 +38,7 @@ def test_a_plan_that_forgets_the_contract_is_caught(text, monkeypatch):
 def test_a_violation_made_by_hand():
     """The saved index is replaced by a conversion of a quotient that is made again."""
     made = generated(FAST, "scsccc", MEMORY)[0]
-    augmented, reverse = made.pair.augmented, made.pair.reverse
+    augmented, reverse = made.pair[AUGMENTED], made.pair[REVERSE]
     [tape] = [i for i in reverse.instructions() if isinstance(i, Load) and i.name == "k"]
     quotient, conversion = value(augmented, "q"), value(augmented, "k")
     x = Builder.before(tape).load(quotient.type, tape.operands[0])
@@ -56,7 +57,7 @@ def test_flags_that_the_copy_lost_count(monkeypatch):
     monkeypatch.setattr(Pinned, "is_pinned", lambda self, value: False)
     monkeypatch.setattr("tests.passes.units.check_agreement", lambda *functions: None)
     made = generated(FAST, "scsccc", MEMORY)[0]
-    [copy] = [i for i in made.pair.reverse.instructions() if isinstance(i, Cast) and i.opcode == "fptosi"]
+    [copy] = [i for i in made.pair[REVERSE].instructions() if isinstance(i, Cast) and i.opcode == "fptosi"]
     quotient = copy.operands[0]
     assert quotient.flags == ()
     with pytest.raises(InternalError):
@@ -68,7 +69,7 @@ def test_comparisons_of_cotangents_are_the_reverse_sweep_s_own():
     text = DECLARE + GATHER.format(body="%q = fdiv fast double %v, %h\n%k = add i64 %i, 0", factor="%q")
     made = generated(text.replace("%w = fmul", "%w1 = fmul double %y, %y\n%w = fmul").replace("%y, %q", "%w1, %q"),
                      "scsccc", MEMORY)[0]  # fmt: skip
-    assert any(isinstance(i, FCmp) for i in made.pair.reverse.instructions())
+    assert any(isinstance(i, FCmp) for i in made.pair[REVERSE].instructions())
     check(made)
 
 

@@ -5,6 +5,7 @@ import pytest
 from irad.errors import ActivityError, UnsupportedError
 from irad.ir import types
 from irad.passes.analysis.activity import is_differentiable
+from irad.passes.mode import AUGMENTED
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, block, generated, unit_of, value
 
 
@@ -102,7 +103,7 @@ def test_memory_is_active_object_by_object():
 
 def test_constants_and_integers_cost_nothing():
     (made,) = generated(LOCALS, "ssc", [DOUBLES, DOUBLES, INTEGERS])
-    text = "\n".join(str(i.name) for i in made.pair.augmented.instructions())
+    text = "\n".join(str(i.name) for i in made.pair[AUGMENTED].instructions())
     assert "p.shadow" in text
     for constant in ("counts", "scratch", "i", "j", "n"):
         assert f"{constant}.shadow" not in text

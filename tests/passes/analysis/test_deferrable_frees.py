@@ -4,6 +4,7 @@ from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Call
 from irad.passes.analysis.deferrable_frees import keepable
 from irad.passes.memory.mod_ref import ModRef
+from irad.passes.mode import AUGMENTED
 from tests.passes.units import DOUBLES, generated, parsed, points_to_of, registry
 
 DECLARE = """
@@ -114,7 +115,7 @@ end:
 
 def calls_of(pair) -> list[tuple[str, str | None]]:
     found = []
-    for inst in pair.augmented.instructions():
+    for inst in pair[AUGMENTED].instructions():
         if isinstance(inst, Call) and inst.callee.name in ("NRT_decref", "irad.arena_defer"):
             found.append((inst.callee.name, inst.operands[-2].name))
     return found

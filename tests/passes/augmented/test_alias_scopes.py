@@ -11,6 +11,7 @@ from irad.ir.loops import loop_nest
 from irad.ir.module import Function, Module
 from irad.passes.augmented.alias_scopes import AliasScopes, rank_objects
 from irad.passes.memory.objects import PointsTo
+from irad.passes.mode import AUGMENTED, REVERSE
 from tests.passes.units import canonical, generated, parsed, points_to_of, registry, request_of, value
 
 TEXT = """
@@ -121,7 +122,7 @@ def test_beyond_64_objects_the_rest_share_a_scope():
 
 def test_the_oracle_says_nothing():
     (made,) = generated(TEXT, "ssccc", plan="save_all")
-    for function in (made.pair.augmented, made.pair.reverse):
+    for function in (made.pair[AUGMENTED], made.pair[REVERSE]):
         assert not any("noalias" in inst.metadata for inst in function.instructions())
 
 
@@ -132,6 +133,6 @@ def test_llvm_accepts_and_keeps_the_metadata():
     module.verify()
     text = str(module)
     assert "!alias.scope" in text
-    augmented = text.split(f"@{made.augmented}(", 1)[1].split("\n}", 1)[0]
+    augmented = text.split(f"@{made.symbols[AUGMENTED]}(", 1)[1].split("\n}", 1)[0]
     declared = augmented.index("@llvm.experimental.noalias.scope.decl")
     assert declared < augmented.index("!alias.scope")

@@ -14,6 +14,7 @@ from irad.ir.instructions import Call, Ret
 from irad.ir.text.printer import print_module
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.augmented.allocation_failure import split_after
+from irad.passes.mode import AUGMENTED
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.units import block, canonical, generated, gradient, parsed, value
 
@@ -65,7 +66,7 @@ def test_in_a_callee():
 
 def test_every_allocation_is_checked():
     for made in generated(CALLEE, "scsc"):
-        augmented = made.pair.augmented
+        augmented = made.pair[AUGMENTED]
         for inst in augmented.instructions():
             if isinstance(inst, Call) and getattr(inst.callee, "name", "").startswith("irad.arena_alloc"):
                 assert inst.block is not None
@@ -74,7 +75,7 @@ def test_every_allocation_is_checked():
 
 def test_what_leaves():
     for made in generated(CALLEE, "scsc"):
-        leave = block(made.pair.augmented, "exhausted").terminator
+        leave = block(made.pair[AUGMENTED], "exhausted").terminator
         assert isinstance(leave, Ret)
         assert leave.operands[0].value == (NUMBA.exhausted if made.pair.variant.is_entry else 0)
 

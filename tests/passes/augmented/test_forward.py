@@ -6,6 +6,7 @@ from irad.errors import UnsupportedError
 from irad.ir.instructions import Alloca, Call, Load, Store
 from irad.ir.values import ConstantNull
 from irad.passes.callee_variants import callee_variant
+from irad.passes.mode import AUGMENTED
 from irad.passes.request import ParameterKind
 from tests.passes.units import DOUBLES, POINTERS, generated, gradient, unit_of, value
 
@@ -38,7 +39,7 @@ two:
 
 def names(text: str, kinds: str = "scsc") -> set[str]:
     (made,) = generated(text, kinds, [DOUBLES, POINTERS, DOUBLES, None])
-    return {i.name for i in made.pair.augmented.instructions() if i.name}
+    return {i.name for i in made.pair[AUGMENTED].instructions() if i.name}
 
 
 def test_every_pointer_with_a_shadow_gets_one_of_the_same_shape():
@@ -55,7 +56,7 @@ def test_shadow_pointers_travel_through_memory():
 
 def test_stores_of_numbers_and_integers_have_no_shadow_store():
     (made,) = generated(POINTERS_IN_MEMORY, "scsc", [DOUBLES, POINTERS, DOUBLES, None])
-    stores = [i for i in made.pair.augmented.instructions() if isinstance(i, Store)]
+    stores = [i for i in made.pair[AUGMENTED].instructions() if isinstance(i, Store)]
     shadow_stores = [s for s in stores if (s.operands[0].name or "").endswith(".shadow") and s.operands[1].name != "d"]
     pointers = [s.operands[0].name for s in shadow_stores]
     assert pointers.count("p.shadow") == 1  # beside the store of %p; the others are saves
@@ -63,7 +64,7 @@ def test_stores_of_numbers_and_integers_have_no_shadow_store():
 
 def test_shadows_of_locals_live_in_the_frame():
     (made,) = generated(POINTERS_IN_MEMORY, "scsc", [DOUBLES, POINTERS, DOUBLES, None])
-    assert [i.name for i in made.pair.augmented.instructions() if isinstance(i, Alloca)] == ["d"]
+    assert [i.name for i in made.pair[AUGMENTED].instructions() if isinstance(i, Alloca)] == ["d"]
     assert made.pair.frame_size.initializer is not None
     assert made.pair.frame_size.initializer.value % 64 == 0
 
@@ -107,7 +108,7 @@ def test_a_constant_pointer_has_the_shadow_null():
       ret i32 0
     }"""
     (made,) = generated(text, "scsc", [DOUBLES, POINTERS, DOUBLES, None])
-    select = value(made.pair.augmented, "s.shadow")
+    select = value(made.pair[AUGMENTED], "s.shadow")
     assert isinstance(select.operands[2], ConstantNull)
 
 
@@ -130,7 +131,7 @@ def test_the_shadow_of_an_allocation_has_a_header_too():
     }"""
     )
     (made,) = generated(text, "scsc", [DOUBLES, POINTERS, DOUBLES, None])
-    data = value(made.pair.augmented, "d.shadow")
+    data = value(made.pair[AUGMENTED], "d.shadow")
     assert isinstance(data, Load)
     assert data.operands[0].name == "at.shadow"
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from irad.ir.instructions import Call
+from irad.passes.mode import AUGMENTED
 from tests.passes.units import DOUBLES, generated
 
 # A callee fails if a limit is exceeded; what is held there is dropped on the way out.
@@ -38,7 +39,7 @@ def dropped(before: str, behind: str, blocks: str = "", **options: bool) -> list
     """What is dropped where the sweep is left behind the call of the callee."""
     text = TEXT.format(before=before, behind=behind, blocks=blocks)
     pairs = generated(text, "scscc", MEMORY, **options)
-    leaving = [b for b in pairs[0].pair.augmented.blocks if str(b.name).startswith("exhausted.launch")]
+    leaving = [b for b in pairs[0].pair[AUGMENTED].blocks if str(b.name).startswith("exhausted.launch")]
     calls = [i for b in leaving[-1:] for i in b.instructions if isinstance(i, Call)]
     return [str(call.arguments[0].name) for call in calls]
 

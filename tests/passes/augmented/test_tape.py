@@ -10,6 +10,7 @@ from irad.ir.builder import Builder
 from irad.ir.instructions import Call, Load, Store
 from irad.ir.module import Module
 from irad.passes.augmented.tape import FrameLayout, load_value, size_in_memory, store_value, stored_type
+from irad.passes.mode import AUGMENTED, REVERSE
 from tests.passes.units import DOUBLES, POINTERS, canonical, generated, gradient
 
 DECLARE = "declare double @exp(double)\ndeclare float @expf(float)\n"
@@ -42,7 +43,7 @@ def test_what_is_saved_is_frozen_and_comes_back_with_its_type():
 def allocations(text: str, name: str, **options) -> Iterator[Call]:
     pair = generated(text, "scs" + "c" * text.split("ptr %a", 1)[1].split(")", 1)[0].count("i64"),
                      None, **options)[0].pair  # fmt: skip
-    for inst in pair.augmented.instructions():
+    for inst in pair[AUGMENTED].instructions():
         if isinstance(inst, Call) and getattr(inst.callee, "name", None) == name:
             yield inst
 
@@ -213,8 +214,8 @@ def test_many_records():
 
 def test_saves_and_reloads_are_of_the_tape_only():
     pair = generated(COUNTED, "scsc", [DOUBLES, POINTERS, DOUBLES, None])[0].pair
-    saves = [i for i in pair.augmented.instructions() if isinstance(i, Store) and i.operands[0].name is None]
-    reloads = [i for i in pair.reverse.instructions() if isinstance(i, Load) and i.name == "e"]
+    saves = [i for i in pair[AUGMENTED].instructions() if isinstance(i, Store) and i.operands[0].name is None]
+    reloads = [i for i in pair[REVERSE].instructions() if isinstance(i, Load) and i.name == "e"]
     assert saves
     assert reloads
     assert all("alias.scope" in i.metadata for i in reloads)

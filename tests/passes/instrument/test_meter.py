@@ -5,6 +5,7 @@ from typing import Any
 from irad.ir.instructions import Call
 from irad.ir.module import Function
 from irad.passes.instrument.marks import parts_of
+from irad.passes.mode import AUGMENTED
 from irad.passes.program import Program
 from irad.passes.runtime import ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT
 from tests.passes.augmented.test_allocation_failure import CALLEE
@@ -24,7 +25,7 @@ def storages(text: str, kinds: str) -> list[list[tuple[str, int]]]:
 
 
 def allocators(text: str, kinds: str, **options: Any) -> set[str | None]:
-    functions = [made.pair.augmented for made in derivative(text, kinds, **options).pairs]
+    functions = [made.pair[AUGMENTED] for made in derivative(text, kinds, **options).pairs]
     calls = [i for f in functions for i in f.instructions() if isinstance(i, Call)]
     names = {call.callee.name for call in calls if isinstance(call.callee, Function)}
     return names & {ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT}

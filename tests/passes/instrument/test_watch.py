@@ -7,6 +7,7 @@ import pytest
 from irad.ir.instructions import Call
 from irad.ir.module import Function
 from irad.passes.instrument.marks import MarkKind
+from irad.passes.mode import AUGMENTED, REVERSE
 from irad.passes.runtime import CHECKS, TIE
 from tests.passes.units import derivative
 
@@ -75,7 +76,9 @@ def test_choices(body, expected):
 def test_promises_that_there_are_no_nans_are_taken_back():
     made = derivative(TEXT.format(body="%y = fdiv fast double %k, %x"), "scscc", watches=True)
     pair = made.pairs[0].pair
-    flags = {flag for f in (pair.augmented, pair.reverse) for i in f.instructions() for flag in getattr(i, "flags", ())}
+    flags = {
+        flag for f in (pair[AUGMENTED], pair[REVERSE]) for i in f.instructions() for flag in getattr(i, "flags", ())
+    }
     assert not flags & {"fast", "nnan", "ninf"}
     assert "reassoc" in flags
 
@@ -87,7 +90,7 @@ def test_only_on_request():
     pair = made.pairs[0].pair
     called = {
         i.callee.name
-        for f in (pair.augmented, pair.reverse)
+        for f in (pair[AUGMENTED], pair[REVERSE])
         for i in f.instructions()
         if isinstance(i, Call) and isinstance(i.callee, Function)
     }

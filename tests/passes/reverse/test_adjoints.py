@@ -5,6 +5,7 @@ import math
 import pytest
 
 from irad.ir.instructions import Binary, Select
+from irad.passes.mode import REVERSE
 from tests.passes.units import generated, gradient
 
 
@@ -100,7 +101,7 @@ def test_sums_may_be_reordered_unless_strict():
     def flags(**options) -> set[tuple[str, ...]]:
         body = "%u = fmul double %x, %x\n%v = fmul double %x, %y\n%z = fadd double %u, %v"
         (made,) = generated(straight(body), "scs", **options)
-        return {i.flags for i in made.pair.reverse.instructions() if isinstance(i, Binary) and i.opcode == "fadd"}
+        return {i.flags for i in made.pair[REVERSE].instructions() if isinstance(i, Binary) and i.opcode == "fadd"}
 
     assert flags() == {("reassoc",)}
     assert flags(strict=True) == {()}
@@ -108,7 +109,7 @@ def test_sums_may_be_reordered_unless_strict():
 
 def test_flags_of_the_primal_are_not_carried_over():
     (made,) = generated(straight("%z = fmul nnan ninf double %x, %y"), "scs")
-    products = [i for i in made.pair.reverse.instructions() if getattr(i, "opcode", "") == "fmul"]
+    products = [i for i in made.pair[REVERSE].instructions() if getattr(i, "opcode", "") == "fmul"]
     assert products
     assert all(i.flags == () for i in products)
 
@@ -116,7 +117,7 @@ def test_flags_of_the_primal_are_not_carried_over():
 def test_guards_of_zero_cotangents_are_rarely_taken():
     """Told so, LLVM makes branches of those that are not vectorised; one node serves all."""
     made = generated(straight("%p = fmul double %x, %y\n%z = fdiv double %p, %y"), "scs")[0]
-    guards = [inst for inst in made.pair.reverse.instructions() if isinstance(inst, Select)]
+    guards = [inst for inst in made.pair[REVERSE].instructions() if isinstance(inst, Select)]
     assert len(guards) > 2
     [node] = {inst.metadata["prof"] for inst in guards}
     module = made.unit.module

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from irad.ir.instructions import Call
+from irad.passes.mode import REVERSE
 from tests.passes.units import generated, gradient
 
 PLANS = pytest.mark.parametrize("plan", ["default", "save_all"])
@@ -138,5 +139,5 @@ def test_inactive_calls_leave_no_trace():
     }"""
     assert gradient(text, [3.5]) == [3.0]
     (made,) = generated(text, "scs")
-    called = {i.callee.name for i in made.pair.reverse.instructions() if isinstance(i, Call)}
+    called = {i.callee.name for i in made.pair[REVERSE].instructions() if isinstance(i, Call)}
     assert "NRT_incref" not in called

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from irad.ir.instructions import Phi, Switch
+from irad.passes.mode import AUGMENTED, REVERSE
 from tests.passes.units import generated, gradient
 
 PLANS = pytest.mark.parametrize("plan", ["default", "save_all"])
@@ -40,9 +41,9 @@ def test_the_way_that_was_taken(n, slope, plan):
 
 def test_several_predecessors_are_numbered():
     (made,) = generated(BRANCH, "scsc")
-    origins = [i for i in made.pair.augmented.instructions() if isinstance(i, Phi) and i.name == "from"]
+    origins = [i for i in made.pair[AUGMENTED].instructions() if isinstance(i, Phi) and i.name == "from"]
     assert [len(phi.operands) for phi in origins] == [3]
-    switches = [i for i in made.pair.reverse.instructions() if isinstance(i, Switch)]
+    switches = [i for i in made.pair[REVERSE].instructions() if isinstance(i, Switch)]
     assert len(switches) == 1
 
 
@@ -77,8 +78,8 @@ end:
 def test_what_is_idle_is_stepped_over():
     assert gradient(IDLE, [2.0], 3) == [27.0]
     (made,) = generated(IDLE, "scsc")
-    assert not any("loop" in (b.name or "") or "odds" in (b.name or "") for b in made.pair.reverse.blocks)
-    assert not any(i.name in ("from", "iteration") for i in made.pair.augmented.instructions())
+    assert not any("loop" in (b.name or "") or "odds" in (b.name or "") for b in made.pair[REVERSE].blocks)
+    assert not any(i.name in ("from", "iteration") for i in made.pair[AUGMENTED].instructions())
 
 
 EXITS = """
@@ -137,9 +138,9 @@ def test_an_exit_that_raises_is_not_reversed():
     with pytest.raises(ArithmeticError):
         gradient(RAISES, [200.0, 3.0, 4.0], 3)
     (made,) = generated(RAISES, "scsc")
-    assert not any("break" in (b.name or "") for b in made.pair.reverse.blocks)
+    assert not any("break" in (b.name or "") for b in made.pair[REVERSE].blocks)
     # one live exit, counted: the number of iterations is known before the loop, so nothing counts in it
-    assert not any(i.name == "iteration" and len(i.users) == 1 for i in made.pair.augmented.instructions())
+    assert not any(i.name == "iteration" and len(i.users) == 1 for i in made.pair[AUGMENTED].instructions())
 
 
 NEST = """

@@ -4,6 +4,7 @@ from irad.ir import types
 from irad.ir.instructions import Alloca, Freeze
 from irad.ir.values import Undef
 from irad.passes.augmented.primal import build_augmented
+from irad.passes.mode import REVERSE
 from irad.passes.program import Program
 from irad.passes.reverse.generate import busy_blocks, generate_reverse
 from irad.passes.reverse.sweep import Sweep, zero_of
@@ -15,7 +16,7 @@ def swept(text: str, kinds: str) -> Sweep:
     """A reverse sweep with its placeholders."""
     unit = unit_of(text, kinds)
     program = Program(unit.module, registry(), request_of(unit.function, kinds))
-    sweep, _ = generate_reverse(build_augmented(program, unit, program.pair(unit.variant)))
+    sweep, _ = generate_reverse(build_augmented(program, unit, program.derive(unit.variant)))
     return sweep
 
 
@@ -56,7 +57,7 @@ def test_cotangents_within_a_block_are_no_slots():
 
 def test_nothing_is_left_of_the_placeholders():
     (made,) = generated(BRANCH, "scsc")
-    for inst in made.pair.reverse.instructions():
+    for inst in made.pair[REVERSE].instructions():
         assert not (isinstance(inst, Freeze) and isinstance(inst.operands[0], Undef))
 
 
