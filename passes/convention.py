@@ -61,7 +61,7 @@ class LibraryCode:
     """Code in a program that is not the user's: errors and reports name where the user calls it.
 
     Attributes:
-        folders: parts of the paths of its files.
+        folders: where its files lie; each ends with a separator.
         without_lines: how the names of functions begin whose line numbers mean nothing.
         kernels: how the names of the functions begin that hold the body of a parallel loop.
         kernel_lines: so many lines of such a function are around the body.
@@ -74,7 +74,7 @@ class LibraryCode:
 
     def holds(self, file: str) -> bool:
         """Whether a file is part of it."""
-        return any(folder in file for folder in self.folders)
+        return file.startswith(self.folders)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -41,8 +40,6 @@ from irad.ir.types import PointerType
 from irad.ir.values import ConstantInt, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.request import ParameterKind
-
-_NUMBA = f"{os.sep}numba{os.sep}"
 
 
 @dataclass(eq=False, slots=True)
@@ -94,7 +91,8 @@ class _Writer:
         raised = split_raises(function, function.params[3])
         captured.loops.cfg = control_flow(function)
         captured.loops.dominators = dominators(captured.loops.cfg)
-        self.place_of = debug_places(DebugInfo(captured.augmented.program.module), _NUMBA)
+        program = captured.augmented.program
+        self.place_of = debug_places(DebugInfo(program.module), program.request.host.library)
         self.forms = find_loop_forms(captured)
         keep_choices(captured)
         self._count_iterations()

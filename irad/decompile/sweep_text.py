@@ -37,6 +37,7 @@ from irad.ir.loops import Loop
 from irad.ir.module import Block
 from irad.ir.types import FloatType, IntType, PointerType
 from irad.ir.values import Value
+from irad.passes.convention import LibraryCode
 
 
 @dataclass(eq=False, slots=True)
@@ -351,16 +352,15 @@ def _depending(pairs: list[tuple[ast.expr, ast.expr]]) -> list[tuple[ast.expr, a
         names = more
 
 
-_ARRAY_EXPRESSION = "__numba_array_expr"  # Numba's functions for them know no line
-
-
-def debug_places(debug: DebugInfo, numba_folder: str) -> Callable[[Instruction], SourceLocation | None]:
-    """The user's line of an instruction: the innermost that is not in Numba."""
+def debug_places(debug: DebugInfo, library: LibraryCode) -> Callable[[Instruction], SourceLocation | None]:
+    """The user's line of an instruction: the innermost that is not library code."""
 
     def found(inst: Instruction) -> SourceLocation | None:
         for frame in debug.frames(inst):
-            if numba_folder not in frame.place.file and frame.place.line and _ARRAY_EXPRESSION not in frame.symbol:
-                return frame.place
+            place = frame.place
+            is_known = place.line and not place.function.startswith(library.without_lines)
+            if is_known and not library.holds(place.file):
+                return place
         return None
 
     return found

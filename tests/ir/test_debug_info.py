@@ -4,7 +4,7 @@ import pytest
 
 from irad.errors import SourceLocation
 from irad.ir import types
-from irad.ir.debug_info import DebugInfo, inline_chain, source_location
+from irad.ir.debug_info import DebugInfo, source_location
 from irad.ir.instructions import Binary, Instruction
 from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
@@ -23,7 +23,7 @@ def instruction(module: Module, index: int) -> Instruction:
 
 
 def test_the_innermost_place_comes_first(module):
-    assert inline_chain(module, instruction(module, 0)) == [
+    assert DebugInfo(module).inline_chain(instruction(module, 0)) == [
         SourceLocation("/abs/lib.py", 31, "inner"),
         SourceLocation(FILE, 12, "f"),
     ]
@@ -31,7 +31,7 @@ def test_the_innermost_place_comes_first(module):
 
 
 def test_the_chain_goes_through_every_inlined_call(module):
-    assert [(where.line, where.function) for where in inline_chain(module, instruction(module, 3))] == [
+    assert [(where.line, where.function) for where in DebugInfo(module).inline_chain(instruction(module, 3))] == [
         (33, "inner"), (40, "middle"), (12, "f"),
     ]  # fmt: skip
 
@@ -45,7 +45,7 @@ def test_without_a_place_the_origin_answers(module):
     primal = instruction(module, 0)
     made = Binary(types.DOUBLE, operands=list(primal.operands), opcode="fadd", origin=primal)
     again = Binary(types.DOUBLE, operands=[made, made], opcode="fadd", origin=made)
-    assert inline_chain(module, again) == inline_chain(module, primal)
+    assert DebugInfo(module).inline_chain(again) == DebugInfo(module).inline_chain(primal)
 
 
 def test_an_origin_is_read_with_the_metadata_of_its_own_module(module):
@@ -62,7 +62,7 @@ def test_its_own_place_comes_before_that_of_the_origin(module):
 def test_nothing_is_known_of_an_instruction_without_metadata_and_origin(module):
     made = Binary(types.DOUBLE, operands=[])
     assert source_location(module, made) is None
-    assert inline_chain(module, made) == []
+    assert DebugInfo(module).inline_chain(made) == []
 
 
 def test_metadata_of_another_module_gives_no_place():
@@ -73,9 +73,9 @@ def test_cycles_end():
     module = parse_module("!0 = !DILocation(line: 1, scope: !1, inlinedAt: !0)\n!1 = !DILexicalBlock(scope: !1)\n")
     made = Binary(types.DOUBLE, metadata={"dbg": "!0"})
     made.origin = made
-    assert inline_chain(module, made) == [SourceLocation("", 1, "")]
+    assert DebugInfo(module).inline_chain(made) == [SourceLocation("", 1, "")]
     del made.metadata["dbg"]
-    assert inline_chain(module, made) == []
+    assert DebugInfo(module).inline_chain(made) == []
 
 
 def test_a_node_written_in_place(module):
@@ -91,7 +91,7 @@ def test_one_resolver_answers_for_many(module):
 
 def test_frames_have_the_symbols_of_functions(module):
     frames = DebugInfo(module).frames(instruction(module, 0))
-    assert [frame.place for frame in frames] == inline_chain(module, instruction(module, 0))
+    assert [frame.place for frame in frames] == DebugInfo(module).inline_chain(instruction(module, 0))
     assert [frame.symbol for frame in frames] == ["", "_Z1f"]  # only f says what it was called
 
 

@@ -52,7 +52,7 @@ def differences_of_parts(x):
         (leaky_sum, np.array([1.0, 0.0]), r"with respect to x\[1\] cannot be checked: .* not differentiable there"),
         (differences_of_parts, np.zeros(100), r"random direction \d+ cannot be checked: .* not differentiable there"),
     ],
-    ids=str,
+    ids=["leaky", "leaky_sum", "differences_of_parts"],
 )
 def test_what_conventions_add_up_to_is_not_called_wrong(function: Callable[..., float], at: Any, words: str):
     with pytest.raises(GradcheckError, match=f"(?s){words}") as caught:

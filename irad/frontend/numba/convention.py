@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Final
 
+from irad.frontend.numba.untyped import numba_folder
 from irad.passes.convention import Bracket, HostConvention, LibraryCode, ParallelLoops, ReferenceCounts
 
 _LOCK: Final = Bracket("numba_gil_ensure", "numba_gil_release")
@@ -30,7 +32,7 @@ NUMBA: Final = HostConvention(
         ),
     ),
     library=LibraryCode(
-        folders=(f"{os.sep}numba{os.sep}", f"{os.sep}irad{os.sep}frontend{os.sep}"),
+        folders=(numba_folder, str(Path(__file__).parents[1]) + os.sep),
         without_lines=("__numba_array_expr",),
         kernels=("__numba_parfor_gufunc",),
         kernel_lines=16,

@@ -19,7 +19,7 @@ from numba.core.types import Type
 
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
-from irad.frontend.numba.untyped import types
+from irad.frontend.numba.untyped import numba_folder, types
 from irad.message import array_types, source_line, with_article
 from irad.source_text import function_at
 
@@ -137,7 +137,7 @@ def _places(error: Exception, text: str) -> Iterator[tuple[str, int]]:
     if location is not None:
         found.append((location.filename, location.line))
     for place in dict.fromkeys(found):
-        if f"{os.sep}numba{os.sep}" not in place[0]:
+        if not place[0].startswith(numba_folder):
             yield place
 
 
