@@ -311,6 +311,22 @@ def test_typing_error_names_the_line() -> None:
     assert "candidate" not in raised.value.problem
 
 
+def test_a_folder_called_numba_is_the_users(tmp_path: Path) -> None:
+    file = tmp_path / "numba" / "model.py"
+    file.parent.mkdir()
+    file.write_text("from numba import njit\n@njit\ndef broken(x):\n    y = x + 1\n    return y.nothing\n")
+    specification = importlib.util.spec_from_file_location("model", file)
+    assert specification is not None
+    assert specification.loader is not None
+    model = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(model)
+    with pytest.raises(BackendError) as raised:
+        load_program(model.broken, (float64,))
+    location = raised.value.location
+    assert location is not None
+    assert (location.file, location.line) == (str(file), 5)
+
+
 def test_error_in_a_callee_names_the_callers_line() -> None:
     @njit
     def broken(x):
