@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Final
 
 import numpy as np
@@ -43,14 +43,12 @@ def slope_at(f: Callable[[float], float], at: float, noise: float | None = None,
 
 
 def derivative(f: Callable[[float], float], at: float, noise: float | None = None, *, single: bool = False) -> Estimate:
-    """The derivative of ``f`` at ``at``; at a kink its error is as large as the kink, without a derivative infinite."""
+    """The derivative of ``f`` at ``at``; where it is not smooth the error is at least what both sides differ by."""
     found = slope_at(f, at, noise, single=single)
-    match found.shape:
-        case Shape.SMOOTH:
-            return Estimate(found.value, found.error)
-        case Shape.KINK:
-            return Estimate(found.value, abs(found.left - found.right))
-    return Estimate(found.value, inf)
+    if found.shape is Shape.SMOOTH:
+        return Estimate(found.value, found.error)
+    error = max(found.error, abs(found.left - found.right))
+    return Estimate(found.value, inf if isnan(error) else error)
 
 
 def gradient(f: Callable[[Vector], float], at: Vector, *, single: bool = False) -> tuple[Vector, Vector]:
