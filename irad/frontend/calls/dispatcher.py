@@ -12,7 +12,9 @@ from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
+from llvmlite.ir import IRBuilder
 from numba.core import sigutils
+from numba.core.base import BaseContext
 from numba.core.registry import CPUDispatcher
 
 from irad.compiling import step
@@ -216,7 +218,7 @@ def intrinsic_call(
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
         result_type = derivative_type(derivation, target_types)
 
-        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             refuse_inside_primal(primal)
             if shadow().is_here():
                 context.active_code_library.derivative = primal.py_func.__qualname__
@@ -256,7 +258,7 @@ def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     return dict(zip(task.destinations, found, strict=True))
 
 
-def _targets(builder: Any, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
+def _targets(builder: IRBuilder, target_types: Mapping[int, Any], value: Any) -> dict[int, tuple[Any, Any]]:
     return {
         position: (builder.extract_value(value, i), target_type)
         for i, (position, target_type) in enumerate(target_types.items())

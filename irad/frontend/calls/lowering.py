@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.debug.outputs import looked_at, output_names
 from irad.errors import SignatureError
@@ -33,7 +35,12 @@ _STATUS = ir.IntType(32)
 
 
 def emit_call(
-    context: Any, builder: Any, derivation: Derivation, arguments: Sequence[Any], result_type: Any, extras: Extras
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    arguments: Sequence[Any],
+    result_type: Any,
+    extras: Extras,
 ) -> Any:
     """Emits both sweeps.
 

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.debug.calls import WatchedCall
 from irad.debug.outputs import output_names
@@ -77,7 +79,7 @@ class ForwardDispatcher(DerivativeDispatcher):
             self.has_rules.append(bool(derivation.compiled.derivative.ruled))
             result_type = forward_type(derivation)
 
-            def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+            def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
                 held = tuple(zip(values, signature.args, strict=True))
                 return emit_forward(context, builder, derivation, values, number, held)
 
@@ -132,12 +134,12 @@ def _pullback(primal: Any, derivation: Derivation) -> DerivativeDispatcher:
         else:
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, given[2])
 
-        def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
+        def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
             return emit_pullback(context, builder, derivation, signature, values)
 
         return gradients_type(derivation)(*given), lower
 
-    def like(state: Any, shadows: Any, cotangent: Any) -> None:
+    def like(state: Any, shadows: Value, cotangent: Any) -> None:
         """Parameters of a pullback."""
 
     call = Definition(parameter_names(like), define)
@@ -186,8 +188,8 @@ def gradients_type(derivation: Derivation) -> Any:
 
 
 def emit_forward(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     derivation: Derivation,
     values: Sequence[Any],
     number: int,
@@ -236,7 +238,9 @@ def emit_forward(
 # --- pullback ---------------------------------------------------------------------------------------------------------
 
 
-def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature: Any, values: Sequence[Any]) -> Any:
+def emit_pullback(
+    context: BaseContext, builder: IRBuilder, derivation: Derivation, signature: Any, values: Sequence[Any]
+) -> Any:
     """Emits the reverse sweep of a state; the result has the type `gradients_type`.
 
     Argument shadows and the cotangent of the return value are cleared first: the sweep leaves both as it pleases.
@@ -310,7 +314,9 @@ def emit_pullback(context: Any, builder: Any, derivation: Derivation, signature:
     return result
 
 
-def _watched_pullback(context: Any, builder: Any, derivation: Derivation, seed: tuple[Any, Any]) -> WatchedCall | None:
+def _watched_pullback(
+    context: BaseContext, builder: IRBuilder, derivation: Derivation, seed: tuple[Any, Any]
+) -> WatchedCall | None:
     """The reverse sweep as a call of its own in debug mode."""
     if not derivation.task.options.debug:
         return None
@@ -319,7 +325,12 @@ def _watched_pullback(context: Any, builder: Any, derivation: Derivation, seed: 
 
 
 def _clear(
-    context: Any, builder: Any, derivation: Derivation, return_shadow: Any, arrays: Sequence[Any], array_types: Any
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    return_shadow: Any,
+    arrays: Sequence[Any],
+    array_types: Any,
 ) -> None:
     """Clears the cotangents that an earlier call left: those of argument memory and of returned numbers."""
     for array, array_type in zip(arrays, array_types, strict=True):
@@ -332,8 +343,8 @@ def _clear(
 
 
 def _check_shapes(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     derivation: Derivation,
     value: Any,
     held: Sequence[tuple[Any, Any]],
@@ -347,8 +358,8 @@ def _check_shapes(
 
 
 def _seed_arrays(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     derivation: Derivation,
     shadows: Sequence[tuple[Any, Any]],
     held: Sequence[tuple[Any, Any]],
@@ -364,17 +375,17 @@ def _seed_arrays(
         add_final(context, builder, shadow, given)
 
 
-def _release(context: Any, builder: Any, held: Iterable[tuple[Any, Any]]) -> None:
+def _release(context: BaseContext, builder: IRBuilder, held: Iterable[tuple[Any, Any]]) -> None:
     """Before an exception: drops references that Numba drops only after success."""
     for value, numba_type in held:
         context.nrt.decref(builder, numba_type, value)
 
 
 def _run_reverse(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     derivation: Derivation,
-    block: Any,
+    block: Value,
     layout: Layout,
     held: Sequence[tuple[Any, Any]],
     watched: WatchedCall | None,

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from llvmlite.ir import IRBuilder
+from numba.core.base import BaseContext
+
 from irad.frontend.calls.annotations import Returns, Task
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.boxing import with_numpy_numbers
@@ -68,8 +71,8 @@ def python_type(task: Task) -> Callable[[Any], Any]:
 
 
 def structured(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     numba_type: Any,
     gradient_type: Any,
     leaves: Iterator[Content],

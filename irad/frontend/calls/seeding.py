@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
@@ -36,7 +38,11 @@ class Misfit:
     shapes: tuple[Sequence[Any], Sequence[Any]] | None = None
 
     def raise_it(
-        self, context: Any, builder: Any, error: type[IradError], texts: tuple[str, str, str] | None = None
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        error: type[IradError],
+        texts: tuple[str, str, str] | None = None,
     ) -> None:
         """Ends the function that is being generated with an error that says this, or other texts."""
         if self.shapes is None:
@@ -115,13 +121,13 @@ def _misfit(name: str, return_type: Any, seed_type: Any, at: str, wanted: str) -
     )
 
 
-def store_unit(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
+def store_unit(builder: IRBuilder, shadow: Any, path: tuple[int, ...]) -> None:
     """Makes 1 the cotangent of the float at a path of the returned value."""
     place = place_of(builder, shadow, path)
     builder.store(ir.Constant(place.type.pointee, 1.0), place)
 
 
-def store_zero(builder: Any, shadow: Any, path: tuple[int, ...]) -> None:
+def store_zero(builder: IRBuilder, shadow: Any, path: tuple[int, ...]) -> None:
     """Makes 0 the cotangent of the number at a path of the returned value."""
     place = place_of(builder, shadow, path)
     builder.store(cgutils.get_null_value(place.type.pointee), place)
@@ -148,7 +154,9 @@ def _seeded(
             yield SeededPart(content, seed_type, path, flags)
 
 
-def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[SeededPart]) -> list[Misfit]:
+def misfits(
+    context: BaseContext, builder: IRBuilder, value: Any, seed: Any, parts: Sequence[SeededPart]
+) -> list[Misfit]:
     """What may not fit: parts that are None, and arrays of another shape than what they are the cotangents of."""
     found: list[Misfit] = []
     for part in parts:
@@ -163,7 +171,7 @@ def misfits(context: Any, builder: Any, value: Any, seed: Any, parts: Sequence[S
     return found
 
 
-def misfit_of_final(builder: Any, given: Any, array: Any) -> Misfit:
+def misfit_of_final(builder: IRBuilder, given: Any, array: Any) -> Misfit:
     """Whether the cotangent of what a function wrote has another shape than the array."""
     shapes = [tuple(cgutils.unpack_tuple(builder, each.shape)) for each in (given, array)]
     texts = (
@@ -186,7 +194,7 @@ def _another_shape(at: str) -> tuple[str, str, str]:
     )
 
 
-def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:
+def add_seed(context: BaseContext, builder: IRBuilder, shadow: Any, value: Any, seed: Any, seeded: SeededPart) -> None:
     """Adds the seed of one part.
 
     Args:
@@ -216,7 +224,7 @@ def add_seed(context: Any, builder: Any, shadow: Any, value: Any, seed: Any, see
 
 
 def add_elements(
-    context: Any, builder: Any, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any
+    context: BaseContext, builder: IRBuilder, target_type: Any, data: Any, returned: Any, seed_type: Any, given: Any
 ) -> None:
     """Adds each element of an array to that of another one with the same shape.
 
@@ -237,7 +245,7 @@ def add_elements(
         _add_floats(builder, target_type.dtype, place, item)
 
 
-def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
+def _add_floats(builder: IRBuilder, element: Any, place: Value, item: Any) -> None:
     """Adds each float of the element at ``item`` to that of the element at ``place``."""
     target, source = (builder.bitcast(pointer, cgutils.voidptr_t) for pointer in (place, item))
     for offset, float_type in layouts.floats_of_element(element):
@@ -247,11 +255,11 @@ def _add_floats(builder: Any, element: Any, place: Any, item: Any) -> None:
         builder.store(total, to, align=1)
 
 
-def place_of(builder: Any, pointer: Any, path: tuple[int, ...]) -> Any:
+def place_of(builder: IRBuilder, pointer: Value, path: tuple[int, ...]) -> Any:
     """Where a part of a tuple in memory lies."""
     return cgutils.gep_inbounds(builder, pointer, 0, *path) if path else pointer
 
 
-def part_of(builder: Any, value: Any, path: tuple[int, ...]) -> Any:
+def part_of(builder: IRBuilder, value: Any, path: tuple[int, ...]) -> Any:
     """A part of a tuple."""
     return builder.extract_value(value, list(path)) if path else value

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 
 from irad.debug.events import close_call
@@ -53,7 +54,7 @@ def _round_up(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def places_in(builder: Any, derivation: Derivation, block: Any, layout: Layout) -> tuple[Any, Any]:
+def places_in(builder: IRBuilder, derivation: Derivation, block: Value, layout: Layout) -> tuple[Any, Any]:
     """Where the returned struct and its shadow lie."""
     kind = abi.return_llvm_type(derivation.return_type)
     return field_of(builder, block, layout.value, kind), field_of(builder, block, layout.shadow, kind)

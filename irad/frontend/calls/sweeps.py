@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, imputils
+from numba.core.base import BaseContext
 
 from irad.debug.calls import WatchedCall
 from irad.debug.outputs import input_names
@@ -65,7 +67,9 @@ class Cotangents:
         flat: all LLVM arguments of the primal; None: no argument of the caller may be None or a number.
     """
 
-    def __init__(self, context: Any, builder: Any, derivation: Derivation, flat: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, context: BaseContext, builder: IRBuilder, derivation: Derivation, flat: Sequence[Any] | None = None
+    ) -> None:
         self._context, self._builder, self._flat = context, builder, flat
         self._leaves = [leaf for _, leaf in derivation.active_numbers()]
         self._places = {leaf.index: self._zeroed(context.get_value_type(leaf.number)) for leaf in self._leaves}
@@ -94,7 +98,8 @@ class Cotangents:
             helper.data = self.value(leaf, wanted.type)
             helper.valid = boolean.from_argument(self._builder, self._flat[leaf.index + leaf.float_count])
             return helper._getvalue()
-        value, its_type = self._builder.load(self._places[leaf.index]), leaf.number
+        value: Value = self._builder.load(self._places[leaf.index])
+        its_type = leaf.number
         if its_type in layouts.COMPLEX and wanted not in layouts.COMPLEX:
             value, its_type = self._builder.extract_value(value, 0), its_type.underlying_float
         return self._context.cast(self._builder, value, its_type, wanted)
@@ -114,8 +119,8 @@ class Sweeps:
 
     def __init__(
         self,
-        context: Any,
-        builder: Any,
+        context: BaseContext,
+        builder: IRBuilder,
         derivation: Derivation,
         arguments: Sequence[Any],
         extras: Extras,
@@ -165,7 +170,7 @@ class Sweeps:
             self.references.fail()
         return arena
 
-    def close_arena(self, symbol: str, arena: Any) -> None:
+    def close_arena(self, symbol: str, arena: Value) -> None:
         """Ends the arena's use by this call."""
         if self.watched is not None:
             self.watched.leave(arena)
@@ -182,7 +187,7 @@ class Sweeps:
         python.gil_release(gil)
         raise_kept(self.context, self.builder)
 
-    def run_augmented(self, frame: Any, arena: Any) -> Any:
+    def run_augmented(self, frame: Value, arena: Value) -> Any:
         """Calls the augmented primal; the result is Numba's status."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         shadows = [self._shadow_of(index) for index in derivative.shadows]
@@ -198,7 +203,7 @@ class Sweeps:
             return self.builder.bitcast(self.return_shadow, _VOID_POINTER)
         return self.memory.shadow_of(index)
 
-    def run_reverse(self, frame: Any, arena: Any) -> None:
+    def run_reverse(self, frame: Value, arena: Value) -> None:
         """Calls the reverse sweep, which fills ``cotangents``."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         values = [frame, arena, *self.cotangents.pointers()]
@@ -208,7 +213,7 @@ class Sweeps:
         self.builder.call(callee, values)
 
     @contextmanager
-    def succeeded(self, status: Any, arena: Any, close: str) -> Iterator[None]:
+    def succeeded(self, status: Any, arena: Value, close: str) -> Iterator[None]:
         """Emits what runs when the primal did not raise; else releases everything and carries the exception on."""
         lacks_value = status.is_none if self.derivation.may_lack_value else cgutils.false_bit
         with self.builder.if_else(self.builder.or_(status.is_error, lacks_value), likely=False) as (failed, fine):
@@ -227,7 +232,7 @@ class Sweeps:
             with fine:
                 yield
 
-    def watch(self, arena: Any, arguments: Sequence[Any], extras: Extras, close: str, outputs: Sequence[str]) -> None:
+    def watch(self, arena: Value, arguments: Sequence[Any], extras: Extras, close: str, outputs: Sequence[str]) -> None:
         """Opens the call, where the options ask for debug mode or for the meter of the tape."""
         options = self.derivation.task.options
         if not options.debug and options.tape_limit is None:

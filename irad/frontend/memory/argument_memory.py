@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
@@ -62,8 +64,8 @@ class ArgumentMemory:
 
     def __init__(
         self,
-        context: Any,
-        builder: Any,
+        context: BaseContext,
+        builder: IRBuilder,
         derivation: Derivation,
         flat: list[Any],
         targets: Mapping[int, tuple[Any, Any]],
@@ -140,7 +142,7 @@ class ArgumentMemory:
         return slots
 
     def _packed_strides(self, leaf: Content, shape: Sequence[Any]) -> list[Any]:
-        strides = [_INTP(layouts.size_of_element(leaf.type.dtype))]
+        strides: list[Value] = [_INTP(layouts.size_of_element(leaf.type.dtype))]
         for length in reversed(shape[1:]):
             strides.insert(0, self.builder.mul(strides[0], length))
         return strides
@@ -224,7 +226,7 @@ class ArgumentMemory:
         """Whether the function may write to the memory of a leaf, or to what it leads to."""
         return any(leaf.data_index in self.derivation.compiled.written for leaf in leaves)
 
-    def _refuse_mixed(self, size: Any) -> None:
+    def _refuse_mixed(self, size: Value) -> None:
         self.references.refuse(
             self.builder.icmp_signed("<", size, _INTP(0)),
             "a constant argument, or one whose shadow was passed, shares memory with an object in another argument",
@@ -375,7 +377,7 @@ class ArgumentMemory:
         """Memory for a record among the results; its meminfo."""
         return self.references.allocated(_INTP(record.size), self.references.slot(self.references.results))
 
-    def filled_record(self, record: Any, meminfo: Any, content: Any) -> Any:
+    def filled_record(self, record: Any, meminfo: Value, content: Any) -> Any:
         """A value of type `OwnedRecord` in memory that `new_record` gave, a copy of the record at a pointer."""
         data = self.context.nrt.meminfo_data(self.builder, meminfo)
         source = self.builder.bitcast(content, _VOID_POINTER)
@@ -388,7 +390,9 @@ def _lies_alike(argument_type: Any, target_type: Any) -> bool:
     return isinstance(argument_type, types.Record) or argument_type.layout == target_type.layout != "A"
 
 
-def memory_at(context: Any, builder: Any, value: Any, numba_type: Any, path: tuple[int, ...]) -> tuple[Any, Any]:
+def memory_at(
+    context: BaseContext, builder: IRBuilder, value: Any, numba_type: Any, path: tuple[int, ...]
+) -> tuple[Any, Any]:
     """The array, as a struct proxy, or the record at a path of a value, with its type."""
     for step in path:
         numba_type = numba_type.types[step]

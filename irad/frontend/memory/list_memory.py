@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.listobject import new_list
 
@@ -46,13 +48,13 @@ class ListBlock:
         shadow: the address that belongs to the primal's.
     """
 
-    meminfo: Any
-    size: Any
+    meminfo: Value
+    size: Value
     data: Any
     shadow: Any
 
 
-def block_size(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
+def block_size(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
     """Bytes of the shadow of a list."""
     if isinstance(leaf.type, types.List):
         room = _reflected(context, builder, leaf, flat)._payload.allocated
@@ -62,7 +64,7 @@ def block_size(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
     return builder.add(_INTP(_first_item(leaf.type)), items)
 
 
-def open_block(context: Any, builder: Any, leaf: Content, flat: Any, block: Any, size: Any) -> Any:
+def open_block(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any, block: Value, size: Value) -> Any:
     """Makes zeroed memory the shadow of a list; returns the address that belongs to the primal's."""
     count = _count(context, builder, leaf, flat)
     _store(builder, block, _COUNT, count)
@@ -77,13 +79,15 @@ def open_block(context: Any, builder: Any, leaf: Content, flat: Any, block: Any,
     return block
 
 
-def clear_block(builder: Any, list_type: Any, block: Any, size: Any) -> None:
+def clear_block(builder: IRBuilder, list_type: Any, block: Value, size: Value) -> None:
     """Clears the cotangents in a block of so many bytes."""
     first = _INTP(_first_item(list_type))
     cgutils.memset(builder, builder.gep(block, [first]), builder.sub(size, first), 0)
 
 
-def list_of_block(context: Any, builder: Any, list_type: Any, block: Any, fail: Callable[[], None]) -> Any:
+def list_of_block(
+    context: BaseContext, builder: IRBuilder, list_type: Any, block: Value, fail: Callable[[], None]
+) -> Any:
     """The derivatives in a block as a new list.
 
     Args:
@@ -106,7 +110,7 @@ def list_of_block(context: Any, builder: Any, list_type: Any, block: Any, fail: 
     return made.value
 
 
-def _typed_list(context: Any, builder: Any, list_type: Any, items: Any, count: Any) -> Any:
+def _typed_list(context: BaseContext, builder: IRBuilder, list_type: Any, items: Any, count: Value) -> Any:
     dtype = list_type.dtype
 
     def make(values: Any) -> Any:
@@ -125,7 +129,7 @@ def _first_item(list_type: Any) -> int:
     return _TYPED_ITEMS if isinstance(list_type, types.ListType) else _PAYLOAD + bytes_before_items(list_type)
 
 
-def _count(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
+def _count(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
     """How many items a list has."""
     if isinstance(leaf.type, types.List):
         return _reflected(context, builder, leaf, flat).size
@@ -137,21 +141,21 @@ def _length(values: Any) -> int:
     return len(values)
 
 
-def _reflected(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
+def _reflected(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
     """Numba's accessor of a reflected list."""
     return ListInstance(context, builder, leaf.type, _value(context, builder, leaf, flat))
 
 
-def _value(context: Any, builder: Any, leaf: Content, flat: Any) -> Any:
+def _value(context: BaseContext, builder: IRBuilder, leaf: Content, flat: Any) -> Any:
     helper = context.make_helper(builder, leaf.type)
     for i in range(2):
         helper[i] = flat[leaf.index + i]
     return helper._getvalue()
 
 
-def _at(builder: Any, block: Any, offset: int, llvm_type: ir.Type) -> Any:
+def _at(builder: IRBuilder, block: Value, offset: int, llvm_type: ir.Type) -> Any:
     return builder.bitcast(builder.gep(block, [_INTP(offset)]), llvm_type.as_pointer())
 
 
-def _store(builder: Any, block: Any, offset: int, word: Any) -> None:
+def _store(builder: IRBuilder, block: Value, offset: int, word: Value) -> None:
     builder.store(word, _at(builder, block, offset, word.type))

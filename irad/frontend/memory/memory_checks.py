@@ -16,7 +16,9 @@ from itertools import combinations
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.errors import HERE, SignatureError
 from irad.frontend.calls.annotations import Role
@@ -70,8 +72,8 @@ class Refusals:
         release: emits what drops the references; they are the same from the first condition to `finish`.
     """
 
-    context: Any
-    builder: Any
+    context: BaseContext
+    builder: IRBuilder
     release: Callable[[], None]
     _raised_in: list[tuple[Any, Callable[[], None]]] = field(default_factory=list, init=False)
 
@@ -138,7 +140,7 @@ class MemoryChecks:
         refuse: `Refusals.refuse`.
     """
 
-    builder: Any
+    builder: IRBuilder
     derivation: Derivation
     flat: Sequence[Any]
     tracked: Sequence[Tracked]

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.dictobject import new_dict
 from numba.typed.listobject import new_list
@@ -45,7 +47,13 @@ class Notes:
     """
 
     def __init__(
-        self, context: Any, builder: Any, noted: Any, meminfo: Any, fail: Callable[[], None], moved: Any = None
+        self,
+        context: BaseContext,
+        builder: IRBuilder,
+        noted: Any,
+        meminfo: Value | None,
+        fail: Callable[[], None],
+        moved: Any = None,
     ) -> None:
         self._context, self._builder, self._meminfo, self._fail, self._moved = context, builder, meminfo, fail, moved
         self._noted = builder.bitcast(noted, INTP.as_pointer())
@@ -97,7 +105,7 @@ class Notes:
             case _:
                 return self._context.get_dummy_value()
 
-    def _number(self, content: NumberContent, place: Any) -> Any:
+    def _number(self, content: NumberContent, place: Value) -> Any:
         model = self._context.data_model_manager[content.type]
         pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
         return model.load_from_data_pointer(self._builder, pointer, align=1)
@@ -106,6 +114,7 @@ class Notes:
         context, build = self._context, self._builder
         array_type = gradient_of_content(content)
         data, _, _, shape, strides = self._noted_array(content)
+        assert self._meminfo is not None  # only what clears has none
         context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
         return array_at(context, build, array_type, data, shape, strides, self._meminfo)
 
@@ -116,7 +125,7 @@ class Notes:
         shape = [self._word() for _ in range(content.type.ndim)]
         return data, low, size, shape, [self._word() for _ in range(content.type.ndim)]
 
-    def _parts(self, content: TupleContent | InstanceContent, place: Any) -> Any:
+    def _parts(self, content: TupleContent | InstanceContent, place: Value) -> Any:
         build = self._builder
         items = [self.gradient(part, build.gep(place, [INTP(part.offset)])) for part in content.parts]
         return self._context.make_tuple(build, gradient_of_content(content), items)
@@ -147,7 +156,7 @@ class Notes:
         return made
 
     @contextmanager
-    def _each(self, content: ListContent, count: Any, items: Any) -> Iterator[tuple[Any, Any]]:
+    def _each(self, content: ListContent, count: Value, items: Any) -> Iterator[tuple[Any, Any]]:
         """A loop over items: number and shadow."""
         build = self._builder
         with cgutils.for_range(build, count, intp=INTP) as loop:
@@ -202,7 +211,7 @@ class Notes:
             case _:
                 pass
 
-    def _fill(self, place: Any, size: Any) -> None:
+    def _fill(self, place: Value, size: Value) -> None:
         cgutils.memset(self._builder, place, size, 0)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import Notes
@@ -33,8 +35,8 @@ class ObjectMemory:
 
     def __init__(
         self,
-        context: Any,
-        builder: Any,
+        context: BaseContext,
+        builder: IRBuilder,
         leaves: Sequence[Content],
         flat: Sequence[Any],
         arrays: Sequence[Tracked],
@@ -92,13 +94,13 @@ class ObjectMemory:
         """The notes and the shadows as arrays of bytes, new references."""
         return self._bytes(self._regions.meminfo, self._regions.size), self._bytes(self.meminfo, self._size)
 
-    def _bytes(self, meminfo: Any, size: Any) -> Any:
+    def _bytes(self, meminfo: Value, size: Value) -> Any:
         context, build = self._context, self._builder
         context.nrt.incref(build, MEMINFO_TYPE, meminfo)
         return bytes_at(context, build, context.nrt.meminfo_data(build, meminfo), size, meminfo)
 
 
-def clear_objects(context: Any, builder: Any, objects: Sequence[Reference], noted: Any) -> None:
+def clear_objects(context: BaseContext, builder: IRBuilder, objects: Sequence[Reference], noted: Any) -> None:
     """Makes all cotangents in the shadows of objects zero; ``noted`` is the address of the notes."""
     notes = Notes(context, builder, noted, None, _never)
     for content in objects:
@@ -106,8 +108,8 @@ def clear_objects(context: Any, builder: Any, objects: Sequence[Reference], note
 
 
 def copy_objects(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     objects: Sequence[Reference],
     state: Sequence[Any],
     arrays: tuple[Sequence[Any], Sequence[Any]],

@@ -12,7 +12,9 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD, Owner, Regions, ShadowAt
 from irad.frontend.memory.shadows import Extent, extent_of_array
@@ -48,7 +50,7 @@ class Walk:
         owner: of what it meets; where that is not this call, nothing is connected, noted or held.
     """
 
-    def __init__(self, context: Any, builder: Any, regions: Regions, owner: Owner = Owner.CALL) -> None:
+    def __init__(self, context: BaseContext, builder: IRBuilder, regions: Regions, owner: Owner = Owner.CALL) -> None:
         self._context, self._builder, self._regions, self._owner = context, builder, regions, owner
         self._is_mine = owner is Owner.CALL
 
@@ -60,12 +62,12 @@ class Walk:
         region = self._regions.region(extent.low, extent.high, extent.size(build), self._owner)
         return ShadowAt(region, build.sub(extent.data, extent.low))
 
-    def _span(self, pointer: Any, size: Any, shadow_size: int | None = None) -> ShadowAt:
+    def _span(self, pointer: Value, size: Value, shadow_size: int | None = None) -> ShadowAt:
         low = self._builder.ptrtoint(pointer, INTP)
         shadow = size if shadow_size is None else INTP(shadow_size)
         return ShadowAt(self._regions.region(low, self._builder.add(low, size), shadow, self._owner), INTP(0))
 
-    def _hold(self, meminfo: Any) -> None:
+    def _hold(self, meminfo: Value) -> None:
         if self._is_mine:
             self._regions.hold(meminfo)
 
@@ -73,7 +75,7 @@ class Walk:
         if self._is_mine:
             self._regions.note(words)
 
-    def _store(self, word: Any, shadow: ShadowAt, offset: int) -> None:
+    def _store(self, word: Value | ShadowAt, shadow: ShadowAt, offset: int) -> None:
         """Stores the address of a shadow, or a number, in a shadow."""
         if not self._is_mine:
             return
@@ -88,7 +90,7 @@ class Walk:
 
     # --- the walk -----------------------------------------------------------------------------------------------------
 
-    def value(self, content: Content, place: Any, shadow: ShadowAt) -> None:
+    def value(self, content: Content, place: Value, shadow: ShadowAt) -> None:
         """A value in memory, with the shadow of that memory."""
         match content:
             case ArrayContent():
@@ -101,7 +103,7 @@ class Walk:
             case _:
                 pass
 
-    def reference(self, reference: Reference, meminfo: Any, pointer: Any) -> ShadowAt:
+    def reference(self, reference: Reference, meminfo: Value, pointer: Value) -> ShadowAt:
         """What a reference leads to; returns the shadow of that."""
         self._hold(meminfo)
         match reference:
@@ -114,11 +116,11 @@ class Walk:
             case DictionaryContent():
                 return self._dictionary(reference, pointer)
 
-    def _parts(self, parts: tuple[Content, ...], place: Any, shadow: ShadowAt) -> None:
+    def _parts(self, parts: tuple[Content, ...], place: Value, shadow: ShadowAt) -> None:
         for part in parts:
             self.value(part, self._at(place, part.offset), self._shifted(shadow, part.offset))
 
-    def _array(self, content: ArrayContent, place: Any, shadow: ShadowAt) -> None:
+    def _array(self, content: ArrayContent, place: Value, shadow: ShadowAt) -> None:
         build, context = self._builder, self._context
         model = context.data_model_manager[content.type]
         stored = build.bitcast(place, model.get_data_type().as_pointer())
@@ -131,7 +133,7 @@ class Walk:
             dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
             self._note(ShadowAt(found.region, INTP(0)), found.offset, extent.size(build), *dimensions)
 
-    def _instance(self, instance: InstanceContent, pointer: Any) -> ShadowAt:
+    def _instance(self, instance: InstanceContent, pointer: Value) -> ShadowAt:
         if not is_headed(instance):
             return self._fields(instance, pointer)
         header = self._span(pointer, INTP(HEADER_SIZE))
@@ -145,7 +147,7 @@ class Walk:
         self._parts(instance.parts, fields, shadow)
         return shadow
 
-    def _reflected_list(self, found: ListContent, pointer: Any) -> ShadowAt:
+    def _reflected_list(self, found: ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
         header = self._span(pointer, INTP(HEADER_SIZE))
         payload = self._load(pointer, HEADER_DATA)
@@ -156,12 +158,12 @@ class Walk:
         self._items(found, count, self._at(payload, found.prefix), self._shifted(shadow, found.prefix))
         return header
 
-    def _connect(self, header: ShadowAt, data: ShadowAt, size: Any) -> None:
+    def _connect(self, header: ShadowAt, data: ShadowAt, size: Value) -> None:
         """The shadow of a header leads to that of its data."""
         self._store(data, header, HEADER_DATA)
         self._store(size, header, _HEADER_SIZE_SLOT)
 
-    def _typed_list(self, found: ListContent, pointer: Any) -> ShadowAt:
+    def _typed_list(self, found: ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), LIST.size)
         count = self._call("numba_list_length", INTP, [pointer])
@@ -172,7 +174,7 @@ class Walk:
         self._items(found, count, items, shadow)
         return struct
 
-    def _items(self, found: ListContent, count: Any, items: Any, shadow: ShadowAt) -> None:
+    def _items(self, found: ListContent, count: Value, items: Any, shadow: ShadowAt) -> None:
         build = self._builder
         if has_derivative(found):
             self._note(count, shadow)
@@ -182,7 +184,7 @@ class Walk:
             offset = build.mul(loop.index, INTP(found.stride))
             self.value(found.item, build.gep(items, [offset]), shadow.plus(build, offset))
 
-    def _dictionary(self, found: DictionaryContent, pointer: Any) -> ShadowAt:
+    def _dictionary(self, found: DictionaryContent, pointer: Value) -> ShadowAt:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), DICT.size)
         keys = self._load(pointer, _DICT_KEYS)
@@ -208,7 +210,7 @@ class Walk:
             self.value(found.value, value, self._shifted(cell, found.value_at))
         return struct
 
-    def _hold_key(self, found: DictionaryContent, place: Any) -> None:
+    def _hold_key(self, found: DictionaryContent, place: Value) -> None:
         build, context = self._builder, self._context
         model = context.data_model_manager[found.key.type]
         if not model.contains_nrt_meminfo():
@@ -218,7 +220,7 @@ class Walk:
             self._hold(meminfo)
 
     @contextmanager
-    def _entries(self, pointer: Any) -> Any:
+    def _entries(self, pointer: Value) -> Any:
         """A loop over the entries of a dictionary: number, address of the key, address of the value."""
         build = self._builder
         iterator = build.bitcast(cgutils.alloca_once(build, ir.ArrayType(INTP, _ITERATOR_SIZE // WORD)), VOID_POINTER)
@@ -242,11 +244,11 @@ class Walk:
         function_type = ir.FunctionType(result, [argument.type for argument in arguments])
         return self._builder.call(cgutils.get_or_insert_function(self._builder.module, function_type, name), arguments)
 
-    def _at(self, pointer: Any, offset: int) -> Any:
+    def _at(self, pointer: Value, offset: int) -> Any:
         return self._builder.gep(pointer, [INTP(offset)])
 
-    def _load(self, pointer: Any, offset: int) -> Any:
+    def _load(self, pointer: Value, offset: int) -> Any:
         return self._builder.load(self._builder.bitcast(self._at(pointer, offset), VOID_POINTER.as_pointer()))
 
-    def _load_word(self, pointer: Any, offset: int) -> Any:
+    def _load_word(self, pointer: Value, offset: int) -> Any:
         return self._builder.load(self._builder.bitcast(self._at(pointer, offset), INTP.as_pointer()))

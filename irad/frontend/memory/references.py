@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.frontend.memory.memory_checks import Refusals
 from irad.frontend.memory.shadows import MEMINFO_TYPE, NO_MEMORY, allocate_zeroed
@@ -29,7 +31,9 @@ class References:
             but not when the call raises: Numba leaks references there. `release` drops them.
     """
 
-    def __init__(self, context: Any, builder: Any, clear: str | None, held: Sequence[tuple[Any, Any]]) -> None:
+    def __init__(
+        self, context: BaseContext, builder: IRBuilder, clear: str | None, held: Sequence[tuple[Any, Any]]
+    ) -> None:
         self._context, self._builder, self._clear, self._held = context, builder, clear, held
         self.results: list[Any] = []
         self.transient: list[Any] = []
@@ -42,7 +46,7 @@ class References:
         group.append(slot)
         return slot
 
-    def allocated(self, size: Any, slot: Any) -> Any:
+    def allocated(self, size: Value, slot: Any) -> Any:
         """A meminfo of zeroed memory, held in a slot."""
         meminfo = allocate_zeroed(self._context, self._builder, size, self._clear)
         with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, meminfo)):
@@ -50,7 +54,7 @@ class References:
         self._builder.store(meminfo, slot)
         return meminfo
 
-    def scratch(self, size: Any) -> Any:
+    def scratch(self, size: Value) -> Any:
         """A meminfo of zeroed memory that is no result."""
         return self.allocated(size, self.slot(self.transient))
 
@@ -82,10 +86,10 @@ class References:
         """Drops the references that are not results."""
         self._take_transient(self._drop)
 
-    def defer_transient(self, defer: Any, arena: Any) -> None:
+    def defer_transient(self, defer: Any, arena: Value) -> None:
         """Leaves the references that are not results to an arena, which drops them when it is deleted."""
 
-        def leave(meminfo: Any) -> None:
+        def leave(meminfo: Value) -> None:
             with self._builder.if_then(cgutils.is_not_null(self._builder, meminfo)):
                 self._builder.call(defer, [arena, meminfo])
 
@@ -97,5 +101,5 @@ class References:
         for slot in (*others, *self.transient):
             take(self._builder.load(slot))
 
-    def _drop(self, meminfo: Any) -> None:
+    def _drop(self, meminfo: Value) -> None:
         self._context.nrt.decref(self._builder, MEMINFO_TYPE, meminfo)

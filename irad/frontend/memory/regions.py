@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
 from irad.frontend.numba.untyped import types
@@ -27,9 +29,6 @@ _HOLDER, _OFFSET, _TARGET, _AWAY = range(4)  # of a link: where it lies, where i
 _NOTES, _NUMBER = -1, -1  # the holder of a link among the noted words; the target of one that is a plain number
 _NOTED, _REGIONS, _ORDER, _LINKS, _REFERENCES = range(5)
 _WIDTHS: Final = (1, 5, 1, 4, 1)  # words of an entry
-_ROOM: Final = (
-    128  # words that are written at once, at most: an array's shape and strides, and what else is noted of it
-)
 
 
 class Owner(enum.IntEnum):
@@ -47,7 +46,7 @@ class ShadowAt:
     region: Any
     offset: Any
 
-    def plus(self, builder: Any, offset: Any) -> ShadowAt:
+    def plus(self, builder: IRBuilder, offset: Any) -> ShadowAt:
         """An address further on."""
         return ShadowAt(self.region, builder.add(self.offset, offset))
 
@@ -60,13 +59,13 @@ class Regions:
         builder: of llvmlite.
     """
 
-    def __init__(self, context: Any, builder: Any) -> None:
+    def __init__(self, context: BaseContext, builder: IRBuilder) -> None:
         self._context, self._builder = context, builder
         self._counts = [cgutils.alloca_once_value(builder, INTP(0)) for _ in _WIDTHS]
         self._tables: list[Any] = []  # none while it is only counted
         self._held = cgutils.alloca_once_value(builder, INTP(0))  # references, once they are taken
-        self.meminfo: Any = None
-        self.size: Any = None
+        self.meminfo: Value
+        self.size: Value
 
     def open(self, allocate: Callable[[Any], Any]) -> None:
         """Makes room for what was counted, and starts again; ``allocate`` makes zeroed memory: a meminfo."""
@@ -108,7 +107,7 @@ class Regions:
 
     # --- what a walk writes -------------------------------------------------------------------------------------------
 
-    def region(self, low: Any, high: Any, size: Any, owner: Owner) -> Any:
+    def region(self, low: Value, high: Value, size: Value, owner: Owner) -> Any:
         """A region of memory and the bytes of its shadow; returns its number."""
         return self._add(_REGIONS, low, high, size, INTP(owner.value), INTP(0))
 
@@ -116,7 +115,7 @@ class Regions:
         """An address in a shadow is stored in a shadow."""
         self._add(_LINKS, place.region, place.offset, to.region, to.offset)
 
-    def number(self, place: ShadowAt, word: Any) -> None:
+    def number(self, place: ShadowAt, word: Value) -> None:
         """A number is stored in a shadow."""
         self._add(_LINKS, place.region, place.offset, INTP(_NUMBER), word)
 
@@ -134,7 +133,7 @@ class Regions:
             place = self._builder.bitcast(self._word(_NOTED, index), VOID_POINTER)
             cgutils.raw_memcpy(self._builder, place, source, INTP(size), 1)
 
-    def hold(self, meminfo: Any) -> None:
+    def hold(self, meminfo: Value) -> None:
         """A reference is taken, for `release`."""
         self._add(_REFERENCES, self._builder.ptrtoint(meminfo, INTP))
         if self._tables:
@@ -167,7 +166,7 @@ class Regions:
         values = [self._tables[_REGIONS], self._builder.load(self._counts[_REGIONS]), extent.low, extent.high]
         return self._context.compile_internal(self._builder, _meets, signature, values)
 
-    def connect(self, shadows: Any) -> None:
+    def connect(self, shadows: Value) -> None:
         """Follows the links; ``shadows`` is the address of all shadows."""
         build = self._builder
         first, notes = build.ptrtoint(shadows, INTP), build.ptrtoint(self.noted, INTP)
@@ -182,7 +181,7 @@ class Regions:
         found = self._builder.load(self._word(_REGIONS, self._builder.select(is_none, INTP(0), region), _SHADOW))
         return self._builder.select(is_none, other, self._builder.add(first, found))
 
-    def shadow(self, shadows: Any, region: Any) -> Any:
+    def shadow(self, shadows: Value, region: Any) -> Any:
         """The address of the shadow of a region."""
         return self._builder.gep(shadows, [self._builder.load(self._word(_REGIONS, region, _SHADOW))])
 

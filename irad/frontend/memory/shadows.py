@@ -14,7 +14,9 @@ from functools import reduce
 from typing import Any
 
 from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.np.arrayobj import populate_array
 
 from irad.frontend.numba.untyped import types
@@ -38,10 +40,10 @@ class Extent:
     """The addresses that an array or record spans: from ``low`` to before ``high``; ``data`` is that of its start."""
 
     data: Any
-    low: Any
-    high: Any
+    low: Value
+    high: Value
 
-    def size(self, builder: Any) -> Any:
+    def size(self, builder: IRBuilder) -> Any:
         """Bytes spanned."""
         return builder.sub(self.high, self.low)
 
@@ -58,7 +60,7 @@ def strides_of(leaf: Content, flat: Sequence[Any]) -> list[Any]:
     return list(flat[start : start + leaf.type.ndim])
 
 
-def extent_of(builder: Any, leaf: Content, flat: Sequence[Any]) -> Extent:
+def extent_of(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Extent:
     """The byte extent of an array or record."""
     data = builder.ptrtoint(flat[leaf.data_index], _INTP)
     item_size = _INTP(layouts.size_of_element(leaf.element))
@@ -78,7 +80,7 @@ def extent_of(builder: Any, leaf: Content, flat: Sequence[Any]) -> Extent:
     return Extent(data, builder.select(is_empty, data, low), builder.select(is_empty, data, high))
 
 
-def overlap(builder: Any, left: Extent, right: Extent) -> Any:
+def overlap(builder: IRBuilder, left: Extent, right: Extent) -> Any:
     """Whether two extents have an address in common."""
     conditions = (
         builder.icmp_unsigned("<", left.low, right.high),
@@ -89,7 +91,7 @@ def overlap(builder: Any, left: Extent, right: Extent) -> Any:
     return reduce(builder.and_, conditions)
 
 
-def overlaps_itself(builder: Any, leaf: Content, flat: Sequence[Any]) -> Any:
+def overlaps_itself(builder: IRBuilder, leaf: Content, flat: Sequence[Any]) -> Any:
     """Whether two elements of a strided array may have the same address.
 
     They cannot when the dimensions nest: each stride passes over all that the smaller strides reach. Only repeated
@@ -98,7 +100,7 @@ def overlaps_itself(builder: Any, leaf: Content, flat: Sequence[Any]) -> Any:
     extents = list(zip(shape_of(leaf, flat), strides_of(leaf, flat), strict=True))
     verdicts = []
     for i, (length, stride) in enumerate(extents):
-        reach = _INTP(layouts.size_of_element(leaf.type.dtype))
+        reach: Value = _INTP(layouts.size_of_element(leaf.type.dtype))
         size = _absolute(builder, stride)
         for j, (other_length, other_stride) in enumerate(extents):
             if i == j:
@@ -113,16 +115,17 @@ def overlaps_itself(builder: Any, leaf: Content, flat: Sequence[Any]) -> Any:
     return builder.and_(count, any_of(builder, verdicts))
 
 
-def _absolute(builder: Any, value: Any) -> Any:
+def _absolute(builder: IRBuilder, value: Any) -> Any:
     return builder.select(builder.icmp_signed("<", value, _INTP(0)), builder.neg(value), value)
 
 
-def any_of(builder: Any, conditions: Iterable[Any]) -> Any:
+def any_of(builder: IRBuilder, conditions: Iterable[Any]) -> Any:
     """Whether one of some bits is set."""
-    return reduce(builder.or_, conditions, cgutils.false_bit)
+    none: Value = cgutils.false_bit
+    return reduce(builder.or_, conditions, none)
 
 
-def differ(builder: Any, left: Sequence[Any], right: Sequence[Any]) -> Any:
+def differ(builder: IRBuilder, left: Sequence[Any], right: Sequence[Any]) -> Any:
     """Whether two shapes are not the same."""
     return any_of(builder, (builder.icmp_signed("!=", mine, theirs) for mine, theirs in zip(left, right, strict=True)))
 
@@ -140,7 +143,7 @@ class Groups:
     owners: list[Any]
 
     @contextmanager
-    def first_of(self, context: Any, builder: Any, i: int, slots: Sequence[Any]) -> Iterator[None]:
+    def first_of(self, context: BaseContext, builder: IRBuilder, i: int, slots: Sequence[Any]) -> Iterator[None]:
         """Around the code that makes memory for the group of member ``i``, if that is its first one.
 
         Any other shares the memory of its group, and holds a reference on it.
@@ -162,7 +165,7 @@ class Groups:
                 context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slots[i]))
 
 
-def join_overlapping(context: Any, builder: Any, extents: Sequence[Extent]) -> Groups:
+def join_overlapping(context: BaseContext, builder: IRBuilder, extents: Sequence[Extent]) -> Groups:
     """Joins the extents that overlap; costs a few comparisons when none do."""
     count = len(extents)
     table = ir.ArrayType(_INTP, count)
@@ -177,7 +180,7 @@ def join_overlapping(context: Any, builder: Any, extents: Sequence[Extent]) -> G
         signature = types.none(pointer, pointer, pointer, types.intp)
         context.compile_internal(builder, _join, signature, [*firsts, _INTP(count)])
 
-    def read(place: Any, i: int) -> Any:
+    def read(place: Value, i: int) -> Any:
         return builder.load(cgutils.gep_inbounds(builder, place, 0, i))
 
     joined = [Extent(extent.data, read(low, i), read(high, i)) for i, extent in enumerate(extents)]
@@ -199,7 +202,7 @@ def _join(low: Any, high: Any, owner: Any, count: int) -> None:
                             changed = True
 
 
-def clear(builder: Any, pointer: Any, size: Any, symbol: str | None) -> None:
+def clear(builder: IRBuilder, pointer: Value, size: Value, symbol: str | None) -> None:
     """Clears memory: by the function ``symbol`` of a derivative with parallel loops, which uses their threads."""
     if symbol is None:
         cgutils.memset(builder, pointer, size, 0)
@@ -209,7 +212,7 @@ def clear(builder: Any, pointer: Any, size: Any, symbol: str | None) -> None:
     builder.call(callee, [builder.bitcast(pointer, _VOID_POINTER), size])
 
 
-def allocate_zeroed(context: Any, builder: Any, size: Any, symbol: str | None = None) -> Any:
+def allocate_zeroed(context: BaseContext, builder: IRBuilder, size: Value, symbol: str | None = None) -> Any:
     """A meminfo of zeroed memory, null when there is no memory; ``symbol`` as for `clear`."""
     meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
     with cgutils.if_likely(builder, cgutils.is_not_null(builder, meminfo)):
@@ -217,20 +220,26 @@ def allocate_zeroed(context: Any, builder: Any, size: Any, symbol: str | None = 
     return meminfo
 
 
-def shadow_pointer(context: Any, builder: Any, meminfo: Any, extent: Extent) -> Any:
+def shadow_pointer(context: BaseContext, builder: IRBuilder, meminfo: Value, extent: Extent) -> Any:
     """The shadow of an array's first element in a buffer for an extent."""
     base = context.nrt.meminfo_data(builder, meminfo)
     return builder.gep(base, [builder.sub(extent.data, extent.low)])
 
 
-def extent_of_array(context: Any, builder: Any, array: Any, array_type: Any) -> Extent:
+def extent_of_array(context: BaseContext, builder: IRBuilder, array: Any, array_type: Any) -> Extent:
     """The byte extent of an array that is a value of the function being lowered (a struct proxy)."""
     flat = context.get_arg_packer((array_type,)).as_arguments(builder, [array._getvalue()])
     return extent_of(builder, content_of(array_type), flat)
 
 
 def array_at(
-    context: Any, builder: Any, array_type: Any, data: Any, shape: Sequence[Any], strides: Sequence[Any], meminfo: Any
+    context: BaseContext,
+    builder: IRBuilder,
+    array_type: Any,
+    data: Any,
+    shape: Sequence[Any],
+    strides: Sequence[Any],
+    meminfo: Value | None,
 ) -> Any:
     """An array at an address, which takes over a reference."""
     array = context.make_array(array_type)(context, builder)
@@ -239,14 +248,14 @@ def array_at(
     return array._getvalue()
 
 
-def bytes_at(context: Any, builder: Any, data: Any, size: Any, meminfo: Any) -> Any:
+def bytes_at(context: BaseContext, builder: IRBuilder, data: Any, size: Value, meminfo: Value) -> Any:
     """Memory as a value of the state of a pullback, of the type `BYTES`, which takes over a reference."""
     return array_at(context, builder, BYTES, data, (size,), (_INTP(1),), meminfo)
 
 
 def copy_arrays(
-    context: Any,
-    builder: Any,
+    context: BaseContext,
+    builder: IRBuilder,
     arrays: Sequence[Any],
     array_types: Sequence[Any],
     may_overlap: bool,
@@ -284,7 +293,9 @@ def copy_arrays(
     ]
 
 
-def _moved_array(context: Any, builder: Any, array: Any, array_type: Any, meminfo: Any, extent: Extent) -> Any:
+def _moved_array(
+    context: BaseContext, builder: IRBuilder, array: Any, array_type: Any, meminfo: Value, extent: Extent
+) -> Any:
     """An array like another one, at the same place in a copy of an extent around it."""
     data = shadow_pointer(context, builder, meminfo, extent)
     return array_at(context, builder, array_type, data, array.shape, array.strides, meminfo)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 
 from irad.frontend.numba.untyped import types
@@ -117,7 +118,7 @@ class Content:
         """How many floats a number is; they are its first LLVM parameters."""
         return 2 if self.number in COMPLEX else 1
 
-    def parts_at(self, builder: Any, place: Any) -> list[Any]:
+    def parts_at(self, builder: IRBuilder, place: Value) -> list[Any]:
         """Pointers to the floats of a number that lies at ``place``, in the order of the LLVM parameters."""
         if self.float_count == 1:
             return [place]

@@ -90,6 +90,7 @@ class PhiInstr(NamedValue):
     def add_incoming(self, value: Value, block: Block) -> None: ...
 
 class SwitchInstr(NamedValue):
+    default: Block
     def add_case(self, value: Value, block: Block) -> None: ...
 
 class Module:

@@ -8,6 +8,7 @@ from llvmlite.binding import ExecutionEngine, ModuleRef, TargetMachine
 class CodeLibrary:
     name: str
     codegen: JITCPUCodegen
+    derivative: str | None  # irad's own mark
     _final_module: ModuleRef
     _finalized: bool
     _linking_libraries: list[Any]
