@@ -13,7 +13,7 @@ from irad.ir.types import PointerType
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark, TapePart
 from irad.passes.parallel.flatten import is_loop_function
-from irad.passes.pipeline import Stage, run_stage
+from irad.passes.pipeline import PassStage, run_stage
 from irad.passes.program import Observer, Program
 from irad.passes.request import Request
 from irad.passes.unit import Unit
@@ -23,7 +23,7 @@ from irad.ruleset.registry import Registry
 
 def prepare_module(module: Module) -> None:
     """Gives the functions of a program the form that the analyses read."""
-    run_stage(Stage.PREPARE, module)
+    run_stage(PassStage.PREPARE, module)
 
 
 def generate(
@@ -46,7 +46,7 @@ def generate(
         last: stop pairs after this pass: reports look at sweeps before the plan is carried out.
     """
     program = Program(module, registry, request, verifies, observe)
-    run_stage(Stage.PROGRAM, program, program)
+    run_stage(PassStage.PROGRAM, program, program)
     program.tape_marks.append(TapeMark(None, (TapePart(None, 1, "frame"),)))  # `meter.BY_POINTER`
     variant = _wanted(program)
     unit = analyse(program, variant)
@@ -61,21 +61,21 @@ def generate(
             continue
         known = unit if pair.variant is variant else analyse(program, pair.variant)
         each = GeneratedPair(program, known, pair)
-        run_stage(Stage.PAIR, each, program, last=last)
+        run_stage(PassStage.PAIR, each, program, last=last)
         generated.pairs.append(each)
-    run_stage(Stage.DERIVATIVE, generated, program)
+    run_stage(PassStage.DERIVATIVE, generated, program)
     return generated
 
 
 def finish(generated: Generated) -> None:
     """The last passes: after them, less can be told of where instructions come from."""
-    run_stage(Stage.FINISH, generated, generated.program)
+    run_stage(PassStage.FINISH, generated, generated.program)
 
 
 def analyse(program: Program, variant: Variant) -> Unit:
     """Runs the analyses on one variant and refuses what cannot be differentiated."""
     unit = Unit(program, variant)
-    run_stage(Stage.FUNCTION, unit, program)
+    run_stage(PassStage.FUNCTION, unit, program)
     return unit
 
 

@@ -68,7 +68,7 @@ COMPLETE: Final = "instrument.marks"
 _FRAME_ALIGNMENT: Final = 64
 
 
-class Stage(enum.Enum):
+class PassStage(enum.Enum):
     """What a pass works on."""
 
     PREPARE = "prepare"
@@ -95,7 +95,7 @@ class Pass:
     """
 
     name: str
-    stage: Stage
+    stage: PassStage
     run: Callable[[Any], None]
     applies: Callable[[Any], bool] = _always
     changes: bool = False
@@ -106,7 +106,7 @@ class Pass:
         return self.run.__doc__ or ""
 
 
-def run_stage(stage: Stage, record: Any, program: Program | None = None, *, last: str | None = None) -> None:
+def run_stage(stage: PassStage, record: Any, program: Program | None = None, *, last: str | None = None) -> None:
     """Runs the passes of a stage.
 
     Args:
@@ -420,38 +420,38 @@ def _check_agreement(generated: Generated) -> None:
 # --- all of it --------------------------------------------------------------------------------------------------------
 
 PIPELINE: Final[tuple[Pass, ...]] = (
-    Pass("prepare.split_aggregates", Stage.PREPARE, _split, changes=True),
-    Pass("prepare.invariant_choices", Stage.PREPARE, _settle, changes=True),
-    Pass("prepare.normal_form", Stage.PREPARE, _normalise, changes=True),
-    Pass("analysis.summary", Stage.PROGRAM, _summarise_ruled),
-    Pass("parallel.flatten", Stage.PROGRAM, _flatten, applies=_has_parallel_loops, changes=True),
-    Pass("memory.signatures", Stage.PROGRAM, _match_signatures),
-    Pass("memory.points_to", Stage.FUNCTION, _find_objects),
-    Pass("memory.memory_types", Stage.FUNCTION, _find_memory_types),
-    Pass("prepare.retype", Stage.FUNCTION, _retype, changes=True),
-    Pass("prepare.invariant_loads", Stage.FUNCTION, _hoist, applies=_is_default, changes=True),
-    Pass("analysis.deferrable_frees", Stage.FUNCTION, _keep, applies=_is_default),
-    Pass("analysis.effects", Stage.FUNCTION, _find_effects),
-    Pass("analysis.activity", Stage.FUNCTION, _find_activity),
-    Pass("analysis.liveness", Stage.FUNCTION, _find_live_blocks),
-    Pass("analysis.refusals", Stage.FUNCTION, _refuse),
-    Pass("analysis.oracle_activity", Stage.FUNCTION, _take_everything, applies=_is_oracle),
-    Pass("parallel.sharing", Stage.FUNCTION, _find_sharing, applies=_is_lane),
-    Pass("augmented.primal", Stage.PAIR, _build_forward, changes=True),
-    Pass("reverse.generate", Stage.PAIR, _build_reverse, changes=True),
-    Pass("plan.plan", Stage.PAIR, _plan),
-    Pass("plan.materialise", Stage.PAIR, _materialise, changes=True),
-    Pass("augmented.deferred_frees", Stage.PAIR, _defer_frees, changes=True),
-    Pass("augmented.alias_scopes", Stage.PAIR, _declare_scopes),
-    Pass("instrument.meter", Stage.PAIR, _note_tape, changes=True),
-    Pass("instrument.watch", Stage.PAIR, _watch, applies=_is_watched, changes=True),
-    Pass("augmented.allocation_failure", Stage.PAIR, _check_allocations, changes=True),
-    Pass("augmented.tape", Stage.PAIR, _close_frame),
-    Pass("analysis.promises", Stage.DERIVATIVE, _check_promises, applies=_is_entry),
-    Pass("parallel.launch", Stage.DERIVATIVE, _launch, applies=_has_parallel_loops, changes=True),
-    Pass("parallel.bulk", Stage.DERIVATIVE, _spread_bulk, applies=_has_parallel_loops, changes=True),
-    Pass("instrument.marks", Stage.DERIVATIVE, _note_frame),
-    Pass("instrument.sweep_marks", Stage.FINISH, _mark_sweeps),
-    Pass("leftovers", Stage.FINISH, _drop_leftovers, changes=True),
-    Pass("agreement.check", Stage.FINISH, _check_agreement, applies=_is_verified),
+    Pass("prepare.split_aggregates", PassStage.PREPARE, _split, changes=True),
+    Pass("prepare.invariant_choices", PassStage.PREPARE, _settle, changes=True),
+    Pass("prepare.normal_form", PassStage.PREPARE, _normalise, changes=True),
+    Pass("analysis.summary", PassStage.PROGRAM, _summarise_ruled),
+    Pass("parallel.flatten", PassStage.PROGRAM, _flatten, applies=_has_parallel_loops, changes=True),
+    Pass("memory.signatures", PassStage.PROGRAM, _match_signatures),
+    Pass("memory.points_to", PassStage.FUNCTION, _find_objects),
+    Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),
+    Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
+    Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=_is_default, changes=True),
+    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=_is_default),
+    Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
+    Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
+    Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
+    Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
+    Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=_is_oracle),
+    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_lane),
+    Pass("augmented.primal", PassStage.PAIR, _build_forward, changes=True),
+    Pass("reverse.generate", PassStage.PAIR, _build_reverse, changes=True),
+    Pass("plan.plan", PassStage.PAIR, _plan),
+    Pass("plan.materialise", PassStage.PAIR, _materialise, changes=True),
+    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, changes=True),
+    Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
+    Pass("instrument.meter", PassStage.PAIR, _note_tape, changes=True),
+    Pass("instrument.watch", PassStage.PAIR, _watch, applies=_is_watched, changes=True),
+    Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
+    Pass("augmented.tape", PassStage.PAIR, _close_frame),
+    Pass("analysis.promises", PassStage.DERIVATIVE, _check_promises, applies=_is_entry),
+    Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=_has_parallel_loops, changes=True),
+    Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=_has_parallel_loops, changes=True),
+    Pass("instrument.marks", PassStage.DERIVATIVE, _note_frame),
+    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps),
+    Pass("leftovers", PassStage.FINISH, _drop_leftovers, changes=True),
+    Pass("agreement.check", PassStage.FINISH, _check_agreement, applies=_is_verified),
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from irad.frontend.calls.annotations import Task
 from irad.frontend.derivation import generated
-from irad.frontend.numba.cpu import Program
+from irad.frontend.numba.cpu import NumbaProgram
 from irad.frontend.values.abi import Argument
 from irad.ir.module import Module
 from irad.passes.generated import GeneratedPair
@@ -24,7 +24,7 @@ from irad.passes.generated import GeneratedPair
 class Capture:
     """A whole derivative; the pair of the entry comes first."""
 
-    program: Program
+    program: NumbaProgram
     arguments: tuple[Argument, ...]
     return_type: Any
     module: Module

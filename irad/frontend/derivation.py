@@ -29,7 +29,7 @@ from irad.frontend.custom.resolve import complete, memory_of, registry_of, rules
 from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.linkable import Linkable
 from irad.frontend.numba.convention import NUMBA
-from irad.frontend.numba.cpu import Program, load_program
+from irad.frontend.numba.cpu import NumbaProgram, load_program
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.numba.untyped import types
@@ -57,7 +57,7 @@ class Compiled:
         written: LLVM parameters of the primal whose memory it may write.
     """
 
-    program: Program
+    program: NumbaProgram
     derivative: Derivative
     library: Linkable
     written: frozenset[int]
@@ -260,7 +260,7 @@ class Wanted:
     """A derivation that is possible by its types."""
 
     dispatcher: Dispatcher
-    program: Program
+    program: NumbaProgram
     request: Request
     parameter_types: tuple[Type, ...]
     caller_arguments: tuple[Argument, ...]
@@ -301,7 +301,7 @@ def _differentiated(return_type: Type, task: Task) -> Type:
     return return_type
 
 
-def _request(program: Program, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:
+def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:
     returns = ParameterKind.CONST if task.seed is Seed.NONE else ParameterKind.SHADOW
     kinds = [returns, ParameterKind.CONST]
     memory: list[MemoryType | None] = [
@@ -349,7 +349,7 @@ def _request(program: Program, arguments: tuple[Argument, ...], task: Task, argu
     )
 
 
-def _unneeded_value(program: Program, task: Task) -> frozenset[int]:
+def _unneeded_value(program: NumbaProgram, task: Task) -> frozenset[int]:
     """The parameter for the value if the value is not needed, so that a rule need not compute it.
 
     Without such a rule nothing depends on it, and a gradient is the same program with the value or without.
@@ -369,7 +369,7 @@ def _kind_of(leaf: Content, offset: int) -> ParameterKind:
     return ParameterKind.CONST
 
 
-def _compile(program: Program, request: Request, verify: bool) -> Compiled:
+def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
     written: set[int] = set()
 
     def observe(name: str, record: Any) -> None:
@@ -394,7 +394,7 @@ def _lines(text: str) -> str:
     return f"{text.count(chr(10))} lines"
 
 
-def _functions_of(program: Program) -> frozenset[object]:
+def _functions_of(program: NumbaProgram) -> frozenset[object]:
     functions = (function for function, _ in program.python_functions.values())
     return frozenset(inspect.unwrap(function) for function in functions)
 

@@ -20,7 +20,7 @@ from irad.decompile.text import PythonText, adjoint_as_python
 from irad.driver import prepare_program
 from irad.errors import IradError, SignatureError, SourceLocation, UnsupportedError
 from irad.frontend.derivation import observe_derivation
-from irad.frontend.numba.cpu import Program, location_of
+from irad.frontend.numba.cpu import NumbaProgram, location_of
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.reports.inspection import TypedFunction, program_of, raw_text, typed_functions
 from irad.ir.debug_info import DebugInfo
@@ -158,7 +158,7 @@ class Collector:
             return [line for text in reasons for line in textwrap.wrap(text, 100, subsequent_indent="#   ")]
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> NumbaProgram:
         """The program that irad reads."""
         return program_of(self.subject.primal, self.subject.argument_types)
 
@@ -249,7 +249,7 @@ class _Observed:
     def read(
         self,
         generated: Generated,
-        program: Program,
+        program: NumbaProgram,
         source: UserSource,
         copies: Copies,
         typed: Iterable[TypedFunction],
@@ -282,7 +282,7 @@ class _Observed:
         self.adjoint = lines_of_functions(made, info, source, namer)
 
 
-def _namer(program: Program, symbols: Iterable[str]) -> Namer:
+def _namer(program: NumbaProgram, symbols: Iterable[str]) -> Namer:
     """Names the functions of a program, those with rules by what they stand for."""
     return Namer(symbols, {each.symbol: each.rule.name for each in program.ruled})
 

@@ -12,7 +12,7 @@ from irad.ir.verifier import verify
 from irad.passes import pipeline
 from irad.passes.generated import GeneratedPair
 from irad.passes.mode import AUGMENTED
-from irad.passes.pipeline import PIPELINE, Pass, Stage
+from irad.passes.pipeline import PIPELINE, Pass, PassStage
 from irad.passes.request import Request
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
 from tests.passes.test_program import RECURSIVE
@@ -74,13 +74,13 @@ def test_the_table_of_contents_names_modules_in_the_order_of_work():
 def test_the_pipeline_is_what_runs():
     seen: list[str] = []
     derive(canonical(COUNTED), _request(COUNTED), registry(), observe=lambda name, record: seen.append(name))
-    shown = [each.name for each in PIPELINE if each.stage is not Stage.PREPARE and each.name in seen]
+    shown = [each.name for each in PIPELINE if each.stage is not PassStage.PREPARE and each.name in seen]
     assert seen == shown
-    left_out = {each.name for each in PIPELINE if each.stage is not Stage.PREPARE} - set(seen)
+    left_out = {each.name for each in PIPELINE if each.stage is not PassStage.PREPARE} - set(seen)
     assert left_out == {"analysis.oracle_activity", "parallel.sharing", "instrument.watch", "agreement.check"}
 
 
-@pytest.mark.parametrize("broken", [each.name for each in PIPELINE if each.stage is Stage.PAIR and each.changes])
+@pytest.mark.parametrize("broken", [each.name for each in PIPELINE if each.stage is PassStage.PAIR and each.changes])
 def test_code_is_verified_after_each_pass_that_changes_some(broken: str, monkeypatch: pytest.MonkeyPatch):
     options = {"watches": True} if broken == "instrument.watch" else {}
     monkeypatch.setattr(pipeline, "PIPELINE", tuple(_breaking(p) if p.name == broken else p for p in PIPELINE))

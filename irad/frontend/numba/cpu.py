@@ -1,7 +1,7 @@
 """The CPU front end: a Numba function and its argument types become one LLVM text.
 
 Input   a ``CPUDispatcher`` in any state and Numba types of its arguments.
-Output  `Program`: scalar, normalised LLVM text of the function and of its callees, and what is needed to run it.
+Output  `NumbaProgram`: scalar, normalised LLVM text of the function and of its callees, and what is needed to run it.
 Method  compile privately (`private`), link the raw modules, optimise them to the normal form (`optimise`).
 """
 
@@ -39,7 +39,7 @@ from irad.frontend.numba import kernels, private, samplers
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.memory import signature_of
 from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
-from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, CompiledFunction, RawLibrary
+from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, RawLibrary
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.passes.prepare.devirtualise import devirtualise
@@ -52,7 +52,7 @@ SECOND_DERIVATIVE = (
 
 
 @dataclass(frozen=True)
-class Program:
+class NumbaProgram:
     """A whole program as text.
 
     Attributes:
@@ -82,7 +82,7 @@ class Program:
     alive: tuple[Any, ...] = field(repr=False)
 
 
-_programs: weakref.WeakKeyDictionary[Any, dict[Any, Program]] = weakref.WeakKeyDictionary()
+_programs: weakref.WeakKeyDictionary[Any, dict[Any, NumbaProgram]] = weakref.WeakKeyDictionary()
 
 
 @catalogue.when_changed
@@ -107,7 +107,7 @@ watch(_note_specialisation)
 
 def load_program(
     dispatcher: Dispatcher, argument_types: tuple[Type, ...], *, peels: bool = True, checks: bool = False
-) -> Program:
+) -> NumbaProgram:
     """The LLVM text of a Numba function for argument types.
 
     The dispatcher is not touched: nothing is added to its overloads, caches or statistics. Functions are lowered again;
@@ -152,7 +152,7 @@ def linked_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str
         return str(_Linker(_compile(dispatcher, argument_types).library).module)
 
 
-def load_callee(found: CompiledFunction, *, peels: bool = True, checks: bool = False) -> Program:
+def load_callee(found: AddressedFunction, *, peels: bool = True, checks: bool = False) -> NumbaProgram:
     """The program of a function that Numba compiled, with the entry that was asked for; not remembered."""
     with private.shadow().active(checks=checks):
         function = found.function
@@ -219,7 +219,9 @@ def _check_frozen(libraries: list[CodeLibrary]) -> None:
             check_links(library)
 
 
-def _load(compiled: CompileResult, source: SourceLocation, *, wrapper: bool = False, peels: bool = True) -> Program:
+def _load(
+    compiled: CompileResult, source: SourceLocation, *, wrapper: bool = False, peels: bool = True
+) -> NumbaProgram:
     """The program of what was lowered; its entry may be the wrapper that is called from C."""
     if wrapper:
         symbol = compiled.fndesc.llvm_cfunc_wrapper_name
@@ -232,7 +234,7 @@ def _load(compiled: CompileResult, source: SourceLocation, *, wrapper: bool = Fa
     _refuse_derivatives(linked)
     ruled = tuple(each for library in linked.libraries if (each := getattr(library, "outlined", None)) is not None)
     text = _normal_form(linked.module, (symbol, *(each.symbol for each in ruled)), peels)
-    return Program(
+    return NumbaProgram(
         text=text,
         entry=symbol,
         signature=compiled.signature,

@@ -281,7 +281,7 @@ def _no_signed_wrap(implementation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dataclass(frozen=True)
-class CompiledFunction:
+class AddressedFunction:
     """A dispatcher or cfunc with a signature; ``code`` is Numba's library, ``is_wrapper`` which entry is meant."""
 
     function: Any
@@ -290,7 +290,7 @@ class CompiledFunction:
     code: Any
 
 
-def function_at(address: int) -> CompiledFunction | None:
+def function_at(address: int) -> AddressedFunction | None:
     """The function whose machine code, as Numba compiled it, begins at an address: searched among all objects."""
     if not address:
         return None
@@ -298,11 +298,11 @@ def function_at(address: int) -> CompiledFunction | None:
         kind = type(found)
         if issubclass(kind, CFunc):
             if found._wrapper_address == address:
-                return CompiledFunction(found, found._sig, True, found._library)
+                return AddressedFunction(found, found._sig, True, found._library)
         elif issubclass(kind, dispatcher.Dispatcher):
             for compiled in list(vars(found).get("overloads", {}).values()):
                 names = compiled.fndesc.llvm_cfunc_wrapper_name, compiled.fndesc.llvm_func_name
                 for name in names:
                     if compiled.library.get_pointer_to_function(name) == address:
-                        return CompiledFunction(found, compiled.signature, name == names[0], compiled.library)
+                        return AddressedFunction(found, compiled.signature, name == names[0], compiled.library)
     return None

@@ -15,7 +15,7 @@ from numba.core.types import Type
 
 from irad.frontend.custom import entry, packs
 from irad.frontend.numba import private
-from irad.frontend.numba.cpu import Program, linked_text, load_program
+from irad.frontend.numba.cpu import NumbaProgram, linked_text, load_program
 from irad.frontend.numba.type_inference import TypedIR, typed_ir
 
 
@@ -55,7 +55,7 @@ def typed_functions(
             yield TypedFunction(symbol, function, typed)
 
 
-def program_of(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Program:
+def program_of(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> NumbaProgram:
     """The program that irad reads.
 
     Raises:
@@ -77,5 +77,5 @@ def raw_text(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> str:
         return linked_text(entry.caller_of(dispatcher), argument_types)
 
 
-def _program(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> Program:
+def _program(dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> NumbaProgram:
     return load_program(entry.caller_of(dispatcher), argument_types)
