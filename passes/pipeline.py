@@ -314,7 +314,7 @@ def _find_sharing(unit: Unit) -> None:
 # --- a pair -----------------------------------------------------------------------------------------------------------
 
 
-def _build_forward(made: GeneratedPair) -> None:
+def _build_augmented(made: GeneratedPair) -> None:
     """Builds the augmented primal: a copy with shadow pointers beside the pointers."""
     made.augmented = build_augmented(made.program, made.unit, made.pair)
 
@@ -437,7 +437,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=_is_oracle),
     Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_lane),
-    Pass("augmented.primal", PassStage.PAIR, _build_forward, changes=True),
+    Pass("augmented.primal", PassStage.PAIR, _build_augmented, changes=True),
     Pass("reverse.generate", PassStage.PAIR, _build_reverse, changes=True),
     Pass("plan.plan", PassStage.PAIR, _plan),
     Pass("plan.materialise", PassStage.PAIR, _materialise, changes=True),

@@ -19,7 +19,7 @@ def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset
 
     Args:
         cfg: of a function in normal form.
-        returned: the statuses that are no errors; None where every return counts.
+        returned: the statuses that are not errors; None where every return counts.
     """
     live: dict[Block, None] = {}
     pending: list[Block] = []

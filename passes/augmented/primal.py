@@ -80,7 +80,7 @@ class AugmentedPrimal:
     Attributes:
         values: primal value → value here (parameters, instructions, blocks).
         shadows: primal pointer → shadow here.
-        rule_values: what the forward part of a call's rule passed to its reverse part, by primal call.
+        rule_values: what the augmented part of a call's rule passed to its reverse part, by primal call.
         callee_frames: the frame of a call of another pair, by primal call; with the pair.
         pointer_frames: the same of calls through pointers.
         frame: layout of this pair's own frame.

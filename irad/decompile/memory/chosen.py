@@ -58,7 +58,7 @@ def find_chosen(sheet: Sheet) -> None:
         if isinstance(inst, Cast) and inst.opcode == "ptrtoint":
             number = address_of(sheet, inst.operands[0])
             if number is None:
-                raise refused("the address of what is no array, as a number,", inst)
+                raise refused("the address of something other than an array, as a number,", inst)
             sheet.affine[inst] = number
 
 

@@ -55,7 +55,7 @@ class References:
         return meminfo
 
     def scratch(self, size: Value) -> Any:
-        """A meminfo of zeroed memory that is no result."""
+        """A meminfo of zeroed memory that is not a result."""
         return self.allocated(size, self.slot(self.transient))
 
     def fail(self) -> None:
