@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from numba.core import types
+
 from irad.api.functions import check_positions
-from irad.frontend.numba.untyped import types
 
 
 @dataclass(frozen=True)

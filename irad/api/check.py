@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from numba import typeof
+from numba.core import types
 from numba.core.errors import ForceLiteralArg
 
 from irad.api.functions import check_options, check_positions, options_or_default, primal_of
@@ -19,7 +20,6 @@ from irad.frontend.calls.signature import check_representable
 from irad.frontend.calls.untypable import untypable
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import readable
-from irad.frontend.numba.untyped import types
 from irad.options import Options
 from irad.report.shown import notebook
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+from numba.core import types
 from numba.np.numpy_support import from_dtype
 
 from irad.errors import RuleError
 from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.symbols import limited_to, target_of
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

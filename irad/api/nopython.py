@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
 from numba.extending import overload
 
 from irad.api.check import check
@@ -16,7 +17,6 @@ from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 
 
 def _literal(value: Any, name: str) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.pythonapi import EnvironmentManager, PythonAPI
 from numba.core.types import Type
@@ -18,7 +18,6 @@ from irad.frontend.calls.failure import arena_field
 from irad.frontend.calls.kept import RAISED, call_python, raise_kept
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.cpu import location_of
-from irad.frontend.numba.untyped import types
 from irad.runtime_layouts import METER
 
 _HOOKS = "irad.debug.hooks"

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from numba.core import types
+
 from irad.decompile import trees
 from irad.decompile.capture import Capture, capture
 from irad.decompile.control.raises import reaching_success
@@ -20,7 +22,6 @@ from irad.driver import locate
 from irad.errors import IradError, SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.numba.convention import NUMBA
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import build, tree
 from irad.frontend.values.abi import Argument
 from irad.ir.instructions import CallSite

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, TypeVar
 
+from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
@@ -32,7 +33,6 @@ from irad.frontend.numba.convention import NUMBA
 from irad.frontend.numba.cpu import NumbaProgram, load_program
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
-from irad.frontend.numba.untyped import types
 from irad.frontend.pointers import install
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.abi import Argument

@@ -24,12 +24,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from numba.core import types
+
 from irad.backend.line_marks import OUTSIDE, with_marks
 from irad.backend.sampler import Sampler
 from irad.data.copies import copied
 from irad.errors import SignatureError
 from irad.frontend.numba.reports.replaced import kinds_of, replaced_code
-from irad.frontend.numba.untyped import types
 from irad.report.machine import is_of_reverse_sweep, line_finder
 from irad.report.model import Report, Times
 from irad.report.run import Run, derivative_of

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from numba import typeof
+from numba.core import types
 
 from irad.api.annotate import Active, AutodiffMode, Const, Duplicated, MixedDuplicated
 from irad.api.autodiff import autodiff_of
@@ -22,7 +23,6 @@ from irad.frontend.calls.pullback import ForwardDispatcher, task_for
 from irad.frontend.calls.signature import without_derivative
 from irad.frontend.calls.state import STATE_TYPE
 from irad.frontend.numba.reports.inspection import program_of
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, build, gradients, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import LeafKind

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from numba.core import types
 from numba.np.numpy_support import as_dtype
 from numba.typed import List as TypedList
 
 from irad.data.floats import read_floats, with_floats
 from irad.errors import HERE, SignatureError
-from irad.frontend.numba.untyped import types
 
 _LOW: Final = 0.5  # floats are drawn from here to _HIGH: in the domain of most functions, and nothing special
 _HIGH: Final = 2.0

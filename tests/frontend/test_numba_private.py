@@ -13,7 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 from numba import cfunc, float64, njit, typeof
-from numba.core import callconv, codegen, compiler, cpu, debuginfo, interpreter, lowering, typed_passes, types, typing
+from numba.core import (
+    callconv,
+    codegen,
+    compiler,
+    cpu,
+    debuginfo,
+    dispatcher,
+    interpreter,
+    lowering,
+    typed_passes,
+    types,
+    typing,
+)
 from numba.core.environment import Environment
 from numba.core.registry import CPUTarget, cpu_target
 from numba.core.runtime import rtsys
@@ -31,7 +43,6 @@ from irad.frontend.numba import (
     samplers as numba_random,
     target as numba_target,
 )
-from irad.frontend.numba.untyped import GUFuncWrapper, dispatcher
 
 PRIVATE_METHODS = [
     (compiler, "_EarlyPipelineCompletion"),
@@ -52,8 +63,8 @@ PRIVATE_METHODS = [
     (ufunc_base.UfuncBase, "find_ewise_function"),
     (GUFunc, "_compile_for_argtys"),
     (wrappers, "_GufuncWrapper"),
-    (GUFuncWrapper, "_build_wrapper"),
-    (GUFuncWrapper, "gen_loop_body"),
+    (wrappers._GufuncWrapper, "_build_wrapper"),
+    (wrappers._GufuncWrapper, "gen_loop_body"),
     (GUFunc, "_get_function_type"),
     (ufuncbuilder.UFuncDispatcher, "compile"),
     (cpu.CPUContext, "load_additional_registries"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from numba.core import compiler, funcdesc, types, utils
+from numba.core import compiler, dispatcher, funcdesc, types, utils
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import Environment
 from numba.core.registry import CPUDispatcher, cpu_target
@@ -15,7 +15,6 @@ from numba.core.registry import CPUDispatcher, cpu_target
 from irad.errors import BackendError
 from irad.frontend.numba.code_libraries import new_library
 from irad.frontend.numba.library import finish, parse
-from irad.frontend.numba.untyped import dispatcher
 
 _serial = itertools.count(1)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any, Final
 
+from numba.core import types
 from numba.core.datamodel import models
 from numba.core.imputils import lower_constant
 from numba.extending import overload, register_model, typeof_impl
 
 from irad.api.annotate import Active, Annotation, AutodiffMode, Const, Duplicated, DuplicatedNoNeed, MixedDuplicated
-from irad.frontend.numba.untyped import types
 
 _ALONE: Final = (Const, Active)
 _WITH_SHADOW: Final = (Duplicated, DuplicatedNoNeed, MixedDuplicated)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from numba.core import types
 from numba.extending import overload
 
 from irad.api.annotate import ROLES, AutodiffMode
@@ -14,8 +15,8 @@ from irad.api.inside.annotated import ModeType, annotation_of
 from irad.api.nopython import function_behind
 from irad.errors import SignatureError, SourceLocation
 from irad.frontend.calls.annotations import Seed
+from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 
 MOST_ARGUMENTS: Final = 24
 _NAMES: Final = tuple(f"a{i}" for i in range(MOST_ARGUMENTS))
@@ -60,14 +61,13 @@ def _lowered(mode: Any, function: Any, arguments: tuple[Any, ...], seed: Any) ->
     aligned = f"({''.join(item + ', ' for item in items)})"
     result = f"({aligned}, found[1])" if with_value else aligned
     body = f"    found = derivative({', '.join([*shadows, *seeds, *values])})\n    return {result}\n"
-    return _defined(body, derivative)
+    return _function("autodiff", body, {"derivative": derivative})
 
 
-def _defined(body: str, derivative: Any) -> Callable[..., Any]:
-    scope = {"derivative": derivative, "_absent": _ABSENT, "_default": _DEFAULT}
-    exec(compile(f"def autodiff({_PARAMETERS}):\n{body}", "<irad.autodiff>", "exec"), scope)
-    made: Callable[..., Any] = scope["autodiff"]
-    return made
+def _function(name: str, body: str, scope: Mapping[str, object]) -> Callable[..., Any]:
+    """A function with the parameters of `irad.autodiff`, written out: Numba takes those of a call from them."""
+    defaults = {"_absent": _ABSENT, "_default": _DEFAULT}
+    return function_from(name, f"def {name}({_PARAMETERS}):\n{body}", "irad.autodiff", {**scope, **defaults})
 
 
 class _Described:
@@ -86,12 +86,5 @@ def _misfit(problem: str, remedy: str) -> SignatureError:
     )
 
 
-def _register() -> None:
-    """Numba takes the parameters of a call from those of a function, which are written out."""
-    source = f"def typing({_PARAMETERS}):\n    return typed(mode, f, ({', '.join(_NAMES)}), seed, options)\n"
-    scope = {"typed": typed, "_absent": _ABSENT, "_default": _DEFAULT}
-    exec(compile(source, "<irad.autodiff>", "exec"), scope)
-    overload(autodiff, prefer_literal=True, strict=False)(scope["typing"])
-
-
-_register()
+_TYPING: Final = f"    return typed(mode, f, ({', '.join(_NAMES)}), seed, options)\n"
+overload(autodiff, prefer_literal=True, strict=False)(_function("typing", _TYPING, {"typed": typed}))

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
-from numba.core import cgutils, typing
+from numba.core import cgutils, types, typing
 from numba.core.datamodel import models
 from numba.extending import intrinsic, lower_builtin, register_model
 
 from irad.frontend import resident
 from irad.frontend.calls.state import POINTER_SIZE, STATE_TYPE
-from irad.frontend.numba.untyped import types
 
 _CALL: Final = "irad.pullback"
 _CLOSE: Final = "irad.close_pullback"

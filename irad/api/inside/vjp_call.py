@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import types
 from numba.extending import overload
 
 from irad.api.inside.pullback_value import PullbackType, pullback_maker
@@ -12,7 +13,6 @@ from irad.api.nopython import function_behind
 from irad.api.vjp import forward_of, vjp
 from irad.frontend.calls.dispatcher import refuse_inside_primal
 from irad.frontend.numba.target import typing_context
-from irad.frontend.numba.untyped import types
 
 
 @overload(vjp, strict=False)  # type: ignore[untyped-decorator, unused-ignore]

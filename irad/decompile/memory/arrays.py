@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from numba.core import types
+
 from irad.decompile.arithmetic.polynomial import Polynomial, product
 from irad.decompile.refusal import refused
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.layouts import COMPLEX, FLOATS

@@ -9,6 +9,8 @@ from typing import Any
 from numba.core.types import Type
 from numba.extending import intrinsic
 
+from irad.frontend.generated import function_from
+
 
 class Definition:
     """An intrinsic of fixed parameters, and what it does by the types of its arguments.
@@ -36,9 +38,8 @@ class Definition:
         listing = ", ".join(self._names)
         values = f"({listing},)" if listing else "()"
         source = f"def irad_call(irad_context, {listing}):\n    return irad_type()({values})\n"
-        scope: dict[str, object] = {"irad_type": weakref.WeakMethod(self._type)}
-        exec(compile(source, "<irad>", "exec"), scope)
-        self.intrinsic: Callable[..., Any] = intrinsic(scope["irad_call"])
+        scope = {"irad_type": weakref.WeakMethod(self._type)}
+        self.intrinsic: Callable[..., Any] = intrinsic(function_from("irad_call", source, "irad", scope))
         return self.intrinsic
 
     def _type(self, argument_types: tuple[Type, ...]) -> tuple[object, Callable[..., object]]:

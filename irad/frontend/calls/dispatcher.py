@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from llvmlite.ir import IRBuilder
-from numba.core import sigutils
+from numba.core import sigutils, types
 from numba.core.base import BaseContext
 from numba.core.registry import CPUDispatcher
 
@@ -31,13 +31,13 @@ from irad.frontend.calls.untypable import untypable
 from irad.frontend.custom import catalogue
 from irad.frontend.derivation import derivation_of, pools_in
 from irad.frontend.diagnosis import numba_traceback
+from irad.frontend.generated import function_from
 from irad.frontend.linkable import fill_environments, functions_of
 from irad.frontend.numba.boxing import compiler_boxing
 from irad.frontend.numba.code_libraries import forget_overloads
 from irad.frontend.numba.cpu import location_of, second_derivative
 from irad.frontend.numba.messages import REFUSALS, described, explanation, readable
 from irad.frontend.numba.private import shadow
-from irad.frontend.numba.untyped import types
 
 INTERNAL = "irad_"
 """The name of parameters that precede the user's, filled in by what calls a derivative."""
@@ -284,9 +284,8 @@ def make_wrapper(name: str, like: Callable[..., Any], leading: Sequence[str], bo
     ]
     call = body.format(arguments=", ".join(p.name for p in parameters))
     source = f"def wrapper({', '.join([*leading, *texts])}):\n    return {call}\n"
-    scope: dict[str, Any] = {"irad_call": called.intrinsic}
-    exec(compile(source, f"<irad.{name} of {like.__qualname__}>", "exec"), scope)
-    wrapper = scope.pop("wrapper")
+    file = f"irad.{name} of {like.__qualname__}"
+    wrapper = function_from("wrapper", source, file, {"irad_call": called.intrinsic})
     wrapper.__defaults__ = defaults or None
     wrapper.__name__ = wrapper.__qualname__ = f"{name}_{like.__name__}"
     wrapper.__module__, wrapper.__doc__ = like.__module__, like.__doc__

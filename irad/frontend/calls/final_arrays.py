@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
+from numba.core import types
 from numba.core.base import BaseContext
 from numba.core.cgutils import ValueStructProxy
 from numba.core.types import Type
@@ -18,7 +19,6 @@ from irad.errors import SignatureError
 from irad.frontend.calls import seeding
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.abi import Argument
 
 _WHY: Final = "the function returns nothing; its results are the arrays that it writes to"

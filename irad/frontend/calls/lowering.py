@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.debug.outputs import looked_at, output_names
@@ -26,7 +26,6 @@ from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import memory_at
 from irad.frontend.memory.shadows import any_of
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 

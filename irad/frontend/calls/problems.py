@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 
@@ -19,7 +20,6 @@ from irad.frontend.custom import packs
 from irad.frontend.derivation import derivation_of
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import LeafKind

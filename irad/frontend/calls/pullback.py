@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.debug.calls import WatchedCall
@@ -45,7 +45,6 @@ from irad.frontend.memory.shadows import (
 from irad.frontend.numba.boxing import with_numpy_numbers
 from irad.frontend.numba.cpu import load_program
 from irad.frontend.numba.private import compiler_lock
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, build, gradients
 from irad.frontend.values.tree import Content, LeafKind
 from irad.options import Options

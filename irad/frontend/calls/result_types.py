@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from llvmlite.ir import IRBuilder
+from numba.core import types
 from numba.core.base import BaseContext
 
 from irad.frontend.calls.annotations import Returns, Task
 from irad.frontend.derivation import Derivation
 from irad.frontend.numba.boxing import with_numpy_numbers
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import build, gradients, layouts
 from irad.frontend.values.tree import Content, LeafKind
 

@@ -8,14 +8,13 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import HERE, IradError, SignatureError
 from irad.frontend.calls.kept import raise_misfit
 from irad.frontend.memory.shadows import differ
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import build, layouts, tree
 from irad.frontend.values.tree import Content, LeafKind
 

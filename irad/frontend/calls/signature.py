@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from numba.core import types
+
 from irad.errors import SignatureError, UnsupportedError
 from irad.frontend.calls.annotations import Role, Seed, Task
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part

@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, imputils
+from numba.core import cgutils, imputils, types
 from numba.core.base import BaseContext
 
 from irad.debug.calls import WatchedCall
@@ -25,7 +25,6 @@ from irad.frontend.calls.kept import call_python, raise_kept, raise_status
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.numba.convention import NUMBA
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
 from irad.passes.mode import AUGMENTED, REVERSE

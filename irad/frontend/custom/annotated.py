@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
+from numba.core import types
 from numba.core.base import BaseContext
 from numba.core.datamodel.models import OpaqueModel, TupleModel
 from numba.core.types import Type
@@ -22,7 +23,6 @@ from numba.extending import overload, overload_attribute, register_model, typeof
 
 from irad.errors import RuleError
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 
 
 class ConstArgument(NamedTuple):

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core import types
 from numba.core.types import Type
 from numba.extending import overload, register_jitable
 
 from irad.errors import RuleError
 from irad.frontend.custom.annotated import ActiveArgument, DuplicatedArgument, annotation_of
 from irad.frontend.generated import function_from
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts
 
 

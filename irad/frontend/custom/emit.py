@@ -15,7 +15,7 @@ from typing import Final
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.types import Type
 
@@ -24,7 +24,6 @@ from irad.frontend import resident
 from irad.frontend.calls import seeding
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom.signature import Annotated, Result, at_path, writable
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi
 from irad.frontend.values.tree import Content, LeafKind
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, errors as numba_errors
+from numba.core import cgutils, errors as numba_errors, types
 from numba.core.base import BaseContext
 from numba.core.compiler import CompileResult
 from numba.core.dispatcher import Dispatcher
@@ -42,7 +42,6 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba import code_libraries
 from irad.frontend.numba.messages import REFUSALS, explanation
 from irad.frontend.numba.target import target_context, typing_context
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import tree
 from irad.passes.variant import Variant
 

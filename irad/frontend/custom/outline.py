@@ -18,14 +18,13 @@ from typing import Any, Final
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import funcdesc
+from numba.core import funcdesc, types
 from numba.core.base import BaseContext
 from numba.core.types import Type
 from numba.core.typing import Signature
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
-from irad.frontend.numba.untyped import types
 
 PREFIX: Final = "irad.ruled."
 _serial = itertools.count(1)

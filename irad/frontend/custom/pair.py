@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from numba.core import types
 from numba.core.compiler import CompileResult
 from numba.core.typing import Signature
 
@@ -31,7 +32,6 @@ from irad.frontend.custom.signature import (
 )
 from irad.frontend.custom.workspace.stateful import built
 from irad.frontend.numba.library import CPU
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, tree
 from irad.passes.variant import Variant
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from numba import typeof
-from numba.core import sigutils
+from numba.core import sigutils, types
 from numba.core.errors import NumbaError
 from numba.core.types import Type
 from numba.core.typing import Signature
 
 from irad.errors import RuleError
 from irad.frontend.numba.messages import readable
-from irad.frontend.numba.untyped import types
 
 Entry: TypeAlias = Any
 

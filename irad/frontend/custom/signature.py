@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from numba import typeof
+from numba.core import types
 from numba.core.types import Type
 from numba.core.typing import Signature
 
@@ -19,7 +20,6 @@ from irad.errors import RuleError
 from irad.frontend.custom import annotated
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.types import FunctionType

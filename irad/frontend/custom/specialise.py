@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
 
-from numba.core import ir
+from numba.core import ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, StateDict
 from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
 from numba.core.registry import CPUDispatcher
@@ -26,7 +26,6 @@ from numba.core.untyped_passes import RewriteSemanticConstants
 from irad.frontend.custom.annotated import PREDICATES, AnnotatedType, ConfigType, RuleConfig, annotation_of
 from irad.frontend.custom.symbols import jitable
 from irad.frontend.numba.code_libraries import only_link
-from irad.frontend.numba.untyped import types
 
 ONLY_LINKED: Final = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of code that derivatives link: it is called neither from Python nor through a pointer."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic, overload
@@ -22,7 +22,6 @@ from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import refresh_if_compiling
 from irad.frontend.numba.raw_target import RawContext
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import build, layouts, tree
 
 _Value = TypeVar("_Value")

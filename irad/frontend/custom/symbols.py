@@ -11,6 +11,7 @@ import weakref
 from types import FunctionType
 from typing import Any, Final
 
+from numba.core import types
 from numba.core.registry import CPUDispatcher
 from numba.core.typing import Signature, cffi_utils
 
@@ -19,7 +20,6 @@ from irad.frontend import external
 from irad.frontend.custom.catalogue import is_known, name_of
 from irad.frontend.custom.patterns import ANY, Pattern, pattern_of
 from irad.frontend.numba.target import typing_context
-from irad.frontend.numba.untyped import types
 
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 

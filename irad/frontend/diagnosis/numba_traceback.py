@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from numba.core import dispatcher
+
 from irad.errors import IradError, without_source
 from irad.frontend.calls.raising import leaving
-from irad.frontend.numba.untyped import dispatcher
 
 
 def shorten() -> None:

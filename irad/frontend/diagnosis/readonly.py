@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from numba.core import types
 from numba.core.types import Type
 
 from irad.frontend.numba.messages import Explanation
-from irad.frontend.numba.untyped import types
 from irad.message import source_line
 
 _MESSAGE: Final = "Cannot modify readonly array"

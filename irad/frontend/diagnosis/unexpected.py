@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import numba
 import numpy as np
+from numba.core import types
 from numba.core.errors import InternalError, NumbaError
 
 from irad import errors
 from irad.frontend.diagnosis import spelling
 from irad.frontend.numba.messages import Explanation, full_name
-from irad.frontend.numba.untyped import types
 
 _NO_ATTRIBUTE: Final = re.compile(r"module '([\w.]+)' has no attribute '(\w+)'")
 _USE_INSTEAD: Final = re.compile(r"\b[Uu]se (`[^`]+`)")

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 from llvmlite.ir import IRBuilder, Value
 from numba import njit, objmode
-from numba.core import cgutils, sigutils
+from numba.core import cgutils, sigutils, types
 from numba.core.base import BaseContext
 from numba.core.datamodel.models import OpaqueModel
 from numba.core.types import Type
@@ -33,7 +33,6 @@ from irad.frontend.foreign.closures import Elements, Foreign, Number, finish, va
 from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 from irad.frontend.numba.target import typing_context
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.layouts import mapped
 
 Declared = Callable[[tuple[Any, ...]], Any]

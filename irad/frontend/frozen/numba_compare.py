@@ -18,9 +18,9 @@ from numba.core import config
 from numba.core.ccallback import CFunc
 from numba.core.compiler import CompileResult
 from numba.core.registry import CPUDispatcher
+from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 
 from irad.frontend.frozen.numba_flags import DEFAULT, inherited, under
-from irad.frontend.numba.untyped import UFuncDispatcher
 
 _NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
 _LABEL = re.compile(r'^(?:"[^"]*"|[\w.$-]+):')

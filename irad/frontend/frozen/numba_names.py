@@ -18,12 +18,10 @@ from types import CodeType
 from typing import Any, Final
 
 import numpy as np
-from numba.core import ir
+from numba.core import ir, types
 from numba.core.dispatcher import Dispatcher
 from numba.core.types import Type
 from numba.parfors.parfor import Parfor
-
-from irad.frontend.numba.untyped import types
 
 GLOBAL: Final = "the global"
 FREE: Final = "the variable of the enclosing function"

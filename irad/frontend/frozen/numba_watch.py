@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from numba.core import dispatcher
 from numba.core.compiler import CompileResult
-
-from irad.frontend.numba.untyped import dispatcher
 
 
 def watch(note: Callable[[Any, Any], None]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import InternalError
@@ -35,7 +35,6 @@ from irad.frontend.memory.shadows import (
     strides_of,
 )
 from irad.frontend.numba.boxing import owned_record
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts, tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.build import content_of

@@ -17,13 +17,12 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.listobject import new_list
 
 from irad.frontend.memory.shadows import array_at
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.values.tree import Content
 from irad.runtime_layouts import LIST

@@ -17,7 +17,7 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import HERE, SignatureError
@@ -25,7 +25,6 @@ from irad.frontend.calls.annotations import Role
 from irad.frontend.calls.kept import emit_misfit, raise_kept
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.shadows import Extent, any_of, differ, extent_of, overlap, shape_of, strides_of
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import tree
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content

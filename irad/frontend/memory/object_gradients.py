@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.dictobject import new_dict
@@ -19,7 +19,6 @@ from numba.typed.listobject import new_list
 
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
 from irad.frontend.memory.shadows import MEMINFO_TYPE, array_at
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.layouts import size_of_element
 from irad.frontend.values.tree import (

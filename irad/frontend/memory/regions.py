@@ -14,11 +14,10 @@ from functools import reduce
 from typing import Any, Final
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent
-from irad.frontend.numba.untyped import types
 
 INTP: Final = cgutils.intp_t
 VOID_POINTER: Final = cgutils.voidptr_t

@@ -15,11 +15,10 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.np.arrayobj import populate_array
 
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts, tree
 from irad.frontend.values.build import content_of
 from irad.frontend.values.tree import (

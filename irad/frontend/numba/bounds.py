@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.callconv import RETCODE_USEREXC
 
 from irad.errors import BoundsError
-from irad.frontend.numba.untyped import numba_folder, types
+from irad.frontend.numba.convention import numba_folder
 
 
 class Statements:

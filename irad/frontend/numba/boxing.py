@@ -16,7 +16,7 @@ from copy import copy
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -29,7 +29,6 @@ from numba.extending import box, register_model
 from numba.np.arrayobj import make_array, populate_array
 from numba.np.numpy_support import as_dtype
 
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.layouts import mapped
 
 _PYTHON_TYPE = "irad_python_type"

@@ -16,11 +16,10 @@ from typing import Any
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import callconv, cgutils
+from numba.core import callconv, cgutils, types
 from numba.core.pythonapi import PythonAPI
 
 from irad.driver import LoopArray
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import layouts
 
 RAISE = "irad.raise_in_thread"

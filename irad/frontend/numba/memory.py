@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from numba.core import types
 from numba.core.datamodel.models import StructModel
 from numba.core.types import Type
 
 from irad.driver import MemoryType, Signature
 from irad.frontend.numba.target import target_context
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import abi, layouts, tree
 from irad.rules.typed_dict import memory_of_dict
 from irad.rules.typed_list import memory_of_list

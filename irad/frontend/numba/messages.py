@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from numba.core import errors as numba_errors
+from numba.core import errors as numba_errors, types
 from numba.core.types import Type
 
 from irad.errors import SourceLocation
 from irad.frontend.diagnosis.hints import HINTS, ONLY
-from irad.frontend.numba.untyped import numba_folder, types
+from irad.frontend.numba.convention import numba_folder
 from irad.message import array_types, source_line, with_article
 from irad.source_text import function_at
 

@@ -13,13 +13,14 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, cpu, errors, funcdesc, ir, ir_utils, sigutils
+from numba.core import cgutils, cpu, dispatcher, errors, funcdesc, ir, ir_utils, sigutils
 from numba.core.compiler import CompileResult, Flags, StateDict
 from numba.core.dispatcher import Dispatcher
 from numba.core.lowering import Lower
 from numba.core.targetconfig import ConfigStack
 from numba.core.types import Type
 from numba.core.typing import Signature
+from numba.np.ufunc.gufunc import GUFunc
 
 from irad.frontend.custom import catalogue
 from irad.frontend.custom.entry import caller_of
@@ -29,7 +30,6 @@ from irad.frontend.frozen.numba_flags import inherited, under
 from irad.frontend.frozen.numba_follow import Reads, following
 from irad.frontend.numba.raw_target import RawContext
 from irad.frontend.numba.target import real_context, typing_context
-from irad.frontend.numba.untyped import GUFunc, dispatcher
 
 if TYPE_CHECKING:
     from irad.frontend.numba.private import Shadow

@@ -22,7 +22,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, compiler, errors, lowering, types, typing
+from numba.core import cgutils, compiler, dispatcher, errors, lowering, types, typing
 from numba.core.base import BaseContext
 from numba.core.caching import NullCache
 from numba.core.codegen import CodeLibrary
@@ -38,7 +38,8 @@ from numba.core.typed_passes import InlineOverloads
 from numba.core.types import Type
 from numba.core.typing.templates import _OverloadFunctionTemplate as OverloadTemplate
 from numba.core.untyped_passes import InlineInlinables
-from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder
+from numba.np.ufunc import dufunc, ufunc_base, ufuncbuilder, wrappers
+from numba.np.ufunc.gufunc import GUFunc
 from numba.stencils.stencil import StencilFunc
 
 from irad.frontend.custom.catalogue import CustomRule
@@ -49,7 +50,6 @@ from irad.frontend.numba import kernels, methods, target
 from irad.frontend.numba.bounds import Statements
 from irad.frontend.numba.raw_target import Entry, RawContext
 from irad.frontend.numba.target import real_context, typing_context
-from irad.frontend.numba.untyped import GUFunc, GUFuncWrapper, dispatcher
 
 _CHANGED_FLAGS = (
     "boundscheck",
@@ -276,8 +276,8 @@ class Shadow:
             (dufunc.DUFunc, "_compile_for_argtys", partial(methods.compile_elementwise, self)),
             (ufunc_base.UfuncBase, "find_ewise_function", partial(methods.find_elementwise, self)),
             (GUFunc, "_compile_for_argtys", partial(methods.compile_generalized, self)),
-            (GUFuncWrapper, "_build_wrapper", kernels.build_wrapper),
-            (GUFuncWrapper, "gen_loop_body", kernels.build_loop_body),
+            (wrappers._GufuncWrapper, "_build_wrapper", kernels.build_wrapper),
+            (wrappers._GufuncWrapper, "gen_loop_body", kernels.build_loop_body),
         ):
             yield owner, name, self._bind(replacement, getattr(owner, name))
 

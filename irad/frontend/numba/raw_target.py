@@ -16,13 +16,14 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, codegen, debuginfo, types
+from numba.core import cgutils, codegen, cpu, debuginfo, dispatcher, types
 from numba.core.base import BaseContext, _wrap_impl
 from numba.core.ccallback import CFunc
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Type
 from numba.core.typing import Signature, templates
 from numba.np.ufunc import dufunc
+from numba.np.ufunc.gufunc import GUFunc
 
 from irad.backend import equality
 from irad.driver import LoopArray
@@ -34,7 +35,6 @@ from irad.frontend.frozen.numba_flags import DEFAULT, under
 from irad.frontend.numba import fixups, transforms
 from irad.frontend.numba.samplers import mark_draws
 from irad.frontend.numba.target import real_context
-from irad.frontend.numba.untyped import GUFunc, cpu, dispatcher
 from irad.ruleset.symbols import external_text
 
 ENVIRONMENT_PREFIX = "_ZN08NumbaEnv"

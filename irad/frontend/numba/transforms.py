@@ -27,13 +27,12 @@ import llvmlite.binding as llvm
 import numpy as np
 from llvmlite.ir import IRBuilder, Value
 from numba import carray, cfunc, njit, typeof
-from numba.core import typing
+from numba.core import types, typing
 from numba.core.base import BaseContext
 from numba.core.types import Type
 from numba.core.typing import Signature
+from numba.cpython.unsafe.tuple import tuple_setitem
 from numpy.typing import NDArray
-
-from irad.frontend.numba.untyped import tuple_setitem, types
 
 Numbers: TypeAlias = NDArray[np.inexact[Any]]
 Ints: TypeAlias = Sequence[int] | None

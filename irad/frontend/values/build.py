@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from irad.frontend.numba.untyped import types
+from numba.core import types
+
 from irad.frontend.values.layouts import COMPLEX, FLOATS, part_offsets, width_of
 from irad.frontend.values.tree import (
     DATA_OF_OPTIONAL,

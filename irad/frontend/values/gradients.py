@@ -6,8 +6,9 @@ from collections import namedtuple
 from functools import cache
 from typing import Any
 
+from numba.core import types
+
 from irad.frontend.numba.boxing import OwnedRecord
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import mapped, tuple_type
 from irad.frontend.values.tree import (

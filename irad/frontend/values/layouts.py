@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from llvmlite import ir
+from numba.core import types
 from numba.core.datamodel.packer import ArgPacker
 from numba.core.types import Type
 
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
-from irad.frontend.numba.untyped import types
 
 INACTIVE_TYPES: Final[set[Type]] = set()  # types that a user declared to carry no derivative
 

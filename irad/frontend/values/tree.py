@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils
+from numba.core import cgutils, types
 
-from irad.frontend.numba.untyped import types
 from irad.frontend.values.layouts import (
     COMPLEX,
     INACTIVE_TYPES,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from numba.core import types
+
 from irad.data.copies import copied
 from irad.debug.hooks import measured
 from irad.debug.tape import Measurement
-from irad.frontend.numba.untyped import types
 from irad.report.run import derivative_of
 from irad.report.subject import Subject
 

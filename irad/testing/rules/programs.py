@@ -6,7 +6,7 @@ Numba; what the others compute is computed in Python, by calls of the first, whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numba
@@ -15,14 +15,17 @@ from numba.core import types
 from numba.extending import overload
 
 from irad.data.floats import read_floats
+from irad.frontend.generated import function_from
 
 LIVE_CALLS: Final = 3
+
+_FILE: Final = "irad.testing"
 
 
 def call_once(f: Callable[..., Any], arity: int) -> Callable[..., Any]:
     """A program that calls ``f`` and returns what it returns."""
     listing = ", ".join(f"x{i}" for i in range(arity))
-    return _program(f"def call({listing}):\n    return f({listing})\n", "call", {"f": f})
+    return _program(f"def call({listing}):\n    return f({listing})\n", {"f": f})
 
 
 def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
@@ -45,7 +48,7 @@ def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: boo
         f"        {call}\n"
         f"    return {'total' if has_value else None}\n"
     )
-    return _program(source, "call", {"f": f, "weigh": weigh})
+    return _program(source, {"f": f, "weigh": weigh})
 
 
 def loop_of(call: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
@@ -80,7 +83,7 @@ def call_without_result(f: Callable[..., Any], taking_part: Sequence[bool]) -> C
         f"        return 0.0\n"
         f"    return before + {terms}\n"
     )
-    return _program(source, "call", {"f": f, "total": total})
+    return _program(source, {"f": f, "total": total})
 
 
 def without_result(call: Callable[..., Any], taking_part: Sequence[bool]) -> Callable[..., Any]:
@@ -113,11 +116,8 @@ def total(value: Any) -> Any:
 def _total_typed(value):  # type: ignore[no-untyped-def]
     if isinstance(value, types.BaseTuple):
         terms = [f"total(value[{i}])" for i in range(len(value))]
-        scope: dict[str, Any] = {"total": total}
-        exec(
-            compile(f"def summed(value):\n    return {' + '.join(['0.0', *terms])}\n", "<irad.testing>", "exec"), scope
-        )
-        return scope["summed"]
+        source = f"def summed(value):\n    return {' + '.join(['0.0', *terms])}\n"
+        return function_from("summed", source, _FILE, {"total": total})
     if isinstance(value, types.Array) and isinstance(value.dtype, types.Float | types.Complex):
         return lambda value: (np.abs(value) ** 2).sum()
     if isinstance(value, types.Float | types.Complex):
@@ -125,9 +125,8 @@ def _total_typed(value):  # type: ignore[no-untyped-def]
     return lambda value: 0.0
 
 
-def _program(source: str, name: str, scope: dict[str, Any]) -> Callable[..., Any]:
-    exec(compile(source, "<irad.testing>", "exec"), scope)
-    return numba.njit(scope[name])
+def _program(source: str, scope: Mapping[str, object]) -> Callable[..., Any]:
+    return numba.njit(function_from("call", source, _FILE, scope))
 
 
 def weigh(weights: Any, value: Any) -> Any:
@@ -142,9 +141,7 @@ def _weigh_typed(weights, value):  # type: ignore[no-untyped-def]
     if isinstance(value, types.BaseTuple):
         terms = [f"weigh(weights[{i}], value[{i}])" for i in range(len(value))]
         source = f"def weighed(weights, value):\n    return {' + '.join(['0.0', *terms])}\n"
-        scope: dict[str, Any] = {"weigh": weigh}
-        exec(compile(source, "<irad.testing>", "exec"), scope)
-        return scope["weighed"]
+        return function_from("weighed", source, _FILE, {"weigh": weigh})
     if isinstance(value, types.Array):
         if isinstance(value.dtype, types.Complex):
             return lambda weights, value: (np.conj(weights) * value).sum().real

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, imputils
+from numba.core import cgutils, imputils, types
 from numba.core.base import BaseContext
 from numba.core.datamodel.models import OpaqueModel
 from numba.core.types import Type
@@ -29,7 +29,6 @@ from numba.extending import (
 )
 
 from irad.frontend import resident
-from irad.frontend.numba.untyped import types
 from irad.runtime_layouts import SLOT
 
 NO_MEMORY: Final = ("no memory for the workspace of a rule",)

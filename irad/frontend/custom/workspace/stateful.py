@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from numba.core import types
 from numba.core.types import Type
 from numba.core.typing import Signature
 
@@ -23,7 +24,6 @@ from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.workspace.pools import Pool
 from irad.frontend.custom.workspace.slots import Define, SlotType, lending
 from irad.frontend.numba.messages import REFUSALS, explanation
-from irad.frontend.numba.untyped import types
 
 _PARTS = ("augmented_primal", "reverse", "state")
 

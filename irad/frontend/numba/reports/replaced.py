@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import llvmlite.binding as llvm
+from numba.core import types
 from numba.core.dispatcher import Dispatcher
 
 from irad.backend.link import check_symbols, declared_symbols
 from irad.frontend.numba import code_libraries
 from irad.frontend.numba.library import parse
 from irad.frontend.numba.target import engine, new_machine, target_context
-from irad.frontend.numba.untyped import types
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 
