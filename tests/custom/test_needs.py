@@ -92,6 +92,21 @@ def test_a_value_that_is_used_otherwise_is_needed(with_rule, f):
     check_quickly(njit(f), 2.0)
 
 
+@pytest.mark.parametrize("f", [square, njit(_sum), njit(_scaled), njit(_total), njit(_chosen)])
+def test_a_value_that_vjp_returns_is_needed(with_rule, f):
+    with_rule(square, _maybe, _doubled)
+    value, pullback = irad.vjp(f, 2.0)
+    assert value == f(2.0)
+    assert pullback(0.5) == (0.5 * irad.value_and_grad(f)(2.0)[1],)
+
+
+def test_a_value_that_vjp_returns_in_a_tuple_is_needed(with_rule):
+    with_rule(square, _maybe, _doubled)
+    value, pullback = irad.vjp(njit(lambda x: (square(x), x)), 2.0)
+    assert value == (4.0, 2.0)
+    assert pullback((1.0, 3.0)) == (7.0,)
+
+
 def test_a_value_that_is_read_back_is_needed(with_rule):
     with_rule(square, _maybe, _doubled)
 

@@ -18,7 +18,7 @@ from irad.debug.calls import WatchedCall
 from irad.debug.outputs import output_names
 from irad.errors import SignatureError
 from irad.frontend.calls import seeding
-from irad.frontend.calls.annotations import Role, Seed, Task
+from irad.frontend.calls.annotations import Returns, Role, Seed, Task
 from irad.frontend.calls.definition import Definition
 from irad.frontend.calls.dispatcher import DerivativeDispatcher, make_wrapper, parameter_names
 from irad.frontend.calls.failure import Failure, arena_field, field_of
@@ -103,7 +103,8 @@ def task_for(primal: Any, argument_types: tuple[Any, ...], options: Options) -> 
     writes_only = returns_nothing(primal, argument_types, options) and any(
         leaf.is_array and leaf.kind is LeafKind.ARRAY for a in arguments for leaf in a.leaves
     )
-    return Task(roles, Seed.NONE if writes_only else Seed.GIVEN, options=options)
+    seed = Seed.NONE if writes_only else Seed.GIVEN
+    return Task(roles, seed, returns=Returns.VALUE_AND_GRADIENT, options=options)  # so rules know the value is needed
 
 
 def returns_nothing(primal: Any, argument_types: tuple[Any, ...], options: Options) -> bool:
