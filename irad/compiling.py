@@ -1,4 +1,4 @@
-"""While irad compiles: log records, a line on a terminal once a compilation takes long, no collection of garbage.
+"""While irad compiles: log records, a line on a terminal once a compilation takes long, no garbage collection.
 
 `step` is put around whatever takes time. The outermost running step is what a user waits for: after two seconds a
 line on standard error says so, if that is a terminal, and goes away when the step ends. Every step is logged under the

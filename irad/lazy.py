@@ -1,6 +1,6 @@
 """Names of a package that load on first use.
 
-A package states them in its stub, ``__init__.pyi``, as imports from where they are defined; that is the only table of
+A package lists them in its stub, ``__init__.pyi``, as imports from where they are defined; that is the only table of
 them, and type checkers, the reference and the running program read the same one::
 
     from irad import rules as rules

@@ -1,12 +1,14 @@
 """How an error reads: the source line with a marker below, text wrapped under its label, each remedy on a line.
 
-argument 0 (width) of area is an int64, which has no derivative
-at  model.py:7 in area
-def area(width, height):
-^^^^^
-why derivatives are by floating-point numbers: an integer cannot change a little
-do  (a) pass a float, as in 3.0 in place of 3
-(b) leave it out of what is differentiated
+For example:
+
+    argument 0 (width) of area is an int64, which has no derivative
+      at  model.py:7 in area
+              def area(width, height):
+                       ^^^^^
+      why derivatives are with respect to floating-point numbers: an integer cannot change a little
+      do  (a) pass a float, as in 3.0 in place of 3
+          (b) leave it out of what is differentiated
 """
 
 from __future__ import annotations

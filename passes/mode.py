@@ -1,7 +1,7 @@
 """Modes: which functions a derivative consists of, and what they take and return.
 
-A mode is data: who declares, exports or walks the functions of a derivative goes over those of its mode. Only the
-passes that fill a function ask for it by name.
+A mode is data: code that declares, exports or walks the functions of a derivative iterates over those of its mode. Only
+the passes that fill a function ask for it by name.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ PROGRAM    the `Program`: all of it, before anything is differentiated
 FUNCTION   a `Unit`: one variant of a function, analysed
 PAIR       a `GeneratedPair`: the two functions that are made of it
 DERIVATIVE the `Generated` derivative with all its pairs
-FINISH     the same, when what is to be told of the places of its instructions has been read off
+FINISH     the same, after the places of its instructions have been read off
 """
 
 from __future__ import annotations

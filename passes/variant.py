@@ -1,4 +1,4 @@
-"""What is wanted of a function: which parameters take part and how.
+"""Which derivative of a function is wanted: which parameters take part and how.
 
 The same function may be wanted in several variants; for each there are the functions of the mode (`irad.passes.mode`).
 """

@@ -1,7 +1,7 @@
 """Methods of instances of a jitclass, bound to their instance: ``irad.grad(model.energy)(x)``.
 
-The function that is differentiated is that of the class, which takes the instance as its first argument. The instance
-is held, as Python's bound methods hold theirs, and is constant.
+What is differentiated is the class's function, which takes the instance as its first argument. The instance is kept
+alive, as by Python's bound methods, and is constant.
 """
 
 from __future__ import annotations

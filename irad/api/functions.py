@@ -1,4 +1,4 @@
-"""What may be differentiated, and the derivatives already built of it."""
+"""What may be differentiated, and the derivatives already made of it."""
 
 from __future__ import annotations
 

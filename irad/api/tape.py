@@ -1,4 +1,4 @@
-"""`tape_report`: what the tape of one call takes, measured, value by value and line by line."""
+"""`tape_report`: how much memory the tape of one call takes, measured by value and by line."""
 
 from __future__ import annotations
 

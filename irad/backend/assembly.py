@@ -1,9 +1,8 @@
 """Assembly of optimised LLVM text with a source line per instruction.
 
 Numba's code has debug locations of the functions it was made from, but no function of its own in the debug information;
-so LLVM writes no line table for it. Here each function gets one, and locations in that, of lines that the caller
-chooses.
-The code itself does not change: debug information never changes what LLVM generates.
+so LLVM writes no line table for it. Here each function gets one, with locations on lines that the caller chooses. The
+code itself does not change: debug information never changes what LLVM generates.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Keeps LLVM from replacing a number by one that it was compared equal to.
 
 After ``if x == 2.0`` LLVM replaces ``x`` by 2.0. The value is the same, but the derivative with respect to ``x`` is
-lost: in that branch, what depends on ``x`` is a constant then. So comparisons for equality are calls of an unknown
+lost: in that branch, whatever depends on ``x`` becomes a constant. So comparisons for equality are calls of an unknown
 function while the scalar pipeline runs, and comparisons again in the text that irad reads.
 
     %c = fcmp oeq double %x, 2.0        %c = call i1 @irad.fcmp.oeq.double(double %x, double 2.0)

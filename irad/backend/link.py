@@ -2,7 +2,7 @@
 
 LLVM's JIT leaves an unknown symbol at address zero, and the first call of it ends the process. So every declared symbol
 must be defined by the process (``libm``, Python, llvmlite's table of added symbols), by Numba's loaded code or by its
-runtime; else the program is refused with the symbol's name.
+runtime; otherwise the program is refused, naming the symbol.
 """
 
 from __future__ import annotations

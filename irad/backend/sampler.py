@@ -3,7 +3,7 @@
 It needs no privileges and no signals: it is ordinary machine code, called through ctypes, which lets Python run
 meanwhile. Each look counts with the CPU time that the other threads of the process have used since the look before. So
 nothing is counted while the system runs other processes, where one and the same mark would be found again and again. A
-look that comes late does not count for more than a millisecond: it says little of a long time.
+look that comes late counts for a millisecond at most: it says little about a long time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What makes code for one kind of machine: one object, handed from the front end to whatever needs it.
 
-The passes need none: what they have to know of a machine stands in the module that they are given. Its triple says to
+The passes need none: what they have to know about a machine is in the module that they are given. Its triple says to
 which library mathematics goes (`irad.ruleset.symbols`), its pointers name their address spaces, and the tape is
 allocated, and shadows that threads share are added to, by run-time functions (`irad.passes.runtime`), which whoever
 makes the code callable has to define.

@@ -1,4 +1,4 @@
-"""What the tape of one call took, by value; and the error when that is more than allowed."""
+"""How much memory the tape of one call took, by value, and the error if that is more than allowed."""
 
 from __future__ import annotations
 

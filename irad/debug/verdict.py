@@ -1,8 +1,8 @@
 """The outcome of a watched call: an error if its result is NaN or infinite, warnings for ties.
 
-An operation may make a NaN that never reaches the result, as in ``np.where(x > 0, np.log(x), 0.0)``. So only what
-comes out counts. A NaN that comes out carries the number of the place where it began. An infinity does not: it is put
-down to the first that was made, in the derivative where the value is finite.
+An operation may make a NaN that never reaches the result, as in ``np.where(x > 0, np.log(x), 0.0)``. So only what comes
+out counts. A NaN that comes out carries the number of the place where it began. An infinity does not: it is attributed
+to the first that was made, in the derivative where the value is finite.
 """
 
 from __future__ import annotations

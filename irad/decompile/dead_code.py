@@ -1,4 +1,4 @@
-"""What nothing needs goes."""
+"""Drops what nothing needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the caller sees of what code does on its way to an exception: that is not left out with the exception.
+"""What code does on its way to an exception that the caller sees: it is not left out with the exception.
 
 out[0] = x          seen: the caller has the array
 ValueError(x)       not seen: new memory, in which the exception is put together

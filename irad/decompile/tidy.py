@@ -1,16 +1,18 @@
 """Makes structured statements read as people write them.
 
-if n > 0:                       for i in range(n):
-    for i in range(n): …            …
+What is on the left becomes what is on the right:
 
-if c: raise E                   if c:
-else: rest                          raise E
-                                rest
+    if n > 0:                       for i in range(n):
+        for i in range(n): …            …
 
-if err > tol:                   while err > tol:
-    while True:                     …
-        …
-        if not err > tol: break
+    if c: raise E                   if c:
+    else: rest                          raise E
+                                    rest
+
+    if err > tol:                   while err > tol:
+        while True:                     …
+            …
+            if not err > tol: break
 """
 
 from __future__ import annotations

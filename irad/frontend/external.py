@@ -1,4 +1,4 @@
-"""Symbols for functions that a program knows by their address only: of ctypes, cffi, Cython.
+"""Symbols for functions that a program knows only by address: those of ctypes, cffi, Cython.
 
 Input   the address of a function, and the Python object that gave it.
 Output  a symbol under which LLVM finds that address. Rules are looked up by it, messages name the function by it.

@@ -1,4 +1,4 @@
-"""Pairs for calls through pointers, made when a pointer is met for the first time.
+"""Pairs for calls through pointers, made when a pointer is first called.
 
 Input   what a derivative needs of the functions it calls through pointers (`PointerVariant`); addresses, at run time.
 Output  tables (``irad/backend/runtime/pointers.ll``) that the derivative's code reads.

@@ -1,4 +1,4 @@
-"""Natural loops, their nesting, and the irreducible cycles that are none.
+"""Natural loops, their nesting, and the irreducible cycles, which are not loops.
 
 A loop is a header together with the blocks from which one of its latches is reached without passing the header; two
 loops are disjoint or nested. A cycle that can be entered at more than one block is not a loop: its entries are listed

@@ -2,9 +2,9 @@
 
 Input   a function without switches.
 Output  whether there were any; the function is rewritten. What it made is not a canonical loop yet.
-Method  all edges to the heads of such a cycle go to one new block, which branches on to the head that was meant. Phis
-        of the heads move there. No other value needs a phi: whoever uses a value is dominated by it still, for a way
-        through the new block to a head existed before, if only from another edge.
+Method  all edges to the heads of such a cycle go to one new block, which branches on to the intended head. Phis of the
+        heads move there. No other value needs a phi: whoever uses a value is dominated by it still, for a way through
+        the new block to a head existed before, if only from another edge.
 
     a ─┬─▶ b ⇄ c ◀─┐          a ─▶ guard ─┬─▶ b ─▶ guard
        └───────────┘                      └─▶ c ─▶ guard

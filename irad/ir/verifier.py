@@ -2,7 +2,7 @@
 
 Checked: one terminator at the end of each block; phis at the head, one value for each incoming edge; parent links;
 operands that belong to the same function and are available where they are used; the types of operands and result for
-each shape; and that ``users`` tells exactly who uses a value.
+each shape; and that ``users`` lists exactly the users of a value.
 """
 
 from __future__ import annotations

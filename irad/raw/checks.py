@@ -5,9 +5,9 @@ Output  none; errors.
 Method  an integer of four or eight bytes that is only copied may be the bits of a number. Front ends say whether it is
         one, by TBAA tags or, at -O0, by the type of the access; `mark_copies` gives loads without such a statement a
         name that `check_units` knows again. Where such a load, or a raw copy, brings bytes from memory with a
-        derivative to memory with one, and nothing else tells what they are, the program is refused. An integer that
-        is stored may be an address, unless it is computed from loads of which the front end says that they are of
-        integers, in a program that makes no pointers of integers.
+        derivative to memory with one, and nothing else tells what they are, the program is refused. An integer that is
+        stored may be an address, unless it is computed from loads that the front end declares to be of integers, in a
+        program that makes no pointers from integers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is active and leaves a function by a global variable, where another function may read it: refused.
+"""Active values that leave a function through a global variable, where another may read them: refused.
 
 Input   the analysed functions of a derivative.
 Output  errors.

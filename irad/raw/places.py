@@ -1,6 +1,6 @@
 """Errors in terms of the program's language: the line if the module has debug information, else the operation in words.
 
-Remedies that name Python functions name what C has in their place.
+Remedies that name Python functions name what C has instead.
 """
 
 from __future__ import annotations

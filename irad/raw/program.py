@@ -3,7 +3,7 @@
 Input   a module, a function in it.
 Output  LLVM text with an entry `i32 @irad.entry(ptr value, parameters…)` that calls the function, stores its result and
         returns 0: the convention of the engine's entries, as Numba's functions have it.
-Method  what the function cannot reach is dropped; what keeps LLVM from optimising at -O0 too; then LLVM's scalar
+Method  what the function cannot reach is dropped; and so is what keeps LLVM from optimising at -O0; then LLVM's scalar
         pipeline, vectors taken apart, unwinding and calls through pointers made plain, and the pipeline again.
 
 Definitions that the linker may replace by others (weak ones) are not part of the program: they become declarations.

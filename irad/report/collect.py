@@ -3,7 +3,7 @@
 Input   a `Subject`, the stages that are wanted.
 Output  `Report`: plain data.
 Method  derive once more, with an observer; read the analyses, the plan and the tape while they exist. The stages before
-        the analyses need no derivative, so they can be had of functions that are refused.
+        the analyses need no derivative, so functions that are refused have them too.
 """
 
 from __future__ import annotations

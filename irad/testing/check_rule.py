@@ -1,4 +1,4 @@
-"""``check_rule``: is a rule right? For rules of a line, given by their partials, and for those of functions."""
+"""``check_rule``: is a rule right? For elementwise rules, given by their partials, and for rules of functions."""
 
 from __future__ import annotations
 

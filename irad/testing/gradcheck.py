@@ -1,4 +1,4 @@
-"""``gradcheck``: is the gradient of a function right, and how exactly is that known?"""
+"""``gradcheck``: is the gradient of a function right, and how precisely is that known?"""
 
 from __future__ import annotations
 

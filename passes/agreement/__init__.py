@@ -1,1 +1,1 @@
-"""The contract between the two sweeps: what decides something is decided once."""
+"""The contract between the two sweeps: every decision is made once."""

@@ -1,10 +1,10 @@
-"""Checks the contract on a finished pair: nothing that decides something is made again of numbers rounded freely.
+"""Checks the contract on a finished pair: no decision is made again from numbers that are rounded freely.
 
 Input   the two functions of a pair, whatever made them.
 Output  none; an `InternalError` names the first violation.
 Method  from each comparison, conversion and other decision of the reverse sweep backwards along floating-point
-        operands, as far as code reaches that is a copy of the forward sweep's: to the tape, to memory, to arguments.
-        Code of adjoints is looked at, too, unless a cotangent is among what it compares: those exist in one sweep only.
+        operands, through code that is a copy of the forward sweep's: up to the tape, to memory, to arguments. Code of
+        adjoints is looked at, too, unless a cotangent is among what it compares: those exist in one sweep only.
 Limit   that memory and the tape hold what the forward sweep used is taken for granted.
 
     %q = fdiv fast double %x, %h      a copy of the forward sweep's

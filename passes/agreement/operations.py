@@ -6,7 +6,7 @@ becomes a call of a library, of which there are several: one for numbers and one
 it folds constants. What IEEE 754 rounds in one way only (arithmetic without such words, `sqrt`, `fma`, casts) comes out
 the same everywhere.
 
-A decision: an operation whose result jumps when an operand is rounded differently. All that is not floating-point is
+A decision: an operation whose result jumps when an operand is rounded differently. Whatever is not floating-point is
 one (comparisons, conversions to integers, bits), and so are the functions that round to whole numbers, remainders and
 `copysign`.
 

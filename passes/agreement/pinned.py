@@ -1,11 +1,11 @@
 """Pinned values: what the reverse sweep has from the forward sweep or from the tape, but never computes again.
 
-Input   what could be computed again, and from what; the values that decide something in the reverse sweep itself.
+Input   what could be computed again, and from what; the values that the reverse sweep itself makes decisions with.
 Output  `Pinned`, asked by `irad.passes.plan.rematerialisation`.
 Method  a value that is computed again is *loose* if its operation is rounded freely, or one of its floating-point
-        operands is loose. What decides something and would be made of loose numbers is pinned: so it is saved, and
-        whatever follows from it (an index, an address, a trip count, what is loaded there) is computed again from what
-        was saved. Integers, booleans and addresses are therefore never loose, nor is what memory holds.
+        operands is loose. A decision that would be made from loose numbers is pinned: so it is saved, and whatever
+        follows from it (an index, an address, a trip count, what is loaded there) is computed again from what was
+        saved. Integers, booleans and addresses are therefore never loose, nor is what memory holds.
 Limit   a number that is saved for another reason counts as loose until it is known to be: then the decision is saved
         as well, which takes its bytes and is never wrong.
 

@@ -88,7 +88,7 @@ def effects_of(callee: Callee) -> Effects | None:
 def _with_summary(rule: Inactive, attributes: tuple[str, ...]) -> Inactive:
     """A declaration with the effects that the function's body shows.
 
-    A function that passes on addresses of its arguments is left a stranger: its results have no shadow.
+    A function that passes on addresses of its arguments stays unknown code: its results have no shadow.
     """
     effects = _summary(attributes)
     return rule if effects is None or effects.captures else replace(rule, effects=effects)

@@ -1,4 +1,4 @@
-"""Finds derivatives that would get lost because the bits of a number are taken for something else.
+"""Finds derivatives that would get lost because the bits of a number are used as something else.
 
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again (`lost_bits`), or
@@ -6,10 +6,10 @@ Output  the instructions where bits of active numbers, computed with as integers
 Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
         from a tainted one, or loaded from where a tainted one was stored (in memory without numbers: anywhere in it).
         It is lost when it is cast to an active float, stored where active floats are or put anywhere by an atomic
-        update. Where the program has no types, functions with a body hand bits on, too: one that is given active
-        numbers and makes bits of them returns tainted integers, and what is passed to one that makes numbers of bits,
-        and gives or writes active ones, is lost. Where it has types, only what the function itself made of a float is
-        lost so.
+        update. Where the program has no types, functions with a body pass bits on, too: one that is given active
+        numbers and turns them into bits returns tainted integers, and bits are lost that are passed to one that turns
+        bits into numbers and returns or writes active ones. Where it has types, only bits that the function itself made
+        from a float are lost in this way.
 Limit   integers read from a place that cannot be told from a float's count as floats.
 """
 

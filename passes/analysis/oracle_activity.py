@@ -1,4 +1,4 @@
-"""What the oracle takes for active: everything, as far as it can.
+"""What the oracle treats as active: everything, as far as it can.
 
 Input   a function with its analyses, its real activity among them.
 Output  an `Activity` in which every float is active and all memory has a shadow.

@@ -1,4 +1,4 @@
-"""Whether anybody needs the primal value that a function with a rule returns.
+"""Whether anything needs the primal value that a function with a rule returns.
 
 Input   a `Unit`, a call in it of a function whose pair comes from outside.
 Output  `result_is_needed`. Where it is false the augmented primal may return anything for the value.

@@ -1,11 +1,11 @@
-"""Constant arguments take no active values: that promise, looked for in the functions that the entry calls.
+"""The promise that constant arguments take no active values, checked in the functions that the entry calls.
 
 Input   the finished units of a program, the entry's first.
 Output  nothing; `ActivityError` where a callee stores an active value in memory that the caller of the entry declared
         constant.
 Method  `refusals` sees the entry's own stores. Here its calls are followed, parallel loops too, with that memory taken
         as constant: what a callee stores there, if it depends on what is active in the call, breaks the promise. What
-        the entry was asked for decides, not what the plan takes as active.
+        the entry was asked for decides, not what the plan treats as active.
 Limit   a call in which nothing is active has no unit, and is not followed; nor is memory behind pointers in memory.
 
     call void @loop(ptr %x, ptr %work)        x has a shadow, work was passed as constant

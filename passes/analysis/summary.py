@@ -1,6 +1,6 @@
-"""What a function does to the memory it is given, so that its callers need not take it for a stranger.
+"""What a function does to the memory it is given, so that its callers need not treat it as unknown code.
 
-Input   a loop function, or one that has a rule: functions of which the caller knows what their arguments point to.
+Input   a loop function, or one that has a rule: functions whose callers know what the arguments point to.
 Output  attributes of the function, from which `callees` makes `Effects`: the parameters it reads and writes.
 Method  points-to of the function alone; every load, store and call is charged to the parameters it may touch.
 Limit   no summary where pointers are read from the arguments' memory or stored there, or a global is written: then the

@@ -1,9 +1,9 @@
 """Alias metadata: tells LLVM which accesses of a generated function never touch the same bytes.
 
-A memory object has a scope for its primal memory and one for its shadow; the tape has one. An access carries the
-scopes of all objects it may touch, and as `noalias` those of all that it cannot. Shadows are apart from all primal
-memory, the tape from both. An access that may touch unknown memory carries nothing. Where there are many objects, those
-that are accessed in the innermost loops have scopes of their own, the others have one together.
+A memory object has a scope for its primal memory and one for its shadow; the tape has one. An access carries the scopes
+of all objects it may touch, and as `noalias` those of all that it cannot. Shadows do not overlap primal memory, and the
+tape overlaps neither. An access that may touch unknown memory carries nothing. Where there are many objects, those that
+are accessed in the innermost loops have scopes of their own, the others share one.
 
 The scopes are declared at the function's head: inlined into a loop of a caller, each iteration gets its own, because
 there the same scope may mean other memory each time.

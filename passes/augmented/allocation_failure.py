@@ -2,13 +2,14 @@
 
 Every allocation in the forward sweep may fail, and so may those in the augmented callees it calls, which leave a flag
 in the arena. Then the sweep returns at once; the entry returns the status `HostConvention.exhausted`, and the caller
-raises an error. A look-up of a pair that fails is treated alike; the status is then `HostConvention.no_derivative`.
+raises an error. A look-up of a pair that fails is treated the same way; the status is then
+`HostConvention.no_derivative`.
 
-Around the launch of a parallel loop the program gives up a lock, and holds a schedule. Who leaves there first does what
-would have followed: takes the lock again, frees the schedule.
+Around the launch of a parallel loop the program gives up a lock, and holds a schedule. A sweep that leaves there first
+does what would have followed: it takes the lock again and frees the schedule.
 
 A deep recursion may run out of stack where the primal alone would not. So both functions of a callee's pair look first
-how much of it is left; they return at once when it is little, with the same flag. After the reverse sweep the caller of
+how much of it is left; they return at once if it is little, with the same flag. After the reverse sweep the caller of
 the entry looks at the flag.
 """
 

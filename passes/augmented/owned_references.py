@@ -1,4 +1,4 @@
-"""Held: the references that a forward sweep holds where it may be left, because no more tape is allowed.
+"""Owned references: those that a forward sweep holds where it may be left, because the tape cannot grow.
 
 Input   a finished augmented primal, before its allocations are checked.
 Output  for each call that may fail, what has to be released if the sweep is left after it.
@@ -6,7 +6,7 @@ Method  backward: a reference is held where, on every way on to the return, it i
         taken; what is returned is dropped, too. An intersection over successors, to the greatest fixpoint; ways that
         raise do not count.
 Limit   a reference that is dropped by another name than it is held by, or only on some ways, is not found: it is kept,
-        as the host keeps it where an exception is raised. Where a reference may be taken by another name nothing is
+        as the host does where an exception is raised. Where a reference may be taken by another name nothing is
         released, so that nothing is ever released twice.
 
     call void @take(ptr %x)

@@ -4,8 +4,7 @@ Every pair has a *frame*, memory that its caller provides: regions for shadows o
 saved value that lies in no loop. Values of a loop are saved once per iteration:
 
     counted loop     a slab, allocated before the loop when its trip count is known: one array per saved value,
-                     indexed by
-                     the iteration number
+                     indexed by the iteration number
     other loops      a record per iteration, allocated when the iteration starts, with a link to the one before
 
 Slab pointers and the links to last records are themselves saved values of the surrounding loop, so nests of any shape

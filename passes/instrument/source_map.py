@@ -2,10 +2,10 @@
 
 Input   a module with its debug metadata.
 Output  for an instruction its places in the user's files, innermost first.
-Method  places in library code (`LibraryCode`) are left out, so that it counts where it is called. The body of a
+Method  places in library code (`LibraryCode`) are left out, so that such code counts where it is called. The body of a
         parallel loop, which has no file of its own, counts for the file that the loop is in. A line that lies outside
-        the function it is said to be in is that of library code that the host has inlined itself: it keeps the line
-        and changes the file.
+        the function it is said to be in is that of library code that the host has inlined itself: it keeps the line and
+        changes the file.
 """
 
 from __future__ import annotations

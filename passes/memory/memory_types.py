@@ -148,13 +148,13 @@ class MemoryTypes:
         return offset is not None and (offset, "ptr") in layout.fields
 
     def holds_floats(self, mask: int) -> bool:
-        """Whether any object of a set is read or written as floats, or stated to hold some."""
+        """Whether any object of a set is read or written as floats, or declared to hold some."""
         if mask & self.opaque:
             return True
         return any(self.has_floats(item.index) for item in self.points_to.members(mask))
 
     def has_floats(self, index: int) -> bool:
-        """Whether an object is read or written as floats, or stated to hold some."""
+        """Whether an object is read or written as floats, or declared to hold some."""
         layout = self.layouts[index]
         return bool(self.floats[index]) or (layout is not None and bool(layout.floats()))
 

@@ -4,9 +4,9 @@ Input   a function with a body.
 Output  yes or no.
 Method  the returned values are traced back through arithmetic, choices, parts of structures and calls. What a pointer
         is converted to is an address, and what is loaded as an integer may be one. Integers that the function is given
-        are left to the caller, who knows whether they are. What is stored counts as an address by its type, constants
-        not: they lead to no memory of a caller's. Each function is read once; what is found goes from callees to
-        callers, and `KnownAddresses` keeps it for the analyses of the other functions.
+        are left to the caller, who knows whether they are. What is stored counts as an address by its type, except
+        constants, which do not lead to memory of a caller's. Each function is read once; what is found goes from
+        callees to callers, and `KnownAddresses` keeps it for the analyses of the other functions.
 Limit   an index that is loaded from a table counts as an address.
 
     define i64 @depth(ptr %tree)        returns 0, or 1 + @depth(...): a number

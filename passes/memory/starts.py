@@ -1,19 +1,20 @@
 """Values that lead to the start of an object: what positions are counted from.
 
-Input   a function, what its parameters' memory holds (`stated_starts`); where its pointers may point (`loaded_starts`).
+Input   a function, what its parameters' memory holds (`declared_starts`); where its pointers may point
+        (`loaded_starts`).
 Output  the values, loads for the most part. The function is not changed.
-Method  what the request states: from parameters on, a load at a constant offset where the memory is stated to hold the
-        address of something single gives an address that is known in turn.
+Method  what the request declares: from parameters on, a load at a constant offset where the memory is declared to hold
+        the address of something single gives an address that is known as well.
         What the function itself stores: an address of memory that is made here, and that no callee gets hold of, is
-        loaded as it was stored. All such loads are taken for starts at first; an object of which another address is
+        loaded as it was stored. All such loads are assumed to be starts at first; an object of which another address is
         then stored is given up, with the loads that may give it, until nothing changes.
         Where a pointer points in memory that a loop descends to, and what is stored there, depend on each other: so all
-        loads of pointers are assumed to give starts before anything is known of pointers (`solve_with_starts`). What
-        is found then is checked; without the assumptions that do not hold, it is found again. Those that are left
-        confirm each other: the first load that gave something else would read what was stored while all of them held.
-Limit   stated addresses that went through phis or selects are not followed.
+        loads of pointers are assumed to give starts before anything is known of pointers (`solve_with_starts`). What is
+        found then is checked; without the assumptions that do not hold, it is found again. Those that are left confirm
+        each other: the first load that gave something else would read what was stored while all of them held.
+Limit   declared addresses that went through phis or selects are not followed.
 
-    %data = load ptr, ptr (%header + 24)      a start: the header of %header is stated to lead to fields there
+    %data = load ptr, ptr (%header + 24)      a start: the header of %header is declared to lead to fields
     %x = load ptr, ptr (%data + 32)           the address of an array's elements: these may be the middle of an array
     store ptr %data, ptr %next                a loop reads it back from a list, a field, a node: a start
 """
@@ -60,7 +61,7 @@ def _pointer_loads(function: Function) -> list[Load]:
 
 
 def _declared_behind(load: Load, known: Mapping[Value, MemoryType]) -> MemoryType | None:
-    """What is stated of the memory that a loaded address leads to."""
+    """What is declared of the memory that a loaded address leads to."""
     pointer = load.operands[0]
     root = pointer
     while isinstance(root, GetElementPtr):

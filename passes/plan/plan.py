@@ -2,7 +2,7 @@
 
 Input   a forward sweep, the needs of its reverse sweep.
 Output  `Plan`: the values to save. All others that are needed can be recomputed from those.
-Method  minimum cut. A value that cannot be recomputed hangs on the source; every needed value on the sink; edges go
+Method  minimum cut. A value that cannot be recomputed is joined to the source, every needed value to the sink; edges go
         from the operands of a value that can be recomputed to it. A cut through a value costs the bytes of its slot
         times how often it is written. So chains of cheap operations are recomputed from few saved values, and linear
         code saves nothing.

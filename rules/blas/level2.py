@@ -1,6 +1,6 @@
 """Routines of BLAS for a matrix and vectors, by symbol: gemv, ger, symv, trmv, trsv.
 
-Products are calls of the same library. What goes into a triangle only is a loop.
+Products are calls of the same library. What goes only into a triangle is a loop.
 """
 
 from __future__ import annotations

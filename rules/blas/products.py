@@ -8,9 +8,9 @@ dimension, scalars come through pointers, the result goes through a pointer, the
     numba_xxgemm(kind, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc)   C = α op(A) op(B) + β C
     numba_xxnrm2(kind, n, x, incx, result)                                             result = ‖x‖₂
 
-The adjoints are calls of the same functions. Of complex numbers they would need products with conjugates, which BLAS
-has only together with a transposition. So the cotangents are conjugated in place for the duration of the call: with
-X = conj(Ā) and Y = conj(C̄), Ā += conj(α) C̄ op(B)ᴴ reads X += α Y op(B)ᵀ, which is the real adjoint.
+The adjoints are calls of the same functions. For complex numbers they would need products with conjugates, which BLAS
+has only together with a transposition. So the cotangents are conjugated in place for the duration of the call: with X =
+conj(Ā) and Y = conj(C̄), Ā += conj(α) C̄ op(B)ᴴ reads X += α Y op(B)ᵀ, which is the real adjoint.
 
 An operand that may change before the reverse sweep comes is copied in the forward sweep. A result's shadow holds the
 cotangent of the new content on the way in and that of the old content on the way out. Operands may be one and the same

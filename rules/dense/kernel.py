@@ -3,7 +3,7 @@
     with k.loop(columns) as j, k.loop(rows) as i:
         a[i, j] = -a[i, j]
 
-Elements are real or complex, as the kernel says; of complex ones the adjoints are conjugate transposes throughout.
+Elements are real or complex, as the kernel says; for complex ones adjoints are conjugate transposes throughout.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What rules of BLAS and LAPACK find out about operands when code is generated, and keep of them."""
+"""What rules of BLAS and LAPACK find out about operands when code is generated, and what they keep of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the run-time support needs of its process: the key under which each thread finds its arena."""
+"""What the run-time support needs from its process: the key under which each thread finds its arena."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What derivatives need of a process without Python and Numba, in LLVM text: it goes beside `support.runtime_text`."""
+"""LLVM text that takes the place of Python and Numba, beside `support.runtime_text`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of the order of integers: which branches were taken, which values a loop variable has.
+"""What is known about the order of integers: which branches were taken, which values a loop variable has.
 
 Comparisons that are the same for all arguments are decided, indices are told from what may be negative.
 """

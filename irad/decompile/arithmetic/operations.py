@@ -1,4 +1,4 @@
-"""Operations in Python, whose operands are written already."""
+"""Operations in Python, on operands that are already written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integers as polynomials in values: what addresses and trip counts are turned around with.
+"""Integers as polynomials in values: the form in which addresses and trip counts are rearranged.
 
     8·n·i + 8·j + 16        {(n, i): 8, (j,): 8, (): 16}
 

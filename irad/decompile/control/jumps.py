@@ -1,7 +1,7 @@
-"""Places where control goes on elsewhere, and statements that are moved there.
+"""Places from which control goes on elsewhere, and statements that are moved there.
 
 Python has no way to jump over what follows. What follows only some of the ways through a statement is moved to the ends
-of these ways, where that makes no text much longer:
+of these ways, where that does not make the text much longer:
 
     if a: x; go to 1        if a: x; rest        if a: x; go to 1          if a or b:
     else: y; go to 2        else: y              elif b: y; go to 1            if a: x

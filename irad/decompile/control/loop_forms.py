@@ -3,7 +3,7 @@
 Input   a captured pair.
 Output  `LoopForm`s, by primal loop. In both sweeps the loop variable is the same, and saved values are named by it.
 Method  a loop whose latch compares a variable with constant step with an invariant bound is a `for` over a range; the
-        exits that leave it before are breaks. Rotated loops run at least once: where no condition in front of the loop
+        exits that leave it earlier are breaks. Rotated loops run at least once: where no condition in front of the loop
         says that the range is not empty, it is written as `max(bound, start + 1)`.
 """
 

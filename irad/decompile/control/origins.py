@@ -1,4 +1,4 @@
-"""Which way control came: the condition itself is noted, in place of a number for the way."""
+"""Which way control came: the condition itself is saved, not a number for the way."""
 
 from __future__ import annotations
 

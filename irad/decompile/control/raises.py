@@ -3,9 +3,10 @@
 Input   the augmented primal; changed: a block that raises gets a copy for each way into it and ends there.
 Output  for each such block the exception; None where a callee has raised, which Python passes on by itself.
 Method  an exception with computed arguments is put together in new memory, by code that may be long. A block that leads
-        to one such exception only is cut off there, and what is computed is shown as `...`; what it does itself to
-        memory that the caller sees stays, and where such is done behind it, the function is refused. So is cut off a
-        block that calls a function which does nothing but raise one: Numba's for shapes that do not match stays a call.
+        to one such exception only is cut off there, and what is computed is shown as `...`; what the block itself does
+        to memory that the caller sees stays, and if more is done to such memory after it, the function is refused. A
+        block that calls a function that does nothing but raise one is cut off too, such as Numba's for shapes that do
+        not match, which LLVM does not inline.
 """
 
 from __future__ import annotations

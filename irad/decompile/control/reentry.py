@@ -4,7 +4,7 @@ A loop that is left at several places is entered at several places by the revers
 to its end. Python has no way into the middle of a loop, so a new head decides, in each iteration, where to begin: at
 the latch, or in the first reversed iteration at the exit that was taken.
 
-Input   a reverse sweep before its stack slots become values, when no value but needs lives across blocks; changed.
+Input   a reverse sweep before its stack slots become values, while no values but needs live across blocks; changed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Structured control flow out of a graph of blocks.
+"""Structured control flow from a graph of blocks.
 
 Input   a reducible graph, its dominator tree and loops; the `SweepText` that writes what is in the blocks.
 Output  Python statements.
 Method  Ramsey 2022, "Beyond Relooper": the dominator tree gives the nesting. A block with one way into it is written
-        where it is reached; one with several follows the statement that they leave. Blocks behind a loop, which loop
-        exits dominate, are moved behind it. Python has no way to jump over a block that follows: it is moved to the
-        places that go on there (`jumps`), or a variable says where to go on (`go_to`).
+        where it is reached; one with several ways follows the statement that they leave. Blocks behind a loop, which
+        loop exits dominate, are moved behind it. Python has no way to jump over a block that follows: it is moved to
+        the places that go on there (`jumps`), or a variable says where to go on (`go_to`).
 """
 
 from __future__ import annotations

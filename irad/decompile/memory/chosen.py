@@ -8,7 +8,7 @@ Input   a sweep.
 Output  `Sheet.chosen`: these pointers; each begins an `Array` of its own, whose `sources` are
         the arrays that it may be.
 Method  a pointer that an access needs is followed to where it begins. A phi or select all of whose ways lead to one
-        place is that place; any other is a variable. What it has to be is told by its sources, over all ways.
+        place is that place; any other is a variable. Its sources, along all ways, tell what kind of array it has to be.
 Limit   a variable that begins within an array is a view, `x[k:]`. Python counts negative k, and negative indices of the
         view, from the end: where their sign is not known, the exact form raises if they are.
 """

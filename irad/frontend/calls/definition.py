@@ -1,4 +1,4 @@
-"""Intrinsics of Numba that do not live for ever."""
+"""Numba intrinsics that can be freed."""
 
 from __future__ import annotations
 

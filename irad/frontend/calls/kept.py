@@ -1,8 +1,8 @@
 """Exceptions that Python raises for compiled code to carry on.
 
-Numba's status "Python has the exception" ends in a crash where compiled code catches it: no exception of Numba's goes
-with it, and Python's would stay set. So the exception is kept aside, and compiled code raises `Kept` as any other
-class. If that gets to Python, which makes an instance of it then, the exception that was kept is raised instead.
+Numba's status "Python has the exception" crashes where compiled code catches it: no exception of Numba's goes with it,
+and Python's would stay set. So the exception is kept aside, and compiled code raises `Kept` as any other class. When
+that gets to Python, which then makes an instance of it, the exception that was kept is raised instead.
 """
 
 from __future__ import annotations

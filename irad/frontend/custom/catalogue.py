@@ -3,10 +3,11 @@
 Input   registrations (`irad.rules`).
 Output  what holds for a callee, when Numba lowers a call of it.
 Method  a table, keyed by what Numba knows the callee as (a Python function, a dispatcher, a function of a library) and
-        by the types of arguments that a declaration is limited to. What holds for a call is put together of all entries
-        that fit: see `find`. Declarations of one entry that contradict each other are refused when the second is made.
+        by the types of arguments that a declaration is limited to. What holds for a call is put together from all
+        entries that fit: see `find`. Declarations of one entry that contradict each other are refused when the second
+        is made.
 
-What was compiled with a rule, or for want of one, is compiled again after the rule has changed: derivatives note which
+What was compiled with a rule, or for lack of one, is compiled again after the rule has changed: derivatives note which
 functions their programs call.
 """
 

@@ -6,7 +6,7 @@ Output  a call of a function of its own, made for this: Numba's calling conventi
 Method  the place is where Numba asks for the lowering of a call. There all callees look alike: njit functions, those of
         NumPy that Numba implements in Python, and those that it writes in LLVM code.
 
-A rule so fires whatever the optimiser would have inlined, and the primal stays at hand where nothing is active.
+So a rule applies whatever the optimiser would have inlined, and the primal is still there where nothing is active.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Input   the entry points of what is installed. Each names a module, which regist
         function in one, which does so when it is called.
 Output  the rules in the catalogue.
 Method  once in a process, in the order of the distributions' names. What was registered before by hand wins over packs;
-        of two packs with a rule for one function the first wins, which is said. A pack that raises is taken out again
-        with all that it registered, which is said; the others are loaded all the same.
+        of two packs with a rule for one function the first wins, with a warning. A pack that raises is taken out again
+        with all that it registered, with a warning; the others are loaded all the same.
 
 So a distribution has rules without depending on irad: nothing imports the module but this.
 """

@@ -1,6 +1,6 @@
-"""Under what a rule for a C function is registered: the symbol by which LLVM code calls it.
+"""What a rule for a C function is registered under: the symbol by which LLVM code calls it.
 
-A C function is met as an object of ctypes or cffi, as a `types.ExternalFunction`, or by name.
+A C function comes as an object of ctypes or cffi, as a `types.ExternalFunction`, or by name.
 """
 
 from __future__ import annotations

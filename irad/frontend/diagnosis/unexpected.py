@@ -1,4 +1,4 @@
-"""Exceptions that Numba lets through while it compiles: none of its own errors, and a hundred lines of traceback.
+"""Exceptions that Numba lets through while it compiles: not errors of its own, with a hundred lines of traceback.
 
 Input   what was raised while Numba compiled a function of the user.
 Output  `Explanation`; None where irad's own code raised it, which is a fault that keeps its traceback.

@@ -1,9 +1,9 @@
-"""Is machine code that Numba made earlier that of the program as it is now?
+"""Does machine code that Numba made earlier belong to the program as it is now?
 
 Method  Numba compiles the function once more; the optimised LLVM code of both is compared without names. It does not
         depend on the process or on the order of hashes, so code from the disk can be compared, too.
-Limit   what LLVM puts in line of functions that call each other in a circle depends on which one was compiled first. Of
-        these only the constants are compared.
+Limit   which of several functions that call each other LLVM inlines depends on which was compiled first. Of these only
+        the constants are compared.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Options that a function takes from its caller: fastmath, and what a division by zero does.
 
-Numba compiles a function that says nothing of these under the options of the function that calls it first, and keeps
-that code for all other callers. So it is not the function alone that tells which program Numba made of it.
+Numba compiles a function that does not set these under the options of the function that calls it first, and keeps that
+code for all other callers. So the function alone does not tell which program Numba made of it.
 
 Input   a compile result of Numba, whose descriptor holds the flags it was made under, also when it comes from the disk.
 Output  `inherited`: these options; `under`: compiling again under the same.
 
     @njit                 called first: isnan is what it says
-    def g(x): …           called first from a function with fastmath: LLVM takes it that there is no NaN
+    def g(x): …           called first from a function with fastmath: LLVM assumes there is no NaN
 """
 
 from __future__ import annotations

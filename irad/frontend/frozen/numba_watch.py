@@ -1,4 +1,4 @@
-"""Being told of every specialisation that Numba compiles, or loads from the disk.
+"""Reports every specialisation that Numba compiles, or loads from the disk.
 
 Numba's own events (`numba.core.event`) leave out what comes from the disk.
 """

@@ -1,8 +1,8 @@
 """Walks through the objects among the arguments, in generated code, before the primal runs.
 
-What is met is written to the table of `regions`: regions of memory, how their shadows will be connected, where the
+What it finds is written to the table of `regions`: regions of memory, how their shadows will be connected, where the
 shadows of numbers and arrays are, for `object_gradients`, and references: nothing that an argument leads to is freed in
-the call. It is that of the arguments as they are before the call, which may change them.
+the call. The table describes the arguments as they are before the call, which may change them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """How results of compiled code become Python objects, where Numba's own way would lose something.
 
-Numba makes a Python float of a float32 and a Python complex of a complex64. A derivative has the dtype of its argument,
-so single precision comes back as a NumPy scalar. Only the wrapper that Python calls differs: for compiled callers the
-number stays what it is, and a function without such results is compiled as any other.
+Numba turns a float32 into a Python float and a complex64 into a Python complex. A derivative has the dtype of its
+argument, so single precision comes back as a NumPy scalar. Only the wrapper that Python calls differs: for compiled
+callers the number stays what it is, and a function without such results is compiled as any other.
 
-A record of Numba is a pointer into memory of somebody else, of an array as a rule, and no tuple that holds one can be
-returned. So in compiled code the records that irad makes, gradients with respect to records and records that a
-derivative passes on, are arrays without dimensions, whose item is the record; Python is given a record.
+A record of Numba's is a pointer into memory that something else owns, usually an array, and a tuple that holds one
+cannot be returned. So in compiled code the records that irad makes, gradients with respect to records and records that
+a derivative passes on, are zero-dimensional arrays whose item is the record; Python is given a record.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ Output  text of an equivalent module.
 Method  regular expressions over lines; text without the patterns is returned as it is.
 
 Numba before 0.67 adds to addresses as integers, which hides from every analysis what array an element belongs to. Later
-ones move the pointer; so is it written here::
+ones move the pointer; so that is what is written here::
 
     %i = ptrtoint ptr %array to i64         %element = getelementptr i8, ptr %array, i64 %offset
     %sum = add i64 %i, %offset
     %element = inttoptr i64 %sum to ptr
 
 Numba 0.65 lists functions in metadata, for a pass that has run by now. The list would keep naming a function that was
-renamed or inlined, so it goes.
+renamed or inlined, so it is dropped.
 
 A record is copied by Numba as one value of type ``[N x i8]``. LLVM's scalar optimiser splits such a value into bytes
 and with it the doubles inside, so that no analysis sees a float any more. The value is kept in a stack slot instead::

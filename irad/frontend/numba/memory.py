@@ -3,7 +3,7 @@
 Input   Numba's descriptor of a function, the names of its LLVM parameters.
 Output  a `Signature`: a `MemoryType` for each pointer that the type describes, by the name of the LLVM parameter.
 Method  a value is a struct of its parts; what the pointers among the parts of an array, a list, a set, a string, a
-        typed container or an instance lead to is stated here; tuples, optional values and values of other types that
+        typed container or an instance lead to is declared here; tuples, optional values and values of other types that
         are structs to Numba, those of extensions too, are taken apart.
 Limit   what leads to instances of its own kind (nodes of lists and trees), and whatever else holds pointers, may lead
         anywhere.

@@ -1,6 +1,6 @@
-"""Methods of Numba as they work in a shadow compile (`private`): what is lowered goes to private tables.
+"""Methods of Numba's as they work in a shadow compile (`private`): what is lowered goes to private tables.
 
-Each is given the shadow where it asks for it, Numba's own method, the object, and the arguments of the call.
+Each is given the shadow if it asks for it, then Numba's own method, the object and the arguments of the call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Everything irad needs of Numba that is not Numba's public interface.
+"""Everything irad needs from Numba that is not Numba's public interface.
 
 Input   a dispatcher and argument types.
 Output  the raw, unoptimised LLVM modules of the function and of everything that it calls.

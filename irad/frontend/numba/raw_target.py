@@ -1,4 +1,4 @@
-"""Numba's CPU target cut off behind lowering: what the shadow compile (`numba.private`) compiles for.
+"""Numba's CPU target cut off after lowering: what the shadow compile (`numba.private`) compiles for.
 
 A raw library keeps the module that Numba's lowering printed: LLVM neither optimises it nor links callees nor makes
 machine code. With `numba.private` and `numba.code_libraries` this is all that touches Numba's private parts.

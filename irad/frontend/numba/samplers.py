@@ -3,7 +3,8 @@
 Input   a raw library and Numba's descriptor of the function in it.
 Output  none; where the function is such a sampler, the library gets a wrapper around it under its symbol.
 Method  the wrapper passes the sampler's result through two functions: `irad.draw` cuts off the derivative of the
-        sampler's code, `irad.drawn.<distribution>` has a rule for that of the draw by the parameters (`irad.rules`).
+        sampler's code, `irad.drawn.<distribution>` has a rule for that of the draw with respect to the parameters
+        (`irad.rules`).
 Why     what such a sampler accepts depends on the parameters, and so does which random numbers it uses. The derivative
         of its code takes both as constant, and is wrong: its mean is not the derivative of the mean.
 

@@ -1,6 +1,6 @@
 """How the arguments of a call travel as LLVM parameters, and what the engine is told of the memory behind these.
 
-In front of the arguments stand the pointer for the return value (index 0) and the one for the exception (index 1).
+Two pointers come before the arguments: for the return value (index 0) and for the exception (index 1).
 """
 
 from __future__ import annotations

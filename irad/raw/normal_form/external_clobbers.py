@@ -1,7 +1,8 @@
-"""Marks calls that may write to memory that is not passed to them: via a global variable, or in code that is not here.
+"""Marks calls that may write to memory that is not passed to them: through global variables, or in code elsewhere.
 
 Input   a module in normal form, the rules.
-Output  none; such calls get the attribute `irad.elsewhere`, and then count as writing to all memory that others know.
+Output  none; such calls get the attribute `irad.elsewhere`, and then count as writing to all memory that others know
+        of.
 Method  code without a body and without a rule may write anywhere, unless the attributes of its function say less. A
         function with a body may, if it stores where a global variable or a pointer out of one leads, or if it makes
         such a call. The engine knows what is passed to a call.

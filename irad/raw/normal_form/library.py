@@ -1,11 +1,11 @@
-"""Calls of the C library that are other calls in a different dress get their plain form, which has a rule.
+"""Calls of the C library that are variants of other calls get the plain form, which has a rule.
 
 Input   a module as its front end made it.
 Output  none; the module is rewritten in place.
 Method  copies and fills that check the size of their target (`-D_FORTIFY_SOURCE`) become a branch and the plain copy;
         absolute value and angle of a complex number the functions of two numbers that they are, however a complex
-        number is passed; `posix_memalign` checks its arguments, calls `memalign` and stores the address. Asking for the
-        address of a thread-local variable is naming it.
+        number is passed; `posix_memalign` checks its arguments, calls `memalign` and stores the address. A request for
+        the address of a thread-local variable becomes the variable.
 
     %r = call float @cabsf(<2 x float> %z)        %r = call float @hypotf(float %re, float %im)
 """

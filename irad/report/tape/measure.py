@@ -1,4 +1,4 @@
-"""One call of a derivative, to see how much its tape takes."""
+"""One call of a derivative, to measure its tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was noted of a tape to what a report says of it.
+"""From what was noted of a tape to what a report says about it.
 
 Input   a generated program; where its instructions come from.
 Output  `TapeEntry`s, by variant of a function.

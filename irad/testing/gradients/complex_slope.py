@@ -1,8 +1,8 @@
 """Derivatives of compiled functions by complex steps: the function, compiled again for complex arguments.
 
-Numba's types decide whether that can be: a comparison of active numbers, or one that is stored in an array of floats,
-does not compile for complex ones. What compiles but is not a holomorphic function (``abs``, ``conj``) gives other
-derivatives than finite differences do; who uses these numbers compares.
+Numba's types decide whether that is possible: a comparison of active numbers, or one that is stored in an array of
+floats, does not compile for complex ones. What compiles but is not a holomorphic function (``abs``, ``conj``) gives
+other derivatives than finite differences do; so callers compare the two.
 
 Source:
     Squire and Trapp 1998, "Using complex variables to estimate derivatives of real functions".

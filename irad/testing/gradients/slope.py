@@ -1,4 +1,4 @@
-"""The derivative of a function of one number at 0, from its values: a sweep of step sizes, with what it cannot tell.
+"""The derivative of a function of one number at 0, from its values: a sweep of step sizes, and how far off it may be.
 
 It tells kinks from smooth places, stays within a range, and takes into account how exact the function's values are.
 """

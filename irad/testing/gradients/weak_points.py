@@ -1,6 +1,6 @@
-"""Where a derivative that is right would break: kinks and jumps close by, ends of the domain, overflow.
+"""Where a correct derivative would break: kinks and jumps close by, ends of the domain, overflow.
 
-Each argument is varied alone: its numbers are multiplied by a factor, near 1 and far from it, put to zero and negated.
+Each argument is varied alone: its numbers are multiplied by a factor, near 1 and far from it, set to zero and negated.
 What is looked at is the function's value and irad's gradient.
 """
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a rule, and the error that says which of it is."""
+"""What can be wrong with a rule, and the error that says what is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One program at one point: what finite differences of the plain program say, and what its derivative with rules gives.
 
-All cotangents are random: that of the value, and those that shadows hold beforehand. What a shadow holds afterwards
-is then the derivative of ⟨cotangent, value⟩ + ⟨shadow, final content⟩ by the initial content; where nothing is written
-that is the gradient added to what was there.
+All cotangents are random: that of the value, and those that shadows hold beforehand. What a shadow holds afterwards is
+then the derivative of ⟨cotangent, value⟩ + ⟨shadow, final content⟩ with respect to the initial content; where nothing
+is written that is the gradient added to what was there.
 """
 
 from __future__ import annotations

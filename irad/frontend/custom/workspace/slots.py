@@ -5,7 +5,7 @@ A slot is memory of its own, outside of everything that Numba counts references 
     header      of the run-time support (``irad/backend/runtime/slots.ll``)
     state       a value of any Numba type, the references in it owned by the slot
 
-A call has its slot from the augmented primal until its derivative has ended; no longer may the rule refer to it.
+A call has its slot from the augmented primal until its derivative has ended; after that the rule must not refer to it.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Input   a function ``build(signature)`` that a user registered; the signature of the primal.
 Output  `Built`: a rule of the common form, whose functions are also given a slot; where the slots come from.
 
-A rule is built when the pair is compiled: once for each derivative, signature and combination of what takes part.
-Calls in a derivative that agree in all that share the rule and its pool; at any time each of them has its own slot.
+A rule is built when the pair is compiled: once for each derivative, signature and combination of what takes part. Calls
+in a derivative that agree in all of this share the rule and its pool; at any time each of them has its own slot.
 """
 
 from __future__ import annotations
