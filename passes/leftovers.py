@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from irad.ir.module import Function, Module
+from irad.ir.worklist import reachable
 from irad.passes.parallel.bulk import CLEAR
 from irad.passes.program import DerivedFunctions
 
@@ -10,23 +13,19 @@ from irad.passes.program import DerivedFunctions
 def drop_leftovers(module: Module, entry: DerivedFunctions) -> None:
     """Drops them; the entry's primal becomes internal."""
     entry.variant.function.prefix = ("internal",)
-    reachable: dict[Function, None] = {}
-    pending: list[Function] = list(entry.functions.values())
-    pending += [f for name, f in module.functions.items() if name == CLEAR]
-    while pending:
-        function = pending.pop()
-        if function in reachable:
-            continue
-        reachable[function] = None
-        for inst in function.instructions():
-            pending.extend(v for v in inst.operands if isinstance(v, Function))
+    starts = [*entry.functions.values(), *(f for name, f in module.functions.items() if name == CLEAR)]
+    called = set(reachable(starts, _named))
     referenced = _referenced_by_globals(module)
     for name, function in list(module.functions.items()):
-        if function in reachable or name in referenced or function.is_declaration:
+        if function in called or name in referenced or function.is_declaration:
             continue
         for inst in list(function.instructions()):
             inst.set_operands(())
         del module.functions[name]
+
+
+def _named(function: Function) -> Iterator[Function]:
+    return (v for inst in function.instructions() for v in inst.operands if isinstance(v, Function))
 
 
 def _referenced_by_globals(module: Module) -> frozenset[str]:

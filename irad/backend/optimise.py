@@ -24,6 +24,7 @@ from irad.ir.instructions import Br, CondBr
 from irad.ir.module import MetadataNode, Module
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from irad.ir.worklist import reachable
 
 _INLINE_BUDGET = 40_000
 _OFTEN = 1 << 20
@@ -153,15 +154,7 @@ def _must_not_inline(function: Any) -> bool:
 
 
 def _reaches(calls: dict[str, list[str]], start: str, goal: str) -> bool:
-    pending, seen = list(calls.get(start, ())), set[str]()
-    while pending:
-        name = pending.pop()
-        if name == goal:
-            return True
-        if name not in seen:
-            seen.add(name)
-            pending.extend(calls.get(name, ()))
-    return False
+    return goal in reachable(calls.get(start, ()), lambda name: calls.get(name, ()))
 
 
 def _internalise(module: Any, keep: frozenset[str], noinline: frozenset[str]) -> Any:

@@ -17,23 +17,18 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function
 from irad.ir.values import Value
+from irad.ir.worklist import reachable
 from irad.passes.analysis.callees import effects_of, resolve
 from irad.passes.generated import GeneratedPair
 
 
 def remove_dead(captured: GeneratedPair, function: Function, roots: Iterable[Value]) -> None:
     """Removes instructions without effect that nothing needs."""
-    needed: set[Value] = set()
-    pending: list[Value] = list(roots)
+    used: list[Value] = list(roots)
     for inst in function.instructions():
         if isinstance(inst, Terminator) or inst.targets or _has_effect(captured, inst):
-            pending.append(inst)
-    while pending:
-        value = pending.pop()
-        if value in needed or not isinstance(value, Instruction):
-            continue
-        needed.add(value)
-        pending.extend(value.operands)
+            used.append(inst)
+    needed = set(reachable(used, lambda value: value.operands if isinstance(value, Instruction) else ()))
     doomed = [inst for inst in function.instructions() if inst not in needed]
     for inst in doomed:
         inst.set_operands(())

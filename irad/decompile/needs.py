@@ -12,6 +12,7 @@ from irad.ir.clone import clone_instruction
 from irad.ir.instructions import Freeze, Instruction, Select
 from irad.ir.types import PointerType
 from irad.ir.values import Undef, Value
+from irad.ir.worklist import Worklist
 from irad.passes.generated import GeneratedPair
 from irad.passes.plan.materialise import Head, replace_placeholders
 from irad.passes.plan.rematerialisation import is_free
@@ -29,21 +30,18 @@ def keep_choices(captured: GeneratedPair) -> None:
     In Python that is a variable, and chosen there already.
     """
     plan, remat = captured.plan, captured.remat
-    pending = [need.value for need in captured.sweep.needs if need.placeholder.users]
-    seen: set[Value] = set()
+    pending = Worklist(need.value for need in captured.sweep.needs if need.placeholder.users)
     chosen: list[Value] = []
-    while pending:
-        value = pending.pop()
-        if value in seen or value in plan.saved:
+    for value in pending:
+        if value in plan.saved:
             continue
-        seen.add(value)
         if isinstance(value, Select) and isinstance(value.type, PointerType):
             chosen.append(value)
         elif value in remat.affine:
             _, variable = remat.affine[value]
-            pending += [v for v in (variable.start, variable.step) if isinstance(v, Value)]
+            pending.add(*(v for v in (variable.start, variable.step) if isinstance(v, Value)))
         elif isinstance(value, Instruction) and not is_free(value):
-            pending += value.operands
+            pending.add(*value.operands)
     captured.plan = plan.saving((*plan.saved, *chosen))
 
 

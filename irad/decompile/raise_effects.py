@@ -12,6 +12,7 @@ from irad.ir.instructions import Alloca, Call, CallSite, Cast, GetElementPtr, In
 from irad.ir.module import Block
 from irad.ir.types import PointerType
 from irad.ir.values import Constant, Value
+from irad.ir.worklist import reachable
 
 _QUIET: Final = ("NRT_", "llvm.lifetime", "llvm.dbg", "llvm.assume", "irad.")
 _WRITES_FIRST: Final = ("llvm.memcpy", "llvm.memmove", "llvm.memset")
@@ -30,13 +31,7 @@ def is_seen(inst: Instruction, slot: Value) -> bool:
 
 def blocks_behind(block: Block) -> list[Block]:
     """The blocks that control may reach from the end of one."""
-    reached = dict.fromkeys(block.successors)
-    pending = list(reached)
-    while pending:
-        new = [target for target in pending.pop(0).successors if target not in reached]
-        reached |= dict.fromkeys(new)
-        pending += new
-    return list(reached)
+    return list(reachable(block.successors, lambda each: each.successors))
 
 
 def _is_seen_call(call: CallSite, slot: Value) -> bool:

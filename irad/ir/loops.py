@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from irad.ir.cfg import ControlFlow
 from irad.ir.dominance import DominatorTree
 from irad.ir.module import Block
+from irad.ir.worklist import reachable
 
 
 @dataclass(eq=False, slots=True)
@@ -97,13 +98,7 @@ def loop_nest(cfg: ControlFlow, dominators: DominatorTree) -> LoopNest:
 
 
 def _loop(cfg: ControlFlow, header: Block, latches: tuple[Block, ...], parent: Loop | None) -> Loop:
-    blocks = {header}
-    pending = list(latches)
-    while pending:
-        block = pending.pop()
-        if block not in blocks:
-            blocks.add(block)
-            pending.extend(cfg.predecessors[block])
+    blocks = {header, *reachable(latches, lambda block: () if block is header else cfg.predecessors[block])}
     order = tuple(sorted(blocks, key=cfg.position.__getitem__))
     outside = [p for p in cfg.predecessors[header] if p not in blocks]
     dedicated = len(outside) == 1 and len(cfg.successors[outside[0]]) == 1

@@ -33,6 +33,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.types import IntType
 from irad.ir.values import GlobalVariable, Value
+from irad.ir.worklist import Worklist
 from irad.passes.analysis.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.generated import GeneratedPair
 from irad.passes.memory.objects import MemoryObject, ObjectKind
@@ -140,17 +141,13 @@ def _variables(value: Value) -> Iterator[GlobalVariable]:
 
 def _global_roots(pointer: Value) -> Iterator[Value | None]:
     """The variables that an address is in; None: it was loaded from one."""
-    pending, seen = [pointer], set[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    pending = Worklist([pointer])
+    for value in pending:
         match value:
             case GetElementPtr(operands=[base, *_]) | Cast(operands=[base]) | Freeze(operands=[base]):
-                pending.append(base)
+                pending.add(base)
             case Phi(operands=parts) | Select(operands=[_, *parts]):
-                pending.extend(parts)
+                pending.add(*parts)
             case Load(operands=[source]):
                 if any(True for _ in _global_roots(source)):
                     yield None

@@ -11,7 +11,7 @@ Definitions that the linker may replace by others (weak ones) are not part of th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from irad.backend import equality
@@ -34,6 +34,7 @@ from irad.ir.values import (
     Value,
     const_int,
 )
+from irad.ir.worklist import Worklist
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
 from irad.raw.attributes import expanded
 from irad.raw.checks import check_spaces, mark_copies, mark_spelled
@@ -111,9 +112,10 @@ def _forget_restrict(module: Module) -> None:
 
 def _keep_reachable(module: Module, primal: Function) -> None:
     """Drops all that the function cannot reach, and what belongs to the module as a whole."""
-    reached: dict[Value, None] = {}
-    _reach([primal], reached)
-    candidates = _candidates(module, reached)
+    search = Worklist[Value]([primal])
+    _follow(search)
+    candidates = _candidates(module, search)
+    reached = search.seen
     for name, function in list(module.functions.items()):
         if function not in reached:
             _erase_body(function)
@@ -128,17 +130,18 @@ def _keep_reachable(module: Module, primal: Function) -> None:
     module.trailer.clear()
 
 
-def _candidates(module: Module, reached: dict[Value, None]) -> list[Function]:
+def _candidates(module: Module, search: Worklist[Value]) -> list[Function]:
     """The functions that calls through pointers may lead to: by type, of those whose address is used in the module."""
     taken = taken_functions(module)
     found: dict[Function, None] = {}
     while True:
-        wanted = {type_ for function in reached if isinstance(function, Function) for type_ in _called(function)}
+        wanted = {type_ for function in search.seen if isinstance(function, Function) for type_ in _called(function)}
         fitting = [f for f in taken if f.function_type in wanted and f not in found and not _asks(f)]
         if not fitting:
             return list(found)
         found.update(dict.fromkeys(fitting))
-        _reach(fitting, reached)
+        search.add(*fitting)
+        _follow(search)
 
 
 def _called(function: Function) -> Iterator[types.FunctionType]:
@@ -174,15 +177,9 @@ def _erase_body(function: Function) -> None:
     function.blocks.clear()
 
 
-def _reach(start: Iterable[Value], found: dict[Value, None]) -> None:
-    """Adds what can be reached."""
-    pending = list(start)
-    while pending:
-        value = pending.pop()
-        if value in found:
-            continue
-        found[value] = None
-        pending.extend(_references(value))
+def _follow(search: Worklist[Value]) -> None:
+    for value in search:
+        search.add(*_references(value))
 
 
 def _references(value: Value) -> Iterator[Value]:

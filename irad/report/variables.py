@@ -20,6 +20,7 @@ from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function, Module
 from irad.ir.types import PointerType
 from irad.ir.values import ConstantFloat, Parameter, Value
+from irad.ir.worklist import reachable
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.generated import GeneratedPair
 from irad.report.names import python_name
@@ -80,13 +81,7 @@ class Copies:
 
     def sources(self, node: Node) -> frozenset[Node]:
         """A variable and everything that is copied to it, in one step or several."""
-        pending, seen = [node], {node}
-        while pending:
-            for origin in self.origins.get(pending.pop(), ()):
-                if origin not in seen:
-                    seen.add(origin)
-                    pending.append(origin)
-        return frozenset(seen)
+        return frozenset(reachable([node], lambda each: self.origins.get(each, ())))
 
 
 def _node(symbol: str, value: Value) -> Node:

@@ -21,6 +21,7 @@ from irad.ir.module import Function
 from irad.ir.types import VOID, holds_floats
 from irad.ir.values import Parameter, Value
 from irad.ir.verifier import describe
+from irad.ir.worklist import Worklist
 from irad.passes.agreement.operations import is_decision, is_rounded_freely
 from irad.passes.runtime import CHECKS
 
@@ -67,13 +68,8 @@ class _Origins:
             stops_at_cotangents: a decision in which a cotangent takes part is not looked at.
         """
         found: Instruction | None = None
-        pending: list[Value] = [decision]
-        seen: set[Value] = set()
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
+        pending = Worklist[Value]([decision])
+        for value in pending:
             is_copy = isinstance(value, Instruction) and self.is_copy(value)
             if not is_copy and stops_at_cotangents and self._is_cotangent(value):
                 return None
@@ -81,7 +77,7 @@ class _Origins:
                 continue
             if is_copy and not _is_watched(value) and (is_rounded_freely(value) or _was_rounded_freely(value)):
                 found = found or value
-            pending.extend(v for v in value.operands if holds_floats(v.type))
+            pending.add(*(v for v in value.operands if holds_floats(v.type)))
         return found
 
     def _is_cotangent(self, value: Value) -> bool:

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from irad.ir.instructions import CallSite, Cast, GetElementPtr, Instruction, Load, Store
 from irad.ir.module import Block
 from irad.ir.values import Value
+from irad.ir.worklist import reachable
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.unit import Unit
 
@@ -104,12 +105,5 @@ def _may_run_before_the_next(unit: Unit, write: Instruction, at: Instruction, al
 
 def _reached_without(unit: Unit, start: Block, allocating: Block) -> set[Block]:
     """The blocks that may run after one, up to the next run of the block of an allocation, which is among them."""
-    reached: set[Block] = set()
-    pending = list(unit.cfg.successors[start])
-    while pending:
-        block = pending.pop()
-        if block not in reached:
-            reached.add(block)
-            if block is not allocating:
-                pending += unit.cfg.successors[block]
-    return reached
+    successors = unit.cfg.successors
+    return set(reachable(successors[start], lambda block: () if block is allocating else successors[block]))

@@ -12,6 +12,7 @@ from irad.ir.cfg import ControlFlow
 from irad.ir.instructions import Phi, Ret
 from irad.ir.module import Block
 from irad.ir.values import ConstantInt, Value
+from irad.ir.worklist import reachable
 
 
 def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset[Block]:
@@ -21,7 +22,7 @@ def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset
         cfg: of a function in normal form.
         returned: the statuses that are not errors; None where every return counts.
     """
-    live: dict[Block, None] = {}
+    returning: list[Block] = []
     pending: list[Block] = []
     for block in cfg.order:
         last = block.terminator
@@ -29,14 +30,9 @@ def live_blocks(cfg: ControlFlow, returned: Collection[int] | None) -> frozenset
             continue
         sources = None if returned is None else _returning(block, last, cfg, returned)
         if sources is None or sources:
-            live[block] = None
+            returning.append(block)
             pending.extend(cfg.predecessors[block] if sources is None else sources)
-    while pending:
-        block = pending.pop()
-        if block not in live:
-            live[block] = None
-            pending.extend(cfg.predecessors[block])
-    return frozenset(live)
+    return frozenset((*returning, *reachable(pending, lambda block: cfg.predecessors[block])))
 
 
 def _returning(block: Block, last: Ret, cfg: ControlFlow, returned: Collection[int]) -> list[Block] | None:

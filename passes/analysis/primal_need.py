@@ -14,6 +14,7 @@ from irad.ir.instructions import Alloca, Binary, CallSite, Cast, Instruction, Lo
 from irad.ir.module import Function
 from irad.ir.types import FloatType
 from irad.ir.values import Parameter, Value
+from irad.ir.worklist import reachable
 from irad.passes.unit import Unit
 
 
@@ -43,17 +44,8 @@ def _is_needed(unit: Unit, value: Instruction) -> bool:
     """Whether a number, or what is computed from it, is used other than linearly."""
     if unit.everything:
         return bool(value.users)
-    followed: dict[Instruction, None] = {value: None}
-    pending = [value]
-    while pending:
-        each = pending.pop()
-        for user in each.users:
-            if not _is_linear(unit, user, each):
-                return True
-            if not isinstance(user, Store) and user not in followed:
-                followed[user] = None
-                pending.append(user)
-    return False
+    followed = reachable([value], lambda each: (user for user in each.users if not isinstance(user, Store)))
+    return any(not _is_linear(unit, user, each) for each in followed for user in each.users)
 
 
 def _is_linear(unit: Unit, user: Instruction, value: Value) -> bool:

@@ -25,6 +25,7 @@ from irad.ir.instructions import (
 from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import Parameter, Value
+from irad.ir.worklist import Worklist
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
@@ -347,22 +348,17 @@ def no_rule(symbol: str) -> NoRuleError:
 
 def _passes_address(unit: Unit, call: CallSite) -> bool:
     """Whether an argument that is no pointer was computed from one to active memory."""
-    pending = [a for a in call.arguments if isinstance(a.type, IntType)]
-    seen: set[Value] = set()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    pending = Worklist(a for a in call.arguments if isinstance(a.type, IntType))
+    for value in pending:
         match value:
             case Cast(opcode="ptrtoint", operands=[pointer]):
                 if unit.activity.has_shadow(pointer):
                     return True
             case Binary(opcode="sub"):
                 if not all(map(_is_address, value.operands)):  # between two addresses it is a distance
-                    pending.append(value.operands[0])
+                    pending.add(value.operands[0])
             case Binary(opcode="add" | "or") | Cast() | Phi() | Select() | Freeze():
-                pending.extend(value.operands)
+                pending.add(*value.operands)
             case _:
                 pass
     return False

@@ -23,6 +23,7 @@ from irad.ir.cfg import ControlFlow, control_flow
 from irad.ir.instructions import Call, CondBr, GetElementPtr, Instruction, Phi, Store
 from irad.ir.module import Block, Function
 from irad.ir.values import Constant, ConstantInt, Value
+from irad.ir.worklist import reachable
 from irad.passes.analysis.liveness import live_blocks
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.convention import ReferenceCounts
@@ -139,19 +140,15 @@ class _Owned:
 
 def _is_new(value: Value, counts: ReferenceCounts) -> bool:
     """Whether a value is memory that the host has just made, on whichever way."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Phi) and each not in seen:
-            seen.add(each)
-            pending.extend(each.operands)
-        elif each not in seen and not (
+    return all(
+        isinstance(each, Phi)
+        or (
             isinstance(each, Call)
             and isinstance(each.callee, Function)
             and str(each.callee.name).startswith(counts.makes)
-        ):
-            return False
-    return True
+        )
+        for each in reachable([value], lambda each: each.operands if isinstance(each, Phi) else ())
+    )
 
 
 def _ways_on(block: Block) -> list[Block]:

@@ -14,7 +14,7 @@ Limit   only in functions that no loop calls: inside a loop the threads are busy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from irad.ir import types
@@ -23,6 +23,7 @@ from irad.ir.instructions import Call, CallSite
 from irad.ir.module import Function, Module
 from irad.ir.types import PTR, VOID, function_type
 from irad.ir.values import ConstantInt, ConstantNull, Value, const_int
+from irad.ir.worklist import reachable
 from irad.passes.convention import ParallelLoops
 from irad.passes.parallel.launch import emit_launch
 
@@ -63,7 +64,12 @@ def _callers(module: Module, launch: str) -> list[Function]:
     calls = {function: [i for i in function.instructions() if isinstance(i, CallSite)] for function in functions}
     launched = {function: _kernels(found, launch) for function, found in calls.items()}
     launchers = {function: kernels for function, kernels in launched.items() if kernels}
-    inside = _reachable(calls, (kernel for kernels in launchers.values() for kernel in kernels))
+
+    def named(function: Function) -> list[Function]:
+        used = (value for call in calls.get(function, ()) for value in call.operands)
+        return [value for value in used if isinstance(value, Function)]
+
+    inside = set(reachable((kernel for kernels in launchers.values() for kernel in kernels), named))
     return [
         function
         for function in functions
@@ -74,18 +80,6 @@ def _callers(module: Module, launch: str) -> list[Function]:
 def _kernels(calls: Collection[CallSite], launch: str) -> list[Function]:
     launched = (call.arguments[0] for call in calls if isinstance(call.callee, Function) and call.callee.name == launch)
     return [kernel for kernel in launched if isinstance(kernel, Function)]
-
-
-def _reachable(calls: Mapping[Function, Collection[CallSite]], start: Iterator[Function]) -> dict[Function, None]:
-    reached: dict[Function, None] = {}
-    pending = list(start)
-    while pending:
-        function = pending.pop()
-        if function not in reached:
-            reached[function] = None
-            used = (value for call in calls.get(function, ()) for value in call.operands)
-            pending.extend(value for value in used if isinstance(value, Function))
-    return reached
 
 
 def _operation_of(call: Call) -> _Operation | None:

@@ -15,6 +15,7 @@ from irad.ir.loops import Loop, innermost_first
 from irad.ir.module import Block, Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value, const_int
+from irad.ir.worklist import Worklist
 from irad.passes.augmented.tape import (
     NULL,
     FrameLayout,
@@ -112,16 +113,14 @@ class Materialiser:
 
     def is_available(self, value: Value) -> bool:
         """Whether a value can be had in the reverse sweep with what is saved so far."""
-        pending, seen = [value], set[Value]()
-        while pending:
-            needed = pending.pop()
-            if is_free(needed) or needed in self.saved or needed in seen:
+        pending = Worklist([value])
+        for needed in pending:
+            if is_free(needed) or needed in self.saved:
                 continue
-            seen.add(needed)
             operands = self.remat.operands(needed)
             if operands is None:
                 return False
-            pending.extend(operands)
+            pending.add(*operands)
         return True
 
     def store_in_records(self, loop: Loop, values: list[Value]) -> None:

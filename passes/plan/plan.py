@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 
 from irad.ir.loops import Loop
 from irad.ir.values import Value
+from irad.ir.worklist import Worklist
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.plan.minimum_cut import Flow, minimum_cut
 from irad.passes.plan.reasons import PlanChoice, Reasons
@@ -59,14 +60,13 @@ def make_plan(augmented: AugmentedPrimal, remat: Rematerialisation, needs: Itera
         return Plan(wanted, _modes(remat), dict.fromkeys(wanted, "saved: the plan is save_all"))
     choices: dict[Value, PlanChoice] = {}
     own = {augmented.frame_pointer, augmented.arena}
-    pending = list(wanted)
-    while pending:
-        value = pending.pop()
-        if value in choices or is_free(value) or value in own:
+    pending = Worklist(wanted)
+    for value in pending:
+        if value in own:
             continue
         operands = remat.operands(value)
         choices[value] = PlanChoice(remat.cost(value), remat.depth_of(value), operands)
-        pending.extend(v for v in operands or () if not is_free(v))
+        pending.add(*(v for v in operands or () if not is_free(v)))
     saved = _cut(choices, wanted)
     return Plan(saved, _modes(remat), Reasons(remat, choices, wanted, frozenset(saved)))
 

@@ -25,6 +25,7 @@ from irad.ir.instructions import Instruction, Phi, Select
 from irad.ir.loops import LoopNest, loop_nest
 from irad.ir.module import Function
 from irad.ir.values import ConstantInt, Poison, Undef, Value
+from irad.ir.worklist import Worklist
 
 _TRUE_ARM, _FALSE_ARM = 1, 2  # positions among the operands of a select
 
@@ -100,19 +101,14 @@ def _is_same(a: Value, b: Value) -> bool:
 
 def _trace(select: Select, arm: int) -> tuple[list[Phi], list[Value]]:
     """The phis that an arm comes through, and the values that come into them, while the select chooses that arm."""
-    condition, pending = select.operands[0], [select.operands[arm]]
-    seen: dict[Value, None] = {}
+    condition, pending = select.operands[0], Worklist([select.operands[arm]])
     sources: list[Value] = []
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen[value] = None
+    for value in pending:
         match value:
             case Phi():
-                pending.extend(incoming for incoming, _ in value.incoming())
+                pending.add(*value.operands)
             case Select() if value.operands[0] is condition:
-                pending.append(value.operands[arm])
+                pending.add(value.operands[arm])
             case _:
                 sources.append(value)
-    return [value for value in seen if isinstance(value, Phi)], sources
+    return [value for value in pending.seen if isinstance(value, Phi)], sources

@@ -22,6 +22,7 @@ from irad.ir.instructions import Freeze, Instruction, Load, Phi, Select, Store
 from irad.ir.module import Function
 from irad.ir.types import FloatType, IntType, Type
 from irad.ir.values import ConstantInt, ConstantNull, Poison, Undef, Value, const_float
+from irad.ir.worklist import Worklist
 from irad.passes.memory.memory_types import MemoryTypes
 
 _FLOAT_OF_BITS = {64: types.DOUBLE, 32: types.FLOAT}
@@ -67,26 +68,21 @@ def _bits(type_: Type) -> int:
 
 def copying_group(start: Instruction) -> dict[Instruction, None] | None:
     """All that passes the value of a load on; None if anything else uses or makes it."""
-    group: dict[Instruction, None] = {}
-    pending: list[Instruction] = [start]
-    while pending:
-        inst = pending.pop()
-        if inst in group:
-            continue
-        group[inst] = None
+    group = Worklist([start])
+    for inst in group:
         moved = moved_values(inst)
         if moved is None:
             return None
         for value in moved:
             if isinstance(value, Instruction):
-                pending.append(value)
+                group.add(value)
             elif not isinstance(value, ConstantInt | Undef | Poison):
                 return None
         if not isinstance(inst, Store):
             if any(isinstance(user, Store) and user.operands[1] is inst for user in inst.users):
                 return None
-            pending.extend(inst.users)
-    return group
+            group.add(*inst.users)
+    return group.seen
 
 
 def moved_values(inst: Instruction) -> list[Value] | None:

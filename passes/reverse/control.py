@@ -27,6 +27,7 @@ from irad.ir.loops import Loop, loop_nest
 from irad.ir.module import Block
 from irad.ir.trip_count import trip_count
 from irad.ir.values import ConstantInt, Value, const_int
+from irad.ir.worklist import reachable
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.reverse.sweep import LoopState, ReversePlace, Sweep
 
@@ -262,17 +263,11 @@ class Control:
     def is_idle_between(self, start: Block, end: Block) -> bool:
         """Whether no block on a way from ``start`` to ``end``, both excluded, has adjoint code."""
         unit = self.sweep.augmented.unit
-        seen: set[Block] = {start, end}
-        pending = [p for p in unit.cfg.predecessors[end] if p in unit.live and p not in seen]
-        while pending:
-            block = pending.pop()
-            if block in seen:
-                continue
-            if block in self.busy:
-                return False
-            seen.add(block)
-            pending.extend(p for p in unit.cfg.predecessors[block] if p in unit.live and p not in seen)
-        return True
+
+        def before(block: Block) -> list[Block]:
+            return [p for p in unit.cfg.predecessors[block] if p in unit.live and p not in (start, end)]
+
+        return not any(block in self.busy for block in reachable(before(end), before))
 
 
 def _case(origin: Value, number: int) -> ConstantInt:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from irad.ir.worklist import reachable
 from irad.runtime_layouts import STRUCTS
 
 FILES: Final = (
@@ -85,13 +86,12 @@ class Support:
         self, names: Iterable[str], through: Callable[[SupportFunction], bool] = lambda function: True
     ) -> dict[str, SupportFunction]:
         """The functions by these names and those that they call, those called by what ``through`` holds of."""
-        pending, reached = [name for name in names if name in self.functions], set[str]()
-        while pending:
-            name = pending.pop()
-            if name not in reached:
-                reached.add(name)
-                function = self.functions[name]
-                pending += _called(function) & self.functions.keys() if through(function) else ()
+
+        def callees(name: str) -> Iterable[str]:
+            function = self.functions[name]
+            return _called(function) & self.functions.keys() if through(function) else ()
+
+        reached = set(reachable((name for name in names if name in self.functions), callees))
         return {name: self.functions[name] for name in self.functions if name in reached}  # the same order always
 
     def named_in(self, text: str) -> frozenset[str]:

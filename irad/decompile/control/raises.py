@@ -24,6 +24,7 @@ from irad.ir.module import Block, Function
 from irad.ir.trip_count import constant_offset
 from irad.ir.types import VOID, IntType, PointerType
 from irad.ir.values import ConstantAggregate, ConstantInt, ConstantString, GlobalVariable, Parameter, Value
+from irad.ir.worklist import reachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +84,7 @@ def reaching_success(function: Function) -> set[Block]:
             good.add(block)
         elif not isinstance(status, ConstantInt) or status.value == 0:
             pending.append(block)
-    while pending:
-        block = pending.pop()
-        if block not in good:
-            good.add(block)
-            pending.extend(b for b in function.blocks if block in b.successors)
-    return good
+    return good.union(reachable(pending, lambda block: [b for b in function.blocks if block in b.successors]))
 
 
 def _copy_for(function: Function, block: Block, source: Block) -> Block:

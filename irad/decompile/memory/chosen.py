@@ -16,7 +16,7 @@ Limit   a variable that begins within an array is a view, `x[k:]`. Python counts
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from irad.decompile import trees
 from irad.decompile.arithmetic.expressions import array_text, natural_text, text_of
@@ -30,6 +30,7 @@ from irad.decompile.sheet import Sheet
 from irad.ir.instructions import Call, CallSite, Cast, ICmp, Instruction, Load, Phi, Select, Store
 from irad.ir.types import PointerType
 from irad.ir.values import Poison, Undef, Value
+from irad.ir.worklist import reachable
 
 
 def find_chosen(sheet: Sheet) -> None:
@@ -41,12 +42,12 @@ def find_chosen(sheet: Sheet) -> None:
     pending = [p for inst in sheet.function.instructions() for p in _accessed(inst)]
     if not sheet.is_reverse:
         pending += [v for v in sheet.captured.plan.saved if isinstance(v.type, PointerType)]
-    found: dict[Value, None] = {}
-    while pending:
-        origin = origin_of(sheet, pending.pop())
-        if isinstance(origin, Phi | Select) and origin not in found:
-            found[origin] = None
-            pending += ways(sheet, origin)
+
+    def choices(pointers: Iterable[Value]) -> list[Instruction]:
+        origins = (origin_of(sheet, pointer) for pointer in pointers)
+        return [origin for origin in origins if isinstance(origin, Phi | Select)]
+
+    found = set(reachable(choices(pending), lambda choice: choices(ways(sheet, choice))))
     ordered = [i for block in sheet.cfg.order for i in block.instructions if i in found]
     _merge_equal(sheet, ordered)
     chosen = [pointer for pointer in ordered if pointer not in sheet.memory.starts]

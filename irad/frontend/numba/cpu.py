@@ -42,6 +42,7 @@ from irad.frontend.numba.messages import REFUSALS, Explanation, explanation
 from irad.frontend.numba.raw_target import ENVIRONMENT_PREFIX, UNRESOLVED_PREFIX, AddressedFunction, RawLibrary
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
+from irad.ir.worklist import reachable
 from irad.passes.prepare.devirtualise import devirtualise
 
 NO_SECOND_DERIVATIVE = "irad does not differentiate derivatives yet"
@@ -327,18 +328,15 @@ def _reachable(root: CodeLibrary, *, into_ruled: bool = True) -> list[CodeLibrar
 
     Without ``into_ruled`` not what the bodies of functions with a rule call.
     """
-    found: dict[CodeLibrary, None] = {}
-    pending = [root]
-    while pending:
-        library = pending.pop()
-        if library in found or library is private.runtime_library():
-            continue
-        found[library] = None
+    runtime = private.runtime_library()
+
+    def callees(library: CodeLibrary) -> list[CodeLibrary]:
         outlined = getattr(library, "outlined", None)
         if not into_ruled and outlined is not None and outlined.rule.replaces_body:
-            continue
-        pending.extend(reversed(private.callees_of(library)))
-    return list(found)
+            return []
+        return [callee for callee in reversed(private.callees_of(library)) if callee is not runtime]
+
+    return list(reachable([root], callees))
 
 
 def _python_functions(libraries: list[CodeLibrary]) -> dict[str, tuple[Callable[..., Any], NumbaSignature]]:

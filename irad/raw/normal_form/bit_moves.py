@@ -24,6 +24,7 @@ from irad.ir.instructions import Cast, Freeze, Instruction, Load, Phi, Select, S
 from irad.ir.module import Function, Module
 from irad.ir.types import FloatType, IntType, PointerType, Type
 from irad.ir.values import ConstantInt, TrackedValue, Value
+from irad.ir.worklist import reachable
 from irad.passes.prepare.retype import converted, moved_values
 from irad.raw.normal_form.replacement import kept_metadata
 from irad.raw.tbaa import Tbaa
@@ -64,16 +65,11 @@ def _is_member(value: Value) -> bool:
 
 
 def _group(start: Instruction) -> dict[Instruction, None]:
-    group: dict[Instruction, None] = {}
-    pending: list[Instruction] = [start]
-    while pending:
-        inst = pending.pop()
-        if inst in group:
-            continue
-        group[inst] = None
+    def neighbours(inst: Instruction) -> Iterator[Instruction]:
         around = (*_moved(inst), *inst.users)
-        pending.extend(v for v in around if isinstance(v, Instruction) and _is_member(v) and _hands_on(inst, v))
-    return group
+        return (v for v in around if isinstance(v, Instruction) and _is_member(v) and _hands_on(inst, v))
+
+    return dict.fromkeys(reachable([start], neighbours))
 
 
 def _hands_on(a: Instruction, b: Instruction) -> bool:

@@ -31,6 +31,7 @@ from irad.ir.instructions import (
 )
 from irad.ir.module import Function, Module
 from irad.ir.values import ConstantExpression, GlobalAlias, GlobalVariable, InlineAsm, Value
+from irad.ir.worklist import Worklist
 from irad.passes.analysis.callees import ELSEWHERE, Unknown, effects_of, resolve
 from irad.raw.attributes import expanded
 from irad.ruleset.interface import Origin
@@ -97,12 +98,8 @@ def _writes_elsewhere(inst: Instruction, registry: Registry) -> bool:
 
 def _is_elsewhere(pointer: Value, registry: Registry) -> bool:
     """Whether an address is in a global variable, comes out of one, or is made by a function of unknown effect."""
-    pending, seen = [pointer], set[Value]()
-    while pending:
-        value = pending.pop()
-        if value in seen:
-            continue
-        seen.add(value)
+    pending = Worklist([pointer])
+    for value in pending:
         match value:
             case GlobalVariable(constant=False) | GlobalAlias():
                 return True
@@ -116,14 +113,14 @@ def _is_elsewhere(pointer: Value, registry: Registry) -> bool:
                 | ExtractValue(operands=[*parts])
                 | ConstantExpression(operands=parts)
             ):
-                pending.extend(parts)
+                pending.add(*parts)
             case CallSite():
                 callee = resolve(value, registry)
                 effects = effects_of(callee)
                 if effects is None or isinstance(callee, Unknown):
                     return True
                 if effects.result is Origin.ARGUMENT:
-                    pending.append(value.arguments[effects.result_argument])
+                    pending.add(value.arguments[effects.result_argument])
             case _:
                 pass
     return False

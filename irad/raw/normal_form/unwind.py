@@ -17,6 +17,7 @@ from irad.ir.cfg import remove_unreachable_blocks
 from irad.ir.instructions import Br, Call, Invoke, LandingPad, Ret, replace_uses
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import VOID
+from irad.ir.worklist import reachable
 
 
 def lower_unwinding(module: Module) -> bool:
@@ -55,16 +56,7 @@ def _caught(function: Function) -> list[IradError]:
 
 
 def _returns(start: Block) -> bool:
-    pending, seen = [start], {start}
-    while pending:
-        block = pending.pop()
-        if isinstance(block.terminator, Ret):
-            return True
-        for target in block.successors:
-            if target not in seen:
-                seen.add(target)
-                pending.append(target)
-    return False
+    return any(isinstance(block.terminator, Ret) for block in reachable([start], lambda block: block.successors))
 
 
 def _lower(block: Block, invoke: Invoke) -> None:
