@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, assert_never, cast
 
 
 @dataclass(eq=False, slots=True, repr=False)
@@ -132,6 +132,12 @@ class FunctionType(Type):
         return f"{self.result} ({', '.join([*map(str, self.params), *(['...'] if self.variadic else [])])})"
 
 
+AnyType: TypeAlias = (
+    SimpleType | TargetExtType | FloatType | IntType | PointerType | VectorType | ArrayType | StructType
+    | NamedStructType | FunctionType
+)  # fmt: skip
+"""The closed set of types, for a ``match`` that ends in ``assert_never``."""
+
 _T = TypeVar("_T", bound=Type)
 
 _INTERNED: Final[dict[tuple[object, ...], Any]] = {}
@@ -241,15 +247,17 @@ def element_types(value: Type) -> tuple[Type, ...]:
 
 def holds_floats(value: Type) -> bool:
     """Whether a part of a type is floating-point."""
-    match value:
+    match cast("AnyType", value):
         case FloatType():
             return True
         case VectorType(element=element):
             return holds_floats(element)
         case StructType() | NamedStructType() | ArrayType():
             return any(map(holds_floats, element_types(value)))
-        case _:
+        case IntType() | PointerType() | SimpleType() | TargetExtType() | FunctionType():
             return False
+        case kind:
+            assert_never(kind)
 
 
 def address_spaces(value: Type) -> frozenset[int]:

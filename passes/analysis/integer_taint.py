@@ -3,8 +3,9 @@
 Input   a `Unit`.
 Output  the instructions where bits of active numbers, computed with as integers, become numbers again (`lost_bits`), or
         are read as numbers of another type (`reinterpreted`).
-Method  an integer is tainted when it is the bits of an active float, loaded from active memory or cast, or computed
-        from a tainted one, or loaded from where a tainted one was stored (in memory without numbers: anywhere in it).
+Method  an integer, or a vector of them, is tainted when it is the bits of an active float, loaded from active memory or
+        cast, or computed from a tainted one, or loaded from where a tainted one was stored (in memory without numbers:
+        anywhere in it). A load counts if a single byte of a float is in it.
         It is lost when it is cast to an active float, stored where active floats are or put anywhere by an atomic
         update. Where the program has no types, functions with a body pass bits on, too: one that is given active
         numbers and turns them into bits returns tainted integers, and bits are lost that are passed to one that turns
@@ -15,35 +16,69 @@ Limit   integers read from a place that cannot be told from a float's count as f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, assert_never, cast
 
 from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.instructions import (
+    Alloca,
+    AnyInstruction,
     AtomicRMW,
     Binary,
+    Br,
+    Call,
+    CallBr,
     CallSite,
     Cast,
     CmpXchg,
+    CondBr,
+    ExceptionPad,
+    ExceptionTerminator,
+    ExtractElement,
     ExtractValue,
+    FCmp,
+    Fence,
     Freeze,
     GetElementPtr,
+    ICmp,
+    IndirectBr,
+    InsertElement,
     InsertValue,
     Instruction,
+    Invoke,
+    LandingPad,
     Load,
     Phi,
+    Resume,
+    Ret,
     Select,
+    ShuffleVector,
     Store,
+    Switch,
+    Unary,
+    Unreachable,
+    VAArg,
 )
 from irad.ir.module import Block, Function
-from irad.ir.types import ArrayType, FloatType, IntType, NamedStructType, StructType, Type, element_types, size_of
+from irad.ir.types import (
+    ArrayType,
+    FloatType,
+    IntType,
+    NamedStructType,
+    StructType,
+    Type,
+    VectorType,
+    element_types,
+    size_of,
+)
 from irad.ir.values import InlineAsm, Value
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.callees import Pointer
 from irad.passes.memory.addresses import ANYWHERE, Position, fixed_distance
 from irad.passes.memory.objects import indices
+from irad.passes.memory.returned_addresses import is_integer_intrinsic
 from irad.passes.unit import Unit
 
 
@@ -108,9 +143,9 @@ class _Scratch:
                 known[place, size_of(value.type)] = None
                 self.count += 1
 
-    def meets(self, load: Load) -> bool:
-        """Whether a load may read a byte of a tainted integer."""
-        pointer, size = load.operands[0], size_of(load.type)
+    def meets(self, pointer: Value, read: Type) -> bool:
+        """Whether what is read at an address may have a byte of a tainted integer."""
+        size = size_of(read)
         at = self.unit.points_to.position(pointer)
         return any(
             at.moved(Position(shift, 0)).may_be(place)
@@ -121,22 +156,38 @@ class _Scratch:
 
 
 def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: _Scratch) -> bool:
-    match inst:
-        case Load(operands=[pointer]) if isinstance(inst.type, IntType):
-            if scratch.meets(inst):
-                return True
-            return _is_float_at(unit, pointer, inst.type, unit.activity.varied_objects)
+    shape = cast("AnyInstruction", inst)
+    match shape:
+        case Load() | AtomicRMW() | CmpXchg():
+            pointer, read = inst.operands[0], inst.type if isinstance(inst, Load) else inst.operands[-1].type
+            if not _is_integers(read):
+                return False
+            return scratch.meets(pointer, read) or meets_numbers(unit, pointer, read, unit.activity.varied_objects)
         case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
-        case CallSite():
-            is_given = not unit.program.request.has_types and _has_body(unit, inst) and _takes_varied(unit, inst)
-            return is_given and _holds_integers(inst.type) and _callee_has(inst, _makes_bits)
-        case Binary() | Cast() | Phi() | Freeze() | ExtractValue() | InsertValue():
-            return any(v in tainted for v in inst.operands) and not is_differentiable(inst.type)
-        case Select():
-            return any(v in tainted for v in inst.operands[1:])
-        case _:
+        case Call() | Invoke() | CallBr():
+            if is_integer_intrinsic(shape):
+                return any(argument in tainted for argument in shape.arguments)
+            is_given = not unit.program.request.has_types and _has_body(unit, shape) and _takes_varied(unit, shape)
+            return is_given and _holds_integers(inst.type) and _callee_has(shape, _makes_bits)
+        case (
+            Binary() | Cast() | Phi() | Freeze() | Select() | ExtractValue() | InsertValue() | ExtractElement()
+            | InsertElement() | ShuffleVector()
+        ):  # fmt: skip
+            return any(v in tainted for v in _parts(shape)) and not is_differentiable(inst.type)
+        case (
+            Unary() | ICmp() | FCmp() | Alloca() | GetElementPtr() | VAArg() | Store() | Fence() | Ret() | Br()
+            | CondBr() | Switch() | IndirectBr() | Unreachable() | Resume() | LandingPad() | ExceptionPad()
+            | ExceptionTerminator()
+        ):  # fmt: skip
             return False
+        case _:
+            assert_never(shape)
+
+
+def _parts(inst: Instruction) -> Sequence[Value]:
+    """The operands whose bits may be among those of the result."""
+    return inst.operands[1:] if isinstance(inst, Select) else inst.operands
 
 
 def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
@@ -145,8 +196,8 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
             return source in tainted and inst in unit.activity.useful
         case AtomicRMW() | CmpXchg():
             return any(value in tainted for value in inst.operands[1:])
-        case Store(operands=[value, pointer]) if isinstance(value.type, IntType):
-            return value in tainted and _is_float_at(unit, pointer, value.type, unit.activity.useful_objects)
+        case Store(operands=[value, pointer]):
+            return value in tainted and meets_numbers(unit, pointer, value.type, unit.activity.useful_objects)
         case CallSite():
             hands_on, takes = (_is_bits, _casts_bits) if unit.program.request.has_types else (_is_integer, _takes_bits)
             is_given = any(a in tainted and hands_on(a) for a in inst.arguments) and _has_body(unit, inst)
@@ -156,10 +207,14 @@ def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
 
 
 def _holds_integers(type_: Type) -> bool:
-    """Whether values of a type may hold the bits of a number as an integer."""
+    """Whether values of a type may hold the bits of a number as integers."""
     if isinstance(type_, StructType | NamedStructType | ArrayType):
         return any(_holds_integers(each) for each in element_types(type_))
-    return isinstance(type_, IntType) and type_.bits >= 32
+    return _is_integers(type_) and size_of(type_) >= 4
+
+
+def _is_integers(type_: Type) -> bool:
+    return isinstance(type_.element if isinstance(type_, VectorType) else type_, IntType)
 
 
 def _has_body(unit: Unit, call: CallSite) -> bool:
@@ -189,7 +244,7 @@ def _makes_bits(inst: Instruction) -> bool:
     match inst:
         case Cast(opcode="bitcast", operands=[source]):
             return is_differentiable(source.type) and not is_differentiable(inst.type)
-        case Load():
+        case Load() | AtomicRMW() | CmpXchg():
             return _holds_integers(inst.type)
         case _:
             return False
@@ -206,8 +261,11 @@ def _is_bits(value: Value) -> bool:
         match each:
             case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
                 return True
-            case Binary() | Cast() | Phi() | Freeze() | Select():
-                new = [v for v in each.operands if v not in seen]
+            case (
+                Binary() | Cast() | Phi() | Freeze() | Select() | ExtractValue() | InsertValue() | ExtractElement()
+                | InsertElement() | ShuffleVector()
+            ):  # fmt: skip
+                new = [v for v in _parts(each) if v not in seen]
                 seen.update(new)
                 pending.extend(new)
             case _:
@@ -227,8 +285,8 @@ def _takes_bits(inst: Instruction) -> bool:
     match inst:
         case Cast():
             return _casts_bits(inst)
-        case Store(operands=[value, _]):
-            return _holds_integers(value.type)
+        case Store() | AtomicRMW() | CmpXchg():
+            return any(_holds_integers(value.type) for value in inst.operands)
         case _:
             return False
 
@@ -243,13 +301,18 @@ def _gives_useful(unit: Unit, call: CallSite) -> bool:
     return call in unit.activity.useful or unit.memory_types.holds_floats(written)
 
 
-def _is_float_at(unit: Unit, pointer: Value, type_: IntType, objects: int) -> bool:
+def meets_numbers(unit: Unit, pointer: Value, type_: Type, objects: int) -> bool:
+    """Whether integers of a type at an address have bytes in common with a float, if some of the objects are there."""
     if not unit.points_to.mask(pointer) & objects:
         return False
-    if type_.bits < 32:
-        return unit.memory_types.is_inside_float(pointer)
-    kinds = (types.DOUBLE, types.FLOAT) if type_.bits == 64 else (types.FLOAT, types.DOUBLE)
-    return any(unit.memory_types.is_float_at(pointer, kind) for kind in kinds)
+    memory, size = unit.memory_types, size_of(type_)
+    if size < size_of(types.FLOAT):
+        return memory.is_inside_float(pointer)
+    return any(
+        memory.is_float_at(pointer, kind, distance)
+        for kind in (types.DOUBLE, types.FLOAT)
+        for distance in range(size_of(types.FLOAT) - size_of(kind), size, size_of(types.FLOAT))
+    )
 
 
 # ------------------------------------------------------------------------------------------------ numbers as others

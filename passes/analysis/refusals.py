@@ -3,33 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import assert_never, cast
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
 from irad.ir import types
 from irad.ir.instructions import (
+    Alloca,
+    AnyInstruction,
     AtomicRMW,
     Binary,
+    Br,
+    Call,
+    CallBr,
     CallSite,
     Cast,
     CmpXchg,
+    CondBr,
+    ExceptionPad,
+    ExceptionTerminator,
+    ExtractElement,
+    ExtractValue,
+    FCmp,
+    Fence,
     Freeze,
+    GetElementPtr,
+    ICmp,
     IndirectBr,
+    InsertElement,
+    InsertValue,
     Instruction,
+    Invoke,
+    LandingPad,
     Load,
     Phi,
+    Resume,
+    Ret,
     Select,
+    ShuffleVector,
     Store,
     Switch,
+    Unary,
+    Unreachable,
     VAArg,
 )
 from irad.ir.module import Function
-from irad.ir.types import FloatType, IntType, PointerType, Type
+from irad.ir.types import FloatType, IntType, PointerType, Type, VectorType
 from irad.ir.values import Parameter, Value
 from irad.ir.worklist import Worklist
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
-from irad.passes.analysis.integer_taint import lost_bits, lost_error, reinterpreted
+from irad.passes.analysis.integer_taint import lost_bits, lost_error, meets_numbers, reinterpreted
 from irad.passes.analysis.refused_memory import (
     describe_memory,
     is_header,
@@ -134,10 +158,17 @@ def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
     pointer, *given = inst.operands
     if any(value in unit.activity.varied for value in given):
         return True
-    if not unit.activity.has_shadow(pointer):
-        return False
-    kind = {64: types.DOUBLE, 32: types.FLOAT}.get(8 * types.size_of(given[-1].type))
-    return is_differentiable(given[-1].type) or (kind is not None and unit.memory_types.is_float_at(pointer, kind))
+    moved, objects = given[-1].type, unit.activity.varied_objects | unit.activity.shadowed
+    if is_differentiable(moved):
+        return bool(unit.points_to.mask(pointer) & objects)
+    return isinstance(moved, IntType) and meets_numbers(unit, pointer, moved, objects)
+
+
+def _updates_pointers(unit: Unit, inst: Instruction) -> bool:
+    """Whether an atomic update moves a pointer to active memory: its shadow would stay behind."""
+    given = inst.operands[1:]
+    met = given if isinstance(given[-1].type, IntType) else (inst, *given)
+    return any(map(unit.activity.has_shadow, met))
 
 
 def _at(error: IradError, inst: Instruction) -> IradError:
@@ -146,30 +177,18 @@ def _at(error: IradError, inst: Instruction) -> IradError:
 
 
 def _error(unit: Unit, inst: Instruction) -> IradError | None:
-    activity = unit.activity
-    match inst:
-        case Load() if inst in activity.active:
-            return _kind_error(unit, inst.type, inst.operands[0]) or _access_error(unit, inst, inst.operands[0])
-        case Store(operands=[value, pointer]) if value in activity.active or value in activity.varied:
-            return scratch_error(unit, inst) or (
-                _kind_error(unit, value.type, pointer) or _access_error(unit, inst, pointer)
-                if value in activity.active
-                else None
-            )
-        case CallSite():
-            return _call_error(unit, inst)
-        case AtomicRMW() | CmpXchg() if _updates_numbers(unit, inst):
-            return UnsupportedError(
-                "an atomic update of active memory has no derivative in irad yet",
-                "use an ordinary update, x[i] += …",
-                "the reverse sweep would have to read what other threads are writing",
-            )
-        case VAArg() if inst in activity.useful and is_differentiable(inst.type):
-            return UnsupportedError(
-                "a variable argument that is a floating-point number is read",
-                "pass such numbers in an array",
-                "which arguments a function reads is known only at run time",
-            )
+    shape = cast("AnyInstruction", inst)
+    match shape:
+        case Load():
+            return _load_error(unit, shape)
+        case Store():
+            return _store_error(unit, shape)
+        case Call() | Invoke() | CallBr():
+            return _call_error(unit, shape)
+        case AtomicRMW() | CmpXchg():
+            return _update_error(unit, shape)
+        case VAArg():
+            return _variable_argument_error(unit, shape)
         case IndirectBr():
             return UnsupportedError(
                 "a computed goto has no derivative in irad",
@@ -182,8 +201,57 @@ def _error(unit: Unit, inst: Instruction) -> IradError | None:
                 "report it with the function",
                 "it should have been turned into plain branches earlier",
             )
-        case _:
+        case (
+            Binary() | Unary() | Cast() | ICmp() | FCmp() | Select() | Phi() | Freeze() | ExtractValue() | InsertValue()
+            | ExtractElement() | InsertElement() | ShuffleVector() | Alloca() | GetElementPtr() | Fence() | Ret() | Br()
+            | CondBr() | Unreachable() | Resume() | LandingPad() | ExceptionPad() | ExceptionTerminator()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(shape)
+
+
+def _load_error(unit: Unit, load: Load) -> IradError | None:
+    if load not in unit.activity.active:
+        return None
+    return _kind_error(unit, load.type, load.operands[0]) or _access_error(unit, load, load.operands[0])
+
+
+def _store_error(unit: Unit, store: Store) -> IradError | None:
+    activity, (value, pointer) = unit.activity, store.operands
+    if value in activity.active or value in activity.varied:
+        error = scratch_error(unit, store)
+        if error is not None or value not in activity.active:
+            return error
+        return _kind_error(unit, value.type, pointer) or _access_error(unit, store, pointer)
+    is_packed = isinstance(value.type, VectorType) or types.size_of(value.type) > types.size_of(types.PTR)
+    if is_packed and activity.has_shadow(value) and not unit.everything:
+        return UnsupportedError(
+            "a pointer to active memory is stored as a part of a packed value",
+            "store the pointer by itself",
+            "the shadow of a pointer is stored beside it, but irad does not see where in the value it lies",
+        )
+    return None
+
+
+def _update_error(unit: Unit, update: AtomicRMW | CmpXchg) -> IradError | None:
+    if not (_updates_numbers(unit, update) or _updates_pointers(unit, update)):
+        return None
+    return UnsupportedError(
+        "an atomic update of active memory has no derivative in irad yet",
+        "use an ordinary update, x[i] += …",
+        "the reverse sweep would have to read what other threads are writing",
+    )
+
+
+def _variable_argument_error(unit: Unit, argument: VAArg) -> IradError | None:
+    if argument not in unit.activity.useful or not is_differentiable(argument.type):
+        return None
+    return UnsupportedError(
+        "a variable argument that is a floating-point number is read",
+        "pass such numbers in an array",
+        "which arguments a function reads is known only at run time",
+    )
 
 
 def _kind_error(unit: Unit, accessed: Type, pointer: Value) -> IradError | None:

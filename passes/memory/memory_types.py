@@ -86,18 +86,19 @@ class MemoryTypes:
         found = {self.layouts[item.index] or self._lone(item.index) for item in self.points_to.members(mask)}
         return found.pop() if len(found) == 1 else None
 
-    def is_float_at(self, pointer: Value, kind: FloatType) -> bool:
-        """Whether what a pointer points to is a float of that type: certainly, or as far as it can be told."""
-        return any(self._is_float_in(item.index, pointer, kind) for item in self.points_to.of(pointer))
+    def is_float_at(self, pointer: Value, kind: FloatType, distance: int = 0) -> bool:
+        """Whether there is a float of that type some bytes from where a pointer points, as far as it can be told."""
+        shift = Position(distance, 0)
+        return any(self._is_float_in(item.index, pointer, kind, shift) for item in self.points_to.of(pointer))
 
-    def _is_float_in(self, index: int, pointer: Value, kind: FloatType) -> bool:
+    def _is_float_in(self, index: int, pointer: Value, kind: FloatType, shift: Position) -> bool:
         layout = self.layouts[index]
         if layout is not None and layout.floats():
-            offset = self.points_to.record_position(pointer).modulo(layout.stride)
-            return offset is None or (offset, str(kind)) in layout.fields or self._is_stray(index, pointer, kind)
+            offset = self.points_to.record_position(pointer).moved(shift).modulo(layout.stride)
+            return offset is None or (offset, str(kind)) in layout.fields or self._is_stray(index, pointer, kind, shift)
         if kind not in self.floats[index]:
             return False
-        place = self.points_to.position(pointer)
+        place = self.points_to.position(pointer).moved(shift)
         offset = place.exact
         if self.opaque >> index & 1 and (offset is None or index in self.spread):
             place = ANYWHERE  # callees may have put floats elsewhere
@@ -109,8 +110,8 @@ class MemoryTypes:
             return False
         return any(found is kind and place.may_be(other) for other, found in self.spread.get(index, ()))
 
-    def _is_stray(self, index: int, pointer: Value, kind: FloatType) -> bool:
-        place = self.points_to.position(pointer)
+    def _is_stray(self, index: int, pointer: Value, kind: FloatType, shift: Position) -> bool:
+        place = self.points_to.position(pointer).moved(shift)
         return any(found is kind and place.may_be(other) for other, found in self.strays.get(index, ()))
 
     def is_inside_float(self, pointer: Value) -> bool:

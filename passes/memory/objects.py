@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, assert_never, cast
 
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite
@@ -282,14 +282,16 @@ def reached_by(call: CallSite, points_to: PointsTo) -> int:
 
 def may_hold_pointer(type_: Type) -> bool:
     """Whether values of a type are pointers, aggregates of them, or integers wide enough to carry their bits."""
-    match type_:
+    match cast("types.AnyType", type_):
         case PointerType():
             return True
         case types.IntType(bits=bits):
-            return bits == 64
+            return bits >= 64
         case types.StructType() | types.NamedStructType() | types.ArrayType():
             return any(may_hold_pointer(t) for t in types.element_types(type_))
         case types.VectorType(element=element):
             return may_hold_pointer(element)
-        case _:
+        case types.FloatType() | types.SimpleType() | types.TargetExtType() | types.FunctionType():
             return False
+        case kind:
+            assert_never(kind)

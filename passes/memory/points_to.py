@@ -18,26 +18,47 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Final
+from typing import Final, assert_never, cast
 
 from irad.ir import types
 from irad.ir.instructions import (
     Alloca,
+    AnyInstruction,
     AtomicRMW,
     Binary,
+    Br,
+    Call,
+    CallBr,
     CallSite,
     Cast,
     CmpXchg,
+    CondBr,
+    ExceptionPad,
+    ExceptionTerminator,
+    ExtractElement,
     ExtractValue,
+    FCmp,
+    Fence,
     Freeze,
     GetElementPtr,
+    ICmp,
+    IndirectBr,
+    InsertElement,
     InsertValue,
     Instruction,
+    Invoke,
+    LandingPad,
     Load,
     Phi,
+    Resume,
     Ret,
     Select,
+    ShuffleVector,
     Store,
+    Switch,
+    Unary,
+    Unreachable,
+    VAArg,
 )
 from irad.ir.module import Function
 from irad.ir.types import PointerType
@@ -240,11 +261,10 @@ class _Solver:
         return may_hold_pointer(inst.type)
 
     def seed(self, inst: Instruction) -> None:
-        match inst:
-            case Alloca():
-                self.pointees[inst] = self.new_object(ObjectKind.LOCAL, inst)
-            case CallSite():
-                self.seed_call(inst)
+        if isinstance(inst, Alloca):
+            self.pointees[inst] = self.new_object(ObjectKind.LOCAL, inst)
+        elif isinstance(inst, CallSite):
+            self.seed_call(inst)
 
     def seed_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)
@@ -375,29 +395,41 @@ class _Solver:
         self.changed |= self.contents.hold(into, mask, place)
 
     def visit(self, inst: Instruction) -> None:
-        match inst:
-            case Alloca() | Ret():
-                pass
+        shape = cast("AnyInstruction", inst)
+        match shape:
             case GetElementPtr(operands=[base, *_]) if not isinstance(base, Constant):
                 self.grow(inst, self.mask(base))  # indices are numbers
-            case Phi() | Select() | Freeze() | GetElementPtr() | Binary() | ExtractValue() | InsertValue():
+            case (
+                Phi() | Select() | Freeze() | Cast() | GetElementPtr() | Binary() | ExtractValue() | InsertValue()
+                | ExtractElement() | InsertElement() | ShuffleVector()
+            ):  # fmt: skip
                 self.grow(inst, union(self.mask(v) for v in inst.operands))
-            case Cast():
-                self.grow(inst, self.mask(inst.operands[0]))
-            case Load():
-                pointer = inst.operands[0]
-                self.grow(inst, self.contents.behind(self.mask(pointer), self.position(pointer)))
+            case Load(operands=[pointer]):
+                self.load(inst, pointer)
             case Store(operands=[value, pointer]):
-                mask = self.mask(value)
-                if mask:
-                    self.grow_content(self.mask(pointer), mask, self.position(pointer))
-            case AtomicRMW() | CmpXchg():
+                self.store(value, pointer)
+            case AtomicRMW(operands=[pointer, value]) | CmpXchg(operands=[pointer, _, value]):
+                self.load(inst, pointer)
+                self.store(value, pointer)
+            case Call() | Invoke() | CallBr():
+                self.visit_call(shape)
+            case Load() | Store() | AtomicRMW() | CmpXchg() | VAArg() | LandingPad() | ExceptionPad():
                 self.grow(inst, self.unknown)
-            case CallSite():
-                self.visit_call(inst)
+            case (
+                Alloca() | Ret() | Br() | CondBr() | Switch() | IndirectBr() | Unreachable() | Resume() | Fence()
+                | Unary() | ICmp() | FCmp() | ExceptionTerminator()
+            ):  # fmt: skip
+                pass
             case _:
-                if isinstance(inst.type, PointerType):
-                    self.grow(inst, self.unknown)
+                assert_never(shape)
+
+    def load(self, inst: Instruction, pointer: Value) -> None:
+        self.grow(inst, self.contents.behind(self.mask(pointer), self.position(pointer)))
+
+    def store(self, value: Value, pointer: Value) -> None:
+        mask = self.mask(value)
+        if mask:
+            self.grow_content(self.mask(pointer), mask, self.position(pointer))
 
     def visit_call(self, call: CallSite) -> None:
         callee = resolve(call, self.registry)

@@ -129,7 +129,7 @@ def _returns_of(function: Function, registry: Registry) -> list[Function] | None
                 pending.extend(elements)
             case CallSite():
                 callee = resolve(value, registry)
-                if _is_arithmetic(value):
+                if is_integer_intrinsic(value):
                     pending.extend(value.arguments)
                     continue
                 if not isinstance(callee, Function) or effects_of(callee) is not None:
@@ -149,7 +149,7 @@ def _returned(function: Function) -> list[Value]:
     return [v for block in function.blocks if isinstance(block.terminator, Ret) for v in block.terminator.operands]
 
 
-def _is_arithmetic(call: CallSite) -> bool:
+def is_integer_intrinsic(call: CallSite) -> bool:
     """Whether a call is of an intrinsic that computes an integer: the larger of two, the bits that are set."""
     name = call.callee.name if isinstance(call.callee, Function) else None
     return name is not None and name.startswith("llvm.") and isinstance(call.type, IntType)

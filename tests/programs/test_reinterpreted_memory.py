@@ -456,3 +456,22 @@ def table_of_its_own(x):
 @pytest.mark.parametrize("function", [looked_at_only, fields_of_both, array_in_each_record, table_of_its_own])
 def test_numbers_of_two_types_apart(function) -> None:
     gradcheck(function, X, rtol=1e-6)  # the records round to single precision
+
+
+BESIDE_AN_INTEGER = np.dtype([("k", np.int32), ("x", np.float32)])
+
+
+@njit
+def copied_as_one_integer(records):
+    copies = np.empty(2, BESIDE_AN_INTEGER)
+    copies[0] = records[0]
+    copies[1] = records[1]
+    return copies[0].x * copies[1].x
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_a_record_that_is_copied_as_one_integer(plan) -> None:
+    """Eight bytes, of which the second half is the number."""
+    records = np.array([(1, 3.0), (2, 5.0)], BESIDE_AN_INTEGER)
+    with pytest.raises(UnsupportedError, match="an active number is manipulated as an integer"):
+        irad.grad(copied_as_one_integer, options=irad.Options(plan=plan))(records)

@@ -139,6 +139,73 @@ def test_bits_of_numbers(route):
     assert accepted(body) == expected
 
 
+# From a number to %y by way of an operation that only moves its bits; %l is local memory.
+MOVES = {
+    "the elements of a vector": """
+        %v = bitcast double %x to <2 x i32>
+        %low = extractelement <2 x i32> %v, i32 0
+        %w = insertelement <2 x i32> %v, i32 %low, i32 1
+        %y = bitcast <2 x i32> %w to double""",
+    "another order of elements": """
+        %v = bitcast double %x to <2 x i32>
+        %w = shufflevector <2 x i32> %v, <2 x i32> poison, <2 x i32> <i32 1, i32 0>
+        %y = bitcast <2 x i32> %w to double""",
+    "another order of bytes": """
+        %n = bitcast double %x to i64
+        %m = call i64 @llvm.bswap.i64(i64 %n)
+        %y = bitcast i64 %m to double""",
+    "the smaller of two": """
+        %n = bitcast double %x to i64
+        %m = call i64 @llvm.umin.i64(i64 %n, i64 9000000000000000000)
+        %y = bitcast i64 %m to double""",
+    "a vector that is loaded": """
+        %v = load <2 x i32>, ptr %a
+        %y = bitcast <2 x i32> %v to double""",
+    "a vector that is stored": """
+        %n = bitcast double %x to i64
+        %v = insertelement <2 x i64> zeroinitializer, i64 %n, i32 1
+        store <2 x i64> %v, ptr %l
+        %at = getelementptr i8, ptr %l, i64 8
+        %y = load double, ptr %at""",
+    "the second number of a wide integer": """
+        %n = load i128, ptr %a
+        store i128 %n, ptr %l
+        %at = getelementptr i8, ptr %l, i64 8
+        %y = load double, ptr %at""",
+    "an exchange of integers": """
+        %n = bitcast double %x to i64
+        store i64 %n, ptr %l
+        %m = atomicrmw xchg ptr %l, i64 0 seq_cst
+        %y = bitcast i64 %m to double""",
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_bits_that_are_only_moved(move):
+    text = "%l = alloca [2 x i64]\n%x = load double, ptr %a\n" + MOVES[move] + "\nstore double %y, ptr %r\n"
+    intrinsics = "declare i64 @llvm.bswap.i64(i64)\ndeclare i64 @llvm.umin.i64(i64, i64)\n"
+    assert not accepted(text, before=intrinsics)
+    assert accepted(text, kinds="sc", before=intrinsics)
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_float_that_is_half_of_an_integer(place):
+    """As LLVM moves records of eight bytes."""
+    record = MemoryType(8, ((4 - place, "i32"), (place, "float")))
+    body = f"""
+      %l = alloca [2 x i32]
+      %n = load i64, ptr %a
+      %m = or i64 %n, 1
+      store i64 %m, ptr %l
+      %at = getelementptr i8, ptr %l, i64 {place}
+      %x = load float, ptr %at
+      %y = fpext float %x to double
+      store double %y, ptr %r
+    """
+    assert not accepted(body, memory=(DOUBLES, record))
+    assert accepted(body, kinds="sc", memory=(DOUBLES, record))
+
+
 @pytest.mark.parametrize("route", ["through local memory", "through memory without numbers"])
 def test_bits_that_no_result_depends_on(route):
     *kept, last = ROUTES[route][0].strip().splitlines()

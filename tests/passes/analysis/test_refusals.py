@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from irad.errors import ActivityError, IradError, NoRuleError, UnsupportedError, UnsupportedProgram
-from tests.passes.units import DOUBLES, POINTERS, unit_of
+from tests.passes.units import DOUBLES, INTEGERS, POINTERS, unit_of
 
 DECLARE = """
 declare double @mystery(double)
@@ -90,6 +90,8 @@ def test_constant_memory_as_scratch():
         "%o = atomicrmw xchg ptr %a, double %k seq_cst",
         "%o = atomicrmw xchg ptr %a, i64 0 seq_cst",
         "%o = cmpxchg ptr %a, i64 0, i64 1 seq_cst seq_cst",
+        "%o = atomicrmw or ptr %a, i32 1 seq_cst",
+        "%half = getelementptr i8, ptr %a, i64 4\n  %o = atomicrmw or ptr %half, i32 1 seq_cst",
     ],
 )
 def test_atomic_updates_of_active_memory(update):
@@ -108,6 +110,75 @@ def test_atomic_updates_of_active_memory(update):
 )
 def test_active_numbers_put_somewhere_by_an_atomic_update(update):
     assert "integer" in (text := str(refusal("%x = load double, ptr %a\n  " + update))) or "atomic update" in text
+
+
+@pytest.mark.parametrize("zero", ["double 0.0", "i64 0"])
+def test_an_atomic_update_that_takes_a_number_out(zero):
+    """Only the update reads the variable, so that nothing else shows that the result depends on it."""
+    kind = zero.split()[0]
+    body = f"""
+      %l = alloca double
+      %x = load double, ptr %a
+      store double %x, ptr %l
+      %o = atomicrmw xchg ptr %l, {zero} seq_cst
+      %y = bitcast {kind} %o to double
+      store double %y, ptr %r
+    """
+    assert "atomic update" in str(refusal(body))
+    accepted(body, kinds="sccccc")
+
+
+@pytest.mark.parametrize(
+    "update", ["atomicrmw xchg ptr %l, ptr %a seq_cst", "cmpxchg ptr %l, ptr null, ptr %a seq_cst seq_cst"]
+)
+def test_an_atomic_update_of_a_pointer(update):
+    body = f"""
+      %l = alloca ptr
+      store ptr null, ptr %l
+      %o = {update}
+      %p = load ptr, ptr %l
+      %x = load double, ptr %p
+      store double %x, ptr %r
+    """
+    assert "atomic update" in str(refusal(body))
+    accepted(body, kinds="sccccc")
+
+
+def test_a_pointer_taken_out_by_an_atomic_update():
+    body = """
+      %l = alloca ptr
+      store ptr %a, ptr %l
+      %p = atomicrmw xchg ptr %l, ptr null seq_cst
+      %x = load double, ptr %p
+      store double %x, ptr %r
+    """
+    assert "atomic update" in str(refusal(body))
+    accepted(body, kinds="sccccc")
+
+
+def test_an_atomic_update_of_a_counter_is_fine():
+    accepted("  %o = atomicrmw add ptr %b, i64 1 seq_cst\n  %x = load double, ptr %a\n  store double %x, ptr %r",
+             memory=(DOUBLES, POINTERS, DOUBLES, INTEGERS, None, None))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        "%v = insertelement <2 x ptr> zeroinitializer, ptr %a, i32 0\n  store <2 x ptr> %v, ptr %l",
+        "store ptr %a, ptr %m\n  %v = load i128, ptr %m\n  store i128 %v, ptr %l",
+    ],
+)
+def test_a_pointer_within_a_packed_value(packed):
+    body = f"""
+      %l = alloca [2 x ptr]
+      %m = alloca [2 x ptr]
+      {packed}
+      %p = load ptr, ptr %l
+      %x = load double, ptr %p
+      store double %x, ptr %r
+    """
+    assert "packed value" in str(refusal(body))
+    accepted(body, kinds="sccccc")
 
 
 def test_a_number_among_variable_arguments():
