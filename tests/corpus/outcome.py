@@ -1,8 +1,8 @@
-"""What became of a sample, and how that is found out: one sample after the other, in a process of its own per package.
+"""Checks samples of one package, one after the other; `run` starts a process of this module for each package.
 
     python -m tests.corpus.outcome numba_stats 0 1 2
 
-prints a line of JSON before and after each sample, so that who reads along knows which one ended the process.
+prints a line of JSON before and after each sample, so that the reader knows which one ended the process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import enum
 import importlib
 import json
 import sys
+import time
 import traceback
 import warnings
 from typing import Any, Final
@@ -31,11 +32,11 @@ _RTOL_SINGLE: Final = 2e-3
 
 
 class Outcome(enum.StrEnum):
-    """Classes of results. The first three are what irad promises; the last two are no fault of irad."""
+    """What became of a sample. The first three are what irad promises; the last two are not irad's fault."""
 
     RIGHT = "right"
     REFUSED = "refused"
-    NOT_SMOOTH = "not smooth"  # differences do not converge: both plans agree
+    NOT_SMOOTH = "not smooth"  # differences do not converge, but both plans agree
     WRONG = "wrong"
     CRASHED = "crashed"
     HUNG = "hung"
@@ -50,7 +51,7 @@ def table_of(name: str) -> Package:
 
 
 def check(sample: Sample, exact: bool = True) -> tuple[Outcome, str]:
-    """What became of a sample, and the details; ``exact`` as in ``check_gradient``."""
+    """The outcome of a sample, and details; ``exact`` as in ``check_gradient``."""
     try:
         function, args = sample.program(), sample.arguments()
         value = compiled(function)(*copied(args))
@@ -81,7 +82,7 @@ def _differentiate(
     except AssertionError as error:
         if "do not converge" not in str(error):
             raise
-    except (NumbaError, TypeError):  # written for single precision: it cannot be compiled for the reference's doubles
+    except (NumbaError, TypeError):  # written for single precision: does not compile for the doubles of the reference
         pass
     else:
         return Outcome.RIGHT, ""
@@ -96,7 +97,7 @@ def _differentiate(
 
 
 def _compare_plans(function: Any, args: tuple[Any, ...], value: Any, exact: bool) -> None:
-    """Where differences say nothing, the oracle still does."""
+    """Where differences say nothing, the oracle plan still does."""
     seed = random_like(value)
     found = []
     for plan in ("default", "save_all"):
@@ -113,13 +114,16 @@ def _is_single(args: tuple[Any, ...]) -> bool:
 
 
 def main(name: str, *numbers: str) -> None:
-    """Check samples of the package, by their numbers in the table."""
+    """Check the samples with these numbers in the table of a package."""
     warnings.simplefilter("ignore")
     package = table_of(name)
     for number in map(int, numbers):
         print(json.dumps({"number": number}), flush=True)
+        before = time.process_time()
         outcome, details = check(package.samples[number], exact=not package.fastmath)
-        print(json.dumps({"number": number, "outcome": outcome, "details": details}), flush=True)
+        seconds = time.process_time() - before
+        result = {"number": number, "outcome": outcome, "details": details, "seconds": seconds}
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Runs the tables of packages, each in processes of its own: a sample that ends its process counts as crashed.
+"""Runs the tables of packages, each in a process of its own: a sample that ends the process counts as crashed.
 
     python -m tests.corpus.run numba_stats quantecon      # all when none is named
     python -m tests.corpus.run numba_stats -k logpdf
 
-prints the outcome of each sample and a table of counts.
+prints the outcome of each sample with its CPU time, and a table of counts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Timer
 from typing import Final
@@ -25,24 +26,40 @@ ROOT: Final = Path(__file__).parents[2]
 _SECONDS: Final = 600  # for one sample: compilation of the largest takes a minute
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What became of a sample.
+
+    Attributes:
+        number: its place in the table.
+        details: the message of the error, or a remark.
+        seconds: CPU time, nearly all of it compilation; None if the process ended.
+    """
+
+    number: int
+    outcome: Outcome
+    details: str
+    seconds: float | None = None
+
+
 def names() -> list[str]:
     """The packages with a table."""
     return sorted(path.stem for path in (Path(__file__).parent / "packages").glob("*.py"))
 
 
-def run_package(name: str, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome, str]]:
-    """Number, outcome and details of each numbered sample of a package, as they come."""
+def run_package(name: str, numbers: Sequence[int]) -> Iterator[Checked]:
+    """What became of each numbered sample of a package, as the results come."""
     rest = list(numbers)
     while rest:
         before = len(rest)
         for result in _run_process(name, rest.copy()):
-            rest.remove(result[0])
+            rest.remove(result.number)
             yield result
-        assert len(rest) < before, f"{name}: the process ends before the first sample"
+        assert len(rest) < before, f"{name}: the process ended before the first sample"
 
 
-def _run_process(name: str, numbers: Sequence[int]) -> Iterator[tuple[int, Outcome, str]]:
-    """Results up to the end of the process; the sample that ended it is the last of them."""
+def _run_process(name: str, numbers: Sequence[int]) -> Iterator[Checked]:
+    """Results up to the end of the process; the last of them is the sample that ended it."""
     command = [sys.executable, "-m", "tests.corpus.outcome", name, *map(str, numbers)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -50,18 +67,18 @@ def _run_process(name: str, numbers: Sequence[int]) -> Iterator[tuple[int, Outco
         assert process.stdout is not None
         watch = _Watch(process)
         for line in process.stdout:
-            if not line.startswith('{"number"'):  # printed by the sample
+            if not line.startswith('{"number"'):  # the sample printed it
                 continue
             watch.restart()
             entry = json.loads(line)
             started = None if "outcome" in entry else entry["number"]
             if started is None:
-                yield entry["number"], Outcome(entry["outcome"]), entry["details"]
+                yield Checked(**entry | {"outcome": Outcome(entry["outcome"])})
         watch.stop()
     if started is not None and watch.ended_it:
-        yield started, Outcome.HUNG, f"killed after {_SECONDS} s"
+        yield Checked(started, Outcome.HUNG, f"killed after {_SECONDS} s")
     elif started is not None:
-        yield started, Outcome.CRASHED, f"exit status {process.returncode}"
+        yield Checked(started, Outcome.CRASHED, f"exit status {process.returncode}")
 
 
 class _Watch:
@@ -73,13 +90,13 @@ class _Watch:
         self._timer = Timer(_SECONDS, self._end)
 
     def restart(self) -> None:
-        """Start counting again."""
+        """Give the next sample its time."""
         self._timer.cancel()
         self._timer = Timer(_SECONDS, self._end)
         self._timer.start()
 
     def stop(self) -> None:
-        """Count no more."""
+        """Let the process run on."""
         self._timer.cancel()
 
     def _end(self) -> None:
@@ -98,9 +115,11 @@ def main() -> None:
         samples = table_of(name).samples
         numbers = [i for i, sample in enumerate(samples) if options.k in sample.path]
         counts[name] = Counter[Outcome]()
-        for number, outcome, details in run_package(name, numbers):
-            counts[name][outcome] += 1
-            print(f"{outcome:12} {number:3} {samples[number].path}", *details.splitlines(), sep="\n    ", flush=True)
+        for result in run_package(name, numbers):
+            counts[name][result.outcome] += 1
+            seconds = "" if result.seconds is None else f"{result.seconds:.1f} s"
+            line = f"{result.outcome:12} {seconds:>7} {result.number:3} {samples[result.number].path}"
+            print(line, *result.details.splitlines(), sep="\n    ", flush=True)
     print(f"{'':20}", *(f"{outcome:>12}" for outcome in Outcome))
     for name, count in counts.items():
         print(f"{name:20}", *(f"{count[outcome]:12}" for outcome in Outcome))

@@ -34,7 +34,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Made(Named):
-    """An argument that the package makes, an instance of a class say: what ``module:name`` returns for ``given``."""
+    """An argument that the package makes, such as an instance of a class: what ``module:name(*given)`` returns."""
 
     given: tuple[Any, ...] = ()
 
@@ -50,9 +50,9 @@ class Sample:
     Attributes:
         path: ``module:name`` of the function.
         args: what it is called with; `Named` and `Made` entries are loaded first.
-        writes: positions of arguments whose content is the result; when empty it is what the function returns.
-        has_nan: the result is an array or a tuple of arrays, and where it holds nan zero is put in its place.
-        known: why it is not expected to come out right: ``refused: …`` or ``not smooth: …``; else empty.
+        writes: positions of the arguments that hold the result; if empty, it is what the function returns.
+        has_nan: the result is an array or a tuple of arrays; nan in it is replaced by zero.
+        known: why it is not expected to be right: ``refused: …`` or ``not smooth: …``; else empty.
         options: keyword arguments of ``check_gradient``.
     """
 
@@ -68,7 +68,7 @@ class Sample:
         return tuple(_loaded(arg) for arg in self.args)
 
     def program(self) -> Callable[..., Any]:
-        """The function, or a Numba function around it that returns what is to be differentiated."""
+        """The function, or a Numba function around it that returns what is differentiated."""
         function = Named(self.path).load()
         if hasattr(function, "py_func") and not self.writes and not self.has_nan:
             return function
@@ -85,7 +85,7 @@ class Sample:
 
 
 def _without_nan(value):
-    """Compiled by Numba: the arrays with zero in place of nan."""
+    """In compiled code: the arrays with zero in place of nan."""
 
 
 @overload(_without_nan)
@@ -114,7 +114,7 @@ class Package:
         module: what is imported.
         requirement: its name on the package index.
         samples: the table.
-        fastmath: its functions are compiled so, and their values are right to rounding only.
+        fastmath: whether its functions are compiled with it; their values agree to rounding only.
     """
 
     module: str

@@ -1,6 +1,6 @@
-"""Third-party functions with float inputs differentiate right or are refused by name; see README.md.
+"""Functions of other packages have the right derivative or are refused with a reason; see README.md.
 
-The tables are checked always; they are run where IRAD_CORPUS is set, package by package where it is installed.
+The tables are always checked; where IRAD_CORPUS is set they are also run, for the packages that are installed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def test_few_are_expected_to_be_refused():
 
 
 @pytest.mark.parametrize("name", names())
-def test_what_is_said_of_a_sample_has_a_form(name: str):
+def test_what_is_known_of_a_sample_names_an_outcome(name: str):
     for sample in table_of(name).samples:
         assert sample.known.partition(": ")[0] in ("", "refused", "not smooth"), sample.path
 
@@ -42,16 +42,18 @@ def test_every_function_of_a_package(name: str):
     if importlib.util.find_spec(package.module) is None:
         pytest.skip(f"needs {package.requirement}, see tests/corpus/requirements.txt")
     unexpected = []
-    for number, outcome, details in run_package(name, range(len(package.samples))):
-        sample = package.samples[number]
+    for result in run_package(name, range(len(package.samples))):
+        sample = package.samples[result.number]
         expected = Outcome(sample.known.partition(": ")[0] or "right")
-        if outcome != expected:
-            unexpected.append(f"{sample.path} ({number}): {outcome}, expected {expected}\n{details}")
+        if result.outcome != expected:
+            unexpected.append(
+                f"{sample.path} ({result.number}): {result.outcome}, expected {expected}\n{result.details}"
+            )
     assert not unexpected, "\n\n".join(unexpected)
 
 
 def test_the_requirements_are_those_of_the_tables():
     lines = (Path(__file__).parent / "requirements.txt").read_text(encoding="utf-8").splitlines()
     listed = {line for line in lines if not line.startswith("#")}
-    forbidding = {"aeon>=1.4", "financepy>=1.1"}  # what they require excludes this Numba, see README.md
+    forbidding = {"aeon>=1.4", "financepy>=1.1"}  # their requirements exclude this Numba, see README.md
     assert listed == {table_of(name).requirement for name in names()} - forbidding

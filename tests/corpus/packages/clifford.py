@@ -9,7 +9,7 @@ from tests.tools.catalogue import floats
 
 
 def multivector(**coefficients: float) -> np.ndarray:
-    """Of the large coefficients, named ``_17`` and so on; none is zero, for products leave zeros out."""
+    """These coefficients, named ``_17`` and so on, and small ones elsewhere: products skip those that are zero."""
     values = 0.01 * floats(32, seed=len(coefficients))
     for name, value in coefficients.items():
         values[int(name[1:])] += value

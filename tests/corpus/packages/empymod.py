@@ -12,12 +12,12 @@ LAMBDA = floats(1, 3)
 
 
 def admittivity(seed: int) -> np.ndarray:
-    """Of four layers at one frequency."""
+    """For four layers at one frequency."""
     return floats(1, 4, seed=seed) + 0.1j * floats(1, 4, seed=seed + 10)
 
 
 def impedivity(seed: int) -> np.ndarray:
-    """Of four layers at one frequency."""
+    """For four layers at one frequency."""
     return 0.1 * floats(1, 4, seed=seed) + 1j * floats(1, 4, seed=seed + 10)
 
 

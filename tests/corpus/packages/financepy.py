@@ -1,4 +1,4 @@
-"""Derivatives of finance: simulated paths, trees, volatility surfaces, credit baskets."""
+"""Financial derivatives: simulated paths, trees, volatility surfaces, credit baskets."""
 
 from __future__ import annotations
 

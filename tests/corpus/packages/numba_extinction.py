@@ -6,7 +6,6 @@ from tests.corpus.sample import Package, of
 from tests.tools.catalogue import floats
 
 WAVE = floats(7, low=1300.0, high=9000.0)
-X = floats(6, low=1.3, high=8.0)
 M = "numba_extinction.models."
 
 PACKAGE = Package(

@@ -11,7 +11,7 @@ X = np.array([-1.3, -0.4, 0.35, 1.7, 2.6])
 POSITIVE = np.array([0.3, 0.7, 1.9, 2.8])
 INSIDE = np.array([0.15, 0.4, 0.65, 0.9])
 COUNTS = np.array([0.0, 1.0, 3.0, 7.0])
-REFUSED = "refused: no derivative is known of a function of SciPy by its order or shape"
+REFUSED = "refused: no derivative of a SciPy function with respect to its order or shape is known"
 
 PACKAGE = Package(
     "numba_stats",

@@ -12,11 +12,10 @@ from tests.tools.catalogue import floats
 X = floats(24)
 LOW, HIGH, CLOSE, OPEN = floats(24) - 0.6, floats(24) + 0.7, floats(24, seed=1), floats(24, seed=2)
 LONG = floats(90) + np.sin(np.arange(90) / 4)
-OUT = np.zeros(24)
 
 
 def kernel(name: str, *args: object, outs: int = 1, size: int = 24, **options: Any) -> Sample:
-    """A function whose last arguments are the arrays that it writes."""
+    """A function whose last arguments are the arrays that it writes to."""
     writes = tuple(range(len(args), len(args) + outs))
     path = f"numbatalib._func.ta_{name}:_{name}_kernel"
     return of(path, *args, *(np.zeros(size) for _ in range(outs)), writes=writes, **options)

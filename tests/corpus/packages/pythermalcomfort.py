@@ -1,4 +1,4 @@
-"""Thermal comfort: balances of heat iterated to a tolerance, minute by minute, and roots by bisection."""
+"""Thermal comfort: heat balances iterated to a tolerance, minute by minute, and roots found by bisection."""
 
 from __future__ import annotations
 
@@ -26,11 +26,7 @@ PACKAGE = Package(
             floats(3, low=1.1, high=1.4),
             floats(3, low=1.6, high=1.8),
             *SLEEP,
-            33.7,
-            0.094,
-            0.1,
-            6.3,
-            0.0,
+            *BODY,
         ),
         of(M + "cooling_effect:_p_sat_torr", 25.0),
         of(

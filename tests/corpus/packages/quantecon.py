@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tests.corpus.sample import Named, Package, ints, of
+from tests.corpus.sample import Package, ints, of
 from tests.tools.catalogue import floats
 
 
@@ -37,7 +37,6 @@ def rosenbrock(x, a):
 CHAIN = np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
 ROOTS = "quantecon.optimize.root_finding:"
 QUAD = "quantecon.quad:"
-PIVOTS = Named("quantecon.optimize.pivoting:PivOptions")
 TABLEAU = np.array([[2.0, 1.0, 1.0, 0.0, 4.0], [1.0, 3.0, 0.0, 1.0, 6.0], [3.0, 2.0, 0.0, 0.0, 0.0]])
 
 PACKAGE = Package(

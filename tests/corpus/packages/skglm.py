@@ -9,7 +9,7 @@ from tests.tools.catalogue import floats
 
 
 def compiled(path: str, *arguments: float) -> Made:
-    """An instance of a jitclass made from a class of the package."""
+    """An instance of the jitclass that the package makes from one of its classes."""
     return Made("skglm.utils.jit_compilation:compiled_clone", (Made(path, arguments),))
 
 
