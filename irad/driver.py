@@ -52,7 +52,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RuledFunctions:
-    """Functions that somebody else has to define, by a rule for the function `primal`.
+    """Functions that have to be defined elsewhere, by a rule for the function `primal`.
 
     Attributes:
         variant: what they are for.

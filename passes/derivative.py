@@ -68,7 +68,7 @@ def generate(
 
 
 def finish(generated: Generated) -> None:
-    """The last passes: after them, less can be told of where instructions come from."""
+    """The last passes: after them, less is known about where instructions come from."""
     run_stage(PassStage.FINISH, generated, generated.program)
 
 

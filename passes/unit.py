@@ -32,7 +32,7 @@ class Unit:
         memory: what its parameters point to.
         unneeded: parameters whose memory the caller does not read afterwards.
         workspace: constant parameters whose memory may have a shadow.
-        everything: all memory is taken for active, as the oracle does.
+        everything: all memory counts as active, as for the oracle.
         kept: allocations that may be kept until the reverse sweep has ended, as a mask.
         sharing: of a lane: how lanes share shadows.
     """

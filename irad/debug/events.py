@@ -127,7 +127,7 @@ class Record:
         watched: the places of the program; None where it has none.
         inputs: what is NaN or infinite in arguments before the call, by name.
         events: in the order of time.
-        told: how many NaNs, infinities and ties each place told of.
+        told: how many NaNs, infinities and ties each place reported.
     """
 
     watched: Watched | None

@@ -143,7 +143,7 @@ class _Writer:
         return sheet
 
     def _count_iterations(self) -> None:
-        """Loops that are no `for` and in which something is saved have a variable that counts."""
+        """Loops that are not a `for` and in which something is saved have a variable that counts."""
         captured = self.captured
         for value in captured.plan.saved:
             block = value.block if isinstance(value, Instruction) else None

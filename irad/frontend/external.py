@@ -215,7 +215,7 @@ def _described(address: int, source: object) -> str:
 
 
 def _linked(address: int) -> Any:
-    """What the dynamic linker knows of an address."""
+    """What the dynamic linker knows about an address."""
     look_up = getattr(ctypes.CDLL(None), "dladdr", None)
     if look_up is None:
         return None

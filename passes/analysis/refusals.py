@@ -356,7 +356,7 @@ def _two_views_error(unit: Unit, call: CallSite) -> IradError | None:
 
 
 def _overwriting_error(unit: Unit, call: CallSite) -> IradError | None:
-    """A callee writes constants to memory with a derivative: those of what was there would have to go, but where?"""
+    """A callee writes constants to memory with a derivative: nothing clears the derivatives of what was there."""
     function = call.callee
     rule = unit.registry.lookup(function.name) if isinstance(function, Function) and function.name is not None else None
     written = frozenset(unit.mod_ref.of(call).targets)
@@ -415,7 +415,7 @@ def no_rule(symbol: str) -> NoRuleError:
 
 
 def _passes_address(unit: Unit, call: CallSite) -> bool:
-    """Whether an argument that is no pointer was computed from one to active memory."""
+    """Whether an argument that is not a pointer was computed from one to active memory."""
     pending = Worklist(a for a in call.arguments if isinstance(a.type, IntType))
     for value in pending:
         match value:

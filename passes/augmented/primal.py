@@ -377,7 +377,7 @@ class _Visitor:
         return [frame, augmented.arena, *given, *(augmented.shadow(call.arguments[i]) for i in shadows)]
 
     def take_result(self, build: Builder, call: CallSite, packed: Value, *, has_shadow: bool) -> None:
-        """Puts the result of the augmented callee in the place of the call."""
+        """Replaces the call by the result of the augmented callee."""
         augmented, copy, result = self.augmented, self.copy, packed
         if has_shadow:
             result = build.extract_value(packed, 0)

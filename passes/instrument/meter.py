@@ -120,7 +120,7 @@ def _note(program: Program, call: Call, mark: TapeMark) -> None:
 
 
 def _count(program: Program, call: Call, site: int, *, by_byte: bool) -> None:
-    """Puts a counted allocation in the place of one."""
+    """Replaces an allocation by a counted one."""
     arena, *sizes = call.arguments
     build = Builder.before(call)
     build.origin, build.metadata = call.origin, call.metadata

@@ -263,7 +263,7 @@ class _Watch:
         return python_name(symbol)
 
     def check(self, inst: Instruction, words: str, operands: Sequence[Value], ruled: str | None = None) -> None:
-        """Puts a checked number in the place of a result."""
+        """Replaces a result by a checked number."""
         number = self.mark(self.kind_of(inst), inst, words, ruled=ruled)
         assert inst.block is not None
         build = Builder(inst.block)

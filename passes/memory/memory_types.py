@@ -342,7 +342,7 @@ class _Collector:
         """Passes what is known about one set of objects on to another; returns whether anything was new.
 
         Numbers come to lie as far from where the copy begins as they did before. Where it is not known how far it moves
-        them, it is taken for one of whole elements or records if the other object holds numbers of that type itself.
+        them, it counts as one of whole elements or records if the other object holds numbers of that type itself.
         """
         changed = False
         for a in self.points_to.members(source):

@@ -466,7 +466,7 @@ class _Solver:
     def handed(self, call: CallSite) -> dict[MemoryType | None, int]:
         """The objects that a callee with a body is given or makes, by what its signature says that they hold.
 
-        Where types are known, integers are no addresses.
+        Where types are known, integers are not addresses.
         """
         found: dict[MemoryType | None, int] = dict(self.own[call])
         declared = self.signatures.get(call.callee) if isinstance(call.callee, Function) else None

@@ -55,7 +55,7 @@ class ParallelLoop:
     Attributes:
         function: the function itself.
         slots: where its parameters from the schedule on come from.
-        arrays: what the front end knows of the kernel's arguments, the schedule first.
+        arrays: what the front end knows about the kernel's arguments, the schedule first.
     """
 
     function: Function

@@ -1,6 +1,6 @@
 """How the reverse of the lanes of a parallel loop shares shadows.
 
-Input   a `Unit` of one lane, what the front end knows of the loop's arrays.
+Input   a `Unit` of one lane, what the front end knows about the loop's arrays.
 Output  `Sharing`: for each parameter with a shadow how lanes add to it, or why lanes have to be reversed one by one.
 Method  Two lanes never touch the same element unless both only read it: the primal would have a race. So a cotangent
         may be taken out of a shadow at any time, but only be added to it where no other lane adds. Arrays that are read

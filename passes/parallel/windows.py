@@ -89,7 +89,7 @@ def reverse_shared_move(sweep: Sweep, call: CallSite) -> bool:
 
 
 def _words(window: Window | None) -> list[Value]:
-    """What run-time functions are told of a window; of memory of the lane's own, one that holds everything."""
+    """What run-time functions are told about a window; for memory of the lane's own, one that holds everything."""
     if window is not None:
         return [window.place, window.start, window.size, window.delta]
     return [ConstantNull(types.PTR), *(const_int(types.I64, n) for n in (0, -1, 0))]

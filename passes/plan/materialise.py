@@ -243,7 +243,7 @@ class Head(ABC):
 
 
 def replace_placeholders(sweep: Sweep, head_at: Callable[[Builder], Head]) -> None:
-    """Puts what is needed in the place of the placeholders; ``head_at`` makes what produces it for one block."""
+    """Replaces the placeholders by what is needed; ``head_at`` makes what produces it for one block."""
     heads: dict[Block, Head] = {}
     placeholders = {need.placeholder for need in sweep.needs}
     for need in sweep.needs:

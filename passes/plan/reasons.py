@@ -25,7 +25,7 @@ from irad.passes.plan.rematerialisation import Rematerialisation, is_free
 
 @dataclass(frozen=True, slots=True)
 class PlanChoice:
-    """What the plan knows of a value that is needed.
+    """What the plan knows about a value that is needed.
 
     Attributes:
         cost: of saving it.

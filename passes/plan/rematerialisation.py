@@ -1,6 +1,6 @@
 """Rematerialisation: what of a forward sweep can be computed again in the reverse sweep, from what, at what cost.
 
-Input   both sweeps, what the reverse sweep knows of loops.
+Input   both sweeps, what the reverse sweep knows about loops.
 Output  `Rematerialisation`, asked by the plan and by the materialiser.
 Limit   how often a loop runs is not known: a value in a loop is taken to be saved 16 times as often as one around it.
 """

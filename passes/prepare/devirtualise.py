@@ -160,7 +160,7 @@ def _leaves(content: Value) -> Iterator[Value]:
 
 
 def _replace(call: Call, targets: list[Function], *, is_complete: bool) -> None:
-    """Puts direct calls in the place of a call; one through the pointer stays unless the targets are complete."""
+    """Replaces a call by direct calls; one through the pointer stays unless the targets are complete."""
     if is_complete and len(targets) == 1:
         call.set_operand(len(call.operands) - 1, targets[0])
         return

@@ -116,7 +116,7 @@ def unsigned_text(sheet: Sheet, value: Value) -> ast.expr:
 
 
 def leaf_text(sheet: Sheet, value: Value) -> ast.expr:
-    """A value that is no sum."""
+    """A value that is not a sum."""
     known = sheet.texts.get(value)
     if known is not None:
         if sheet.used is not None:

@@ -197,7 +197,7 @@ def element_at(array: Array, offset: Polynomial, size: int) -> ArrayElement:
     """The element at an offset in bytes.
 
     Raises:
-        UnsupportedError: the offset is no whole number of elements.
+        UnsupportedError: the offset is not a whole number of elements.
     """
     part = None
     if array.is_complex:
@@ -233,7 +233,7 @@ def flat_element(array: Array, offset: Polynomial, part: str | None) -> ArrayEle
 
 
 def _computed_element(array: Array, offset: Polynomial, part: str | None) -> ArrayElement:
-    """The element at an offset that is no sum of indices: the program computes it in bytes.
+    """The element at an offset that is not a sum of indices: the program computes it in bytes.
 
     Raises:
         UnsupportedError: the items of the array do not follow one another.

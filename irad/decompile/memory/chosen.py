@@ -86,7 +86,7 @@ def ways(sheet: Sheet, pointer: Instruction) -> list[Value]:
 
 
 def _merge_equal(sheet: Sheet, candidates: list[Instruction]) -> None:
-    """Those whose ways all lead to one place are no variables."""
+    """Those whose ways all lead to one place are not variables."""
     starts = sheet.memory.starts
     changed = True
     while changed:

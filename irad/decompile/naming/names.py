@@ -50,7 +50,7 @@ class SourceNames:
 
     @staticmethod
     def of(source: str) -> SourceNames:
-        """Of a file; of what is no Python nothing is known."""
+        """Of a file; nothing is known about what is not Python."""
         try:
             tree = ast.parse(source)
         except SyntaxError:

@@ -16,7 +16,7 @@ _MEMO = "_irad_caller"  # on the dispatcher: the caller refers to it
 
 
 def caller_of(dispatcher: Dispatcher) -> Any:
-    """A dispatcher to differentiate in the place of one: itself, unless something is declared for it.
+    """A dispatcher to differentiate instead of one: itself, unless something is declared for it.
 
     For where no call of it is lowered, which is where rules are found: it is the entry, or a function value.
     """

@@ -21,7 +21,7 @@ class References:
     Attributes:
         results: slots of references to what may be returned.
         transient: slots of others.
-        loops: emit loops over further references that are no results; they take what is done with each.
+        loops: emit loops over further references that are not results; they take what is done with each.
 
     Args:
         context: Numba's target context.

@@ -192,7 +192,7 @@ def inline(
     expr: ir.Expr,
     worker: object,
 ) -> object:
-    """A call in Numba's own code is put in line, unless its callee has a rule."""
+    """A call in Numba's own code is inlined, unless its callee has a rule."""
     try:
         definition = state.func_ir.get_definition(expr.func)
     except KeyError:

@@ -1,4 +1,4 @@
-"""How the arguments of a call travel as LLVM parameters, and what the engine is told of the memory behind these.
+"""How the arguments of a call travel as LLVM parameters, and what the engine is told about the memory behind them.
 
 Two pointers come before the arguments: for the return value (index 0) and for the exception (index 1).
 """

@@ -118,7 +118,7 @@ def _instance(at: Any, fields: dict[str, Any], around: tuple[Any, ...]) -> Insta
 
 
 def _laid_out(struct: Any, parts: tuple[Content, ...]) -> tuple[Content, ...]:
-    """Parts with their places, if Numba can say them: nobody asks where the parts of something unknown are."""
+    """Parts with their places, if Numba knows them; where the parts of something unknown are does not matter."""
     if any(map(_is_unknown, parts)):
         return parts
     return tuple(replace(part, offset=offset) for part, offset in zip(parts, part_offsets(struct), strict=True))
