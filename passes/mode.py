@@ -67,6 +67,20 @@ def _reverse_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -
     return types.function_type(types.VOID, [types.PTR, types.PTR, *seeds, *outs])
 
 
+def _tangent_type(variant: Variant | PointerVariant, shadows: tuple[int, ...]) -> FunctionType:
+    """`R' (ptr frame, ptr arena, primal parameters…, shadows…, tangents of the active parameters…)`.
+
+    R' is the primal's result, with its tangent beside it, or the shadow of a pointer. The frame is not used.
+    """
+    result, given = variant.function_type.result, variant.function_type.params
+    if variant.result_has_shadow or variant.result_active:
+        result = types.struct_type([result, result])
+    tangents = [type_ for type_, kind in zip(given, variant.kinds, strict=False) if kind is ParameterKind.ACTIVE]
+    return types.function_type(result, [types.PTR, types.PTR, *given, *(given[i] for i in shadows), *tangents])
+
+
 AUGMENTED: Final = ModeFunction("augmented", _augmented_type)
 REVERSE: Final = ModeFunction("reverse", _reverse_type)
+TANGENT: Final = ModeFunction("tangent", _tangent_type)
 REVERSE_MODE: Final = Mode("reverse", (AUGMENTED, REVERSE))
+FORWARD_MODE: Final = Mode("forward", (TANGENT,))

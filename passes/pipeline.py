@@ -34,7 +34,8 @@ from irad.passes.analysis.refusals import check_unit
 from irad.passes.analysis.summary import summarise
 from irad.passes.augmented.allocation_failure import check_allocations, check_stack
 from irad.passes.augmented.deferred_frees import defer_frees
-from irad.passes.augmented.primal import build_augmented
+from irad.passes.augmented.shadows import build_augmented
+from irad.passes.forward.generate import build_tangent
 from irad.passes.generated import Generated, GeneratedPair
 from irad.passes.instrument.marks import TapeMark
 from irad.passes.instrument.meter import note_launcher, note_tape
@@ -45,7 +46,7 @@ from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.points_to import find_objects
 from irad.passes.memory.signatures import match_signatures
-from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.mode import AUGMENTED, FORWARD_MODE, REVERSE, REVERSE_MODE
 from irad.passes.parallel.bulk import spread_bulk
 from irad.passes.parallel.flatten import flatten_parallel_loops, launches_of
 from irad.passes.parallel.launch import LAUNCHER_FRAME, build_launchers, lane_head, launch_loops
@@ -155,16 +156,28 @@ def _is_default(unit: Unit) -> bool:
     return not unit.program.saves_all
 
 
+def _is_reverse(record: Unit | GeneratedPair | Generated) -> bool:
+    return record.program.request.mode is REVERSE_MODE
+
+
+def _is_forward(made: GeneratedPair) -> bool:
+    return made.program.request.mode is FORWARD_MODE
+
+
+def _keeps_memory(unit: Unit) -> bool:
+    return _is_default(unit) and _is_reverse(unit)
+
+
 def _is_oracle(unit: Unit) -> bool:
     return unit.program.saves_all
 
 
-def _is_lane(unit: Unit) -> bool:
-    return unit.variant.is_lane
+def _is_reversed_lane(unit: Unit) -> bool:
+    return unit.variant.is_lane and _is_reverse(unit)
 
 
 def _is_watched(made: GeneratedPair) -> bool:
-    return made.program.request.watches
+    return made.program.request.watches and _is_reverse(made)
 
 
 def _is_entry(generated: Generated) -> bool:
@@ -172,7 +185,7 @@ def _is_entry(generated: Generated) -> bool:
 
 
 def _is_verified(generated: Generated) -> bool:
-    return generated.program.verifies
+    return generated.program.verifies and _is_reverse(generated)
 
 
 # --- the program ------------------------------------------------------------------------------------------------------
@@ -319,6 +332,11 @@ def _build_augmented(made: GeneratedPair) -> None:
     made.augmented = build_augmented(made.program, made.unit, made.pair)
 
 
+def _build_tangent(made: GeneratedPair) -> None:
+    """Builds the primal with shadow pointers beside the pointers and tangents beside the floats."""
+    made.augmented = build_tangent(made.program, made.unit, made.pair)
+
+
 def _build_reverse(made: GeneratedPair) -> None:
     """Builds the reverse sweep, with a placeholder for each primal value it needs."""
     made.sweep, made.loops = generate_reverse(made.augmented)
@@ -344,8 +362,9 @@ def _defer_frees(made: GeneratedPair) -> None:
 
 def _declare_scopes(made: GeneratedPair) -> None:
     """Tells LLVM which accesses never touch the same bytes."""
-    made.augmented.scopes.declare(made.pair[AUGMENTED])
-    made.sweep.scopes.declare(made.pair[REVERSE])
+    made.augmented.scopes.declare(made.pair.first)
+    if REVERSE in made.pair.functions:
+        made.sweep.scopes.declare(made.pair[REVERSE])
 
 
 def _note_tape(made: GeneratedPair) -> None:
@@ -430,20 +449,21 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("memory.memory_types", PassStage.FUNCTION, _find_memory_types),
     Pass("prepare.retype", PassStage.FUNCTION, _retype, changes=True),
     Pass("prepare.invariant_loads", PassStage.FUNCTION, _hoist, applies=_is_default, changes=True),
-    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=_is_default),
+    Pass("analysis.deferrable_frees", PassStage.FUNCTION, _keep, applies=_keeps_memory),
     Pass("analysis.effects", PassStage.FUNCTION, _find_effects),
     Pass("analysis.activity", PassStage.FUNCTION, _find_activity),
     Pass("analysis.liveness", PassStage.FUNCTION, _find_live_blocks),
     Pass("analysis.refusals", PassStage.FUNCTION, _refuse),
     Pass("analysis.oracle_activity", PassStage.FUNCTION, _take_everything, applies=_is_oracle),
-    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_lane),
-    Pass("augmented.primal", PassStage.PAIR, _build_augmented, changes=True),
-    Pass("reverse.generate", PassStage.PAIR, _build_reverse, changes=True),
-    Pass("plan.plan", PassStage.PAIR, _plan),
-    Pass("plan.materialise", PassStage.PAIR, _materialise, changes=True),
-    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, changes=True),
+    Pass("parallel.sharing", PassStage.FUNCTION, _find_sharing, applies=_is_reversed_lane),
+    Pass("forward.generate", PassStage.PAIR, _build_tangent, applies=_is_forward, changes=True),
+    Pass("augmented.shadows", PassStage.PAIR, _build_augmented, applies=_is_reverse, changes=True),
+    Pass("reverse.generate", PassStage.PAIR, _build_reverse, applies=_is_reverse, changes=True),
+    Pass("plan.plan", PassStage.PAIR, _plan, applies=_is_reverse),
+    Pass("plan.materialise", PassStage.PAIR, _materialise, applies=_is_reverse, changes=True),
+    Pass("augmented.deferred_frees", PassStage.PAIR, _defer_frees, applies=_is_reverse, changes=True),
     Pass("augmented.alias_scopes", PassStage.PAIR, _declare_scopes),
-    Pass("instrument.meter", PassStage.PAIR, _note_tape, changes=True),
+    Pass("instrument.meter", PassStage.PAIR, _note_tape, applies=_is_reverse, changes=True),
     Pass("instrument.watch", PassStage.PAIR, _watch, applies=_is_watched, changes=True),
     Pass("augmented.allocation_failure", PassStage.PAIR, _check_allocations, changes=True),
     Pass("augmented.tape", PassStage.PAIR, _close_frame),
@@ -451,7 +471,7 @@ PIPELINE: Final[tuple[Pass, ...]] = (
     Pass("parallel.launch", PassStage.DERIVATIVE, _launch, applies=_has_parallel_loops, changes=True),
     Pass("parallel.bulk", PassStage.DERIVATIVE, _spread_bulk, applies=_has_parallel_loops, changes=True),
     Pass("instrument.marks", PassStage.DERIVATIVE, _note_frame),
-    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps),
+    Pass("instrument.sweep_marks", PassStage.FINISH, _mark_sweeps, applies=_is_reverse),
     Pass("leftovers", PassStage.FINISH, _drop_leftovers, changes=True),
     Pass("agreement.check", PassStage.FINISH, _check_agreement, applies=_is_verified),
 )

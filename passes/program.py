@@ -37,6 +37,11 @@ class DerivedFunctions:
     frame_size: GlobalVariable
     shadows: tuple[int, ...]
 
+    @property
+    def first(self) -> Function:
+        """The one that runs first, and with it the primal."""
+        return next(iter(self.functions.values()))
+
     def __getitem__(self, wanted: ModeFunction) -> Function:
         """One of the functions."""
         return self.functions[wanted]

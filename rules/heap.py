@@ -18,20 +18,20 @@ from irad.ir.types import PTR
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_back
 from irad.ruleset.interface import (
-    AugmentedContext,
-    AugmentedPart,
     CallRule,
+    CopyContext,
     Effects,
     Inactive,
     Origin,
     Rule,
-    no_adjoint,
+    carried,
+    shadow_rule,
 )
 
 _HEADER: Final = 64  # bytes; keeps the shadow as aligned as the tape
 
 
-def _new_shadow(context: AugmentedContext, size: Value) -> Value:
+def _new_shadow(context: CopyContext, size: Value) -> Value:
     """Cleared memory, preceded by its size."""
     build = context.before
     total = build.add(size, const_int(types.I64, _HEADER))
@@ -43,31 +43,30 @@ def _new_shadow(context: AugmentedContext, size: Value) -> Value:
     return shadow
 
 
-def _allocate(size_of: Callable[[AugmentedContext, CallSite], Value]) -> AugmentedPart:
-    """The augmented part of a function whose arguments tell the size."""
+def _allocation(symbols: tuple[str, ...], size_of: Callable[[CopyContext, CallSite], Value]) -> CallRule:
+    """The rule of functions whose arguments tell the size."""
 
-    def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+    def allocate(context: CopyContext, call: CallSite) -> None:
         if context.is_active(call):
             context.set_shadow(_new_shadow(context, size_of(context, call)))
-        return ()
 
-    return augmented
+    return shadow_rule(symbols, _FRESH, allocate)
 
 
-def _argument(index: int) -> Callable[[AugmentedContext, CallSite], Value]:
-    def size(context: AugmentedContext, call: CallSite) -> Value:
+def _argument(index: int) -> Callable[[CopyContext, CallSite], Value]:
+    def size(context: CopyContext, call: CallSite) -> Value:
         return context.before.zext(context.value(call.arguments[index]), types.I64)
 
     return size
 
 
-def _product(context: AugmentedContext, call: CallSite) -> Value:
+def _product(context: CopyContext, call: CallSite) -> Value:
     build = context.before
     count, size = (build.zext(context.value(argument), types.I64) for argument in call.arguments[:2])
     return build.mul(count, size)
 
 
-def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _reallocate(context: CopyContext, call: CallSite) -> Sequence[Value]:
     """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both.
 
     Where nothing was allocated before, or nothing is now, no bytes are in both.
@@ -106,9 +105,9 @@ _DELETE: Final = (
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(("malloc", "NRT_Allocate", *_NEW), _FRESH, no_adjoint, _allocate(_argument(0))),
-    CallRule(("calloc",), _FRESH, no_adjoint, _allocate(_product)),
-    CallRule(("aligned_alloc", "memalign"), _FRESH, no_adjoint, _allocate(_argument(1))),
-    CallRule(("realloc",), _MOVED, move_back, _reallocate_augmented),
+    _allocation(("malloc", "NRT_Allocate", *_NEW), _argument(0)),
+    _allocation(("calloc",), _product),
+    _allocation(("aligned_alloc", "memalign"), _argument(1)),
+    CallRule(("realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate)),
     Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0}))),
 )

@@ -17,7 +17,7 @@ from irad.ir.instructions import CallSite
 from irad.ir.module import Function
 from irad.ir.types import PTR, VOID, Type, function_type
 from irad.ir.values import ConstantInt, Value, const_float, const_int
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule, TangentContext
 from irad.ruleset.memory_type import MemoryType
 
 _FLOATS: Final = {"double": types.DOUBLE, "float": types.FLOAT}
@@ -262,6 +262,23 @@ def _fill_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
         _clear_numbers(context, pointer, context.builder.zext(context.value(size), types.I64))
 
 
+def _copy_tangent(context: TangentContext, call: CallSite) -> None:
+    """The shadow holds the tangents where the memory holds the numbers, so it is copied as a whole."""
+    into, source, size = call.arguments[:3]
+    if context.is_active(into):
+        wide = context.after.zext(context.value(size), types.I64)
+        if context.is_active(source):
+            move(context.after, context.shadow(into), context.shadow(source), wide)
+        else:
+            fill(context.after, context.shadow(into), wide)
+
+
+def _fill_tangent(context: TangentContext, call: CallSite) -> None:
+    pointer, _, size = call.arguments[:3]
+    if context.is_active(pointer):
+        fill(context.after, context.shadow(pointer), context.after.zext(context.value(size), types.I64))
+
+
 _COPY_EFFECTS: Final = Effects(reads=frozenset({1}), writes=frozenset({0}), copies=((0, 1),), raw=True, other=False)
 _FILL_EFFECTS: Final = Effects(writes=frozenset({0}), raw=True, other=False)
 
@@ -272,6 +289,14 @@ RULES: Final[tuple[Rule, ...]] = (
         _copy_reverse,
         _copy_augmented,
         source="linear: the transpose",
+        tangent=_copy_tangent,
     ),
-    CallRule(("llvm.memset.*",), _FILL_EFFECTS, _fill_reverse, _fill_augmented, source="the result is constant"),
+    CallRule(
+        ("llvm.memset.*",),
+        _FILL_EFFECTS,
+        _fill_reverse,
+        _fill_augmented,
+        source="the result is constant",
+        tangent=_fill_tangent,
+    ),
 )

@@ -15,16 +15,16 @@ from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
 from irad.ir.values import Value, const_int
 from irad.rules.memory import fill, move, move_back
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, Inactive, Origin, Rule, no_adjoint
+from irad.ruleset.interface import CallRule, CopyContext, Effects, Inactive, Origin, Rule, carried, shadow_rule
 
 _HEADER: Final = 64  # bytes; keeps the data as aligned as the primal's
 _DATA, _SIZE = 24, 32  # offsets in the header
 
 
-def _allocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _allocate(context: CopyContext, call: CallSite) -> None:
     """Shadow of a managed allocation of as many bytes as the first argument says."""
     if not context.is_active(call):
-        return ()
+        return
     build = context.before
     size = build.zext(context.value(call.arguments[0]), types.I64)
     total = build.add(size, const_int(types.I64, _HEADER))
@@ -34,10 +34,9 @@ def _allocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[V
     build.store(build.byte_offset(header, _HEADER), build.byte_offset(header, _DATA), align=8)
     build.store(size, build.byte_offset(header, _SIZE), align=8)
     context.set_shadow(header)
-    return ()
 
 
-def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _reallocate(context: CopyContext, call: CallSite) -> Sequence[Value]:
     """The shadow moves too, with what was there. Returns old and new shadow and the bytes in both."""
     header, size = call.arguments
     if not context.is_active(header):
@@ -56,7 +55,7 @@ def _reallocate_augmented(context: AugmentedContext, call: CallSite) -> Sequence
     return old, new, common
 
 
-def _replace_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _replace(context: CopyContext, call: CallSite) -> None:
     """The data of an allocation is replaced by fresh memory; the caller copies from the old memory and frees it."""
     header, size = call.arguments
     if context.is_active(header):
@@ -64,10 +63,9 @@ def _replace_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Va
         new = context.allocate(new_size)
         fill(context.before, new, new_size)
         _set_data(context, header, new, new_size)
-    return ()
 
 
-def _set_data(context: AugmentedContext, header: Value, new: Value, size: Value) -> None:
+def _set_data(context: CopyContext, header: Value, new: Value, size: Value) -> None:
     """The header of a shadow leads to new data, whose address is the call's result."""
     build, shadow = context.before, context.shadow(header)
     build.store(new, build.byte_offset(shadow, _DATA), align=8)
@@ -82,7 +80,7 @@ _MOVED: Final = Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA,
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(
+    shadow_rule(
         (
             "NRT_MemInfo_alloc",
             "NRT_MemInfo_alloc_safe",
@@ -92,12 +90,11 @@ RULES: Final[tuple[Rule, ...]] = (
             "NRT_MemInfo_alloc_dtor_safe",
         ),
         _MANAGED,
-        no_adjoint,
-        _allocate_augmented,
+        _allocate,
     ),
-    CallRule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, no_adjoint, _allocate_augmented),
-    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate_augmented),
-    CallRule(("NRT_MemInfo_varsize_alloc",), _MOVED, no_adjoint, _replace_augmented),
+    shadow_rule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _allocate),
+    CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate)),
+    shadow_rule(("NRT_MemInfo_varsize_alloc",), _MOVED, _replace),
     Inactive(("NRT_incref",), "counts a reference", _NO_MEMORY),
     Inactive(
         ("NRT_decref", "NRT_Free", "NRT_MemInfo_call_dtor", "NRT_MemInfo_varsize_free"),

@@ -304,6 +304,27 @@ class CallRule:
     tangent: TangentPart | None = None
 
 
+def carried(part: Callable[[CopyContext, CallSite], object]) -> TangentPart:
+    """The tangent of a callee that only moves memory: its augmented part moves shadows, and so the tangents in them."""
+
+    def tangent(context: TangentContext, call: CallSite) -> None:
+        part(context, call)
+
+    return tangent
+
+
+def shadow_rule(
+    symbols: tuple[str, ...], effects: Effects, part: Callable[[CopyContext, CallSite], object]
+) -> CallRule:
+    """The rule of a callee that is the same in all modes: its shadow is set up, and no number is computed."""
+
+    def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+        part(context, call)
+        return ()
+
+    return CallRule(symbols, effects, no_adjoint, augmented, tangent=carried(part))
+
+
 @dataclass(frozen=True, slots=True)
 class PairRule:
     """A callee whose pair comes from outside: the generator declares and calls it, and reports what it needs.

@@ -65,6 +65,7 @@ from irad.passes.analysis.refused_memory import (
 )
 from irad.passes.memory.objects import MemoryObject, ObjectKind
 from irad.passes.memory.signatures import BOOKKEEPING, kind_of
+from irad.passes.mode import FORWARD_MODE
 from irad.passes.unit import Unit
 from irad.ruleset.interface import CallRule, ConstantParameters, Elementwise, Inactive, PairRule
 from irad.ruleset.python_names import PYTHON_CODE, python_name
@@ -304,6 +305,8 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
     if ruled is not None:
         return ruled
+    if isinstance(callee, CallRule) and callee.tangent is None and _is_forward(unit) and unit.activity.takes_part(call):
+        return no_tangent(call)
     if isinstance(callee, CallRule):
         return written_error(unit, call) or move_error(unit, call)
     if isinstance(callee, Elementwise):
@@ -410,6 +413,21 @@ def no_rule(symbol: str) -> NoRuleError:
         "(a) supply its derivative: irad.rules.easy_rule, or irad.rules.augmented_primal and reverse or (b) declare "
         "it with irad.rules.inactive, if no derivative flows through it",
         "it is compiled elsewhere, and irad sees only the call",
+        focus=name,
+    )
+
+
+def _is_forward(unit: Unit) -> bool:
+    return unit.program.request.mode is FORWARD_MODE
+
+
+def no_tangent(call: CallSite) -> NoRuleError:
+    """The refusal of a callee whose rule is for reverse mode only."""
+    name = python_name(str(call.callee.name))
+    return NoRuleError(
+        f"irad knows no tangent of {name} yet: forward mode cannot pass through it",
+        "use reverse mode: irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
+        "the rule of this function has an adjoint only",
         focus=name,
     )
 

@@ -26,7 +26,6 @@ from irad.ir.values import ConstantNull, Value, const_int, zero
 from irad.passes.augmented.owned_references import owned_behind
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.convention import Bracket, HostConvention
-from irad.passes.mode import AUGMENTED
 from irad.passes.runtime import (
     ARENA_ALLOC,
     ARENA_ALLOC_PRODUCT,
@@ -52,7 +51,7 @@ def check_allocations(augmented: AugmentedPrimal) -> None:
     def may_fail(call: Call) -> bool:
         callee = call.callee
         owner = owners.get(callee) if isinstance(callee, Function) else None
-        is_sweep = owner is not None and callee is owner[AUGMENTED]
+        is_sweep = owner is not None and callee is owner.first
         return _name(call) in _GIVE_NULL or is_sweep or call in through_pointers
 
     held: dict[Call, tuple[Value, ...]] = {}

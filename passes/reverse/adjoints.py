@@ -1,9 +1,6 @@
 """The adjoint of each instruction that is neither a call nor a terminator.
 
-Strong zero: a zero cotangent times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches
-into selects that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells
-LLVM that it rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison. With
-`zero_wins` a zero partial is zero as well, whatever the cotangent but NaN.
+Products have a strong zero: see `irad.passes.products`.
 
     z = fadd x, y       x̄ += z̄, ȳ += z̄              z = load p        shadow[p] += z̄
     z = fmul x, y       x̄ += z̄·y, ȳ += z̄·x          store z, p        z̄ += shadow[p]; shadow[p] = 0
@@ -12,13 +9,10 @@ LLVM that it rarely applies: in a loop that is not vectorised, a predicted branc
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from typing import Final
 
 from irad.errors import UnsupportedError
 from irad.ir import types
-from irad.ir.builder import Builder
 from irad.ir.instructions import (
     Binary,
     Cast,
@@ -36,11 +30,11 @@ from irad.ir.instructions import (
     Unary,
 )
 from irad.ir.types import FloatType, PointerType, Type, VectorType, holds_floats
-from irad.ir.values import ConstantFloat, Value, const_float, const_int
+from irad.ir.values import Value, const_int
+from irad.passes import products
 from irad.passes.parallel.windows import window_of
-from irad.passes.reverse.sweep import Sweep, zero_of
-
-_RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
+from irad.passes.products import zero_of
+from irad.passes.reverse.sweep import Sweep
 
 
 def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
@@ -83,55 +77,9 @@ def unsupported(inst: Instruction) -> UnsupportedError:
     )
 
 
-def strong_zero(build: Builder, cotangent: Value, product: Value) -> Value:
-    """``product`` where the cotangent is not zero, else zero."""
-    zero = zero_of(cotangent.type)
-    guarded = build.select(build.fcmp("oeq", cotangent, zero), zero, product)
-    if isinstance(guarded, Select) and isinstance(cotangent.type, FloatType):
-        guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
-    return guarded
-
-
 def scaled(sweep: Sweep, cotangent: Value, factor: Value) -> Value:
-    """Cotangent times partial, with strong zero."""
-    known = factor.value if isinstance(factor, ConstantFloat) else math.inf
-    if math.isfinite(known) and not (known == 0.0 and sweep.zero_wins):
-        return sweep.build.fmul(cotangent, factor)
-    return scaled_again(sweep, cotangent, factor)
-
-
-def scaled_again(sweep: Sweep, cotangent: Value, factor: Value) -> Value:
-    """As `scaled`, for a cotangent that is itself a product."""
-    build = sweep.build
-    product = build.fmul(cotangent, factor)
-    if sweep.zero_wins:
-        product = _unless_zero(build, cotangent, build.fcmp("oeq", factor, zero_of(factor.type)), product)
-    return strong_zero(build, cotangent, product)
-
-
-def _divided(sweep: Sweep, cotangent: Value, divisor: Value) -> Value:
-    """Cotangent over divisor, with strong zero. Where zero wins: one over infinity is zero."""
-    build = sweep.build
-    quotient = build.fdiv(cotangent, divisor)
-    if sweep.zero_wins:
-        quotient = _unless_zero(build, cotangent, _is_infinite(build, divisor), quotient)
-    return strong_zero(build, cotangent, quotient)
-
-
-def _unless_zero(build: Builder, cotangent: Value, is_zero: Value, product: Value) -> Value:
-    """``product``, or zero where the partial is zero; of a NaN a NaN."""
-    is_number = build.fcmp("oeq", cotangent, cotangent)
-    return build.select(build.and_(is_zero, is_number), zero_of(cotangent.type), product)
-
-
-def _is_infinite(build: Builder, number: Value) -> Value:
-    """Whether a number is an infinity and not a NaN."""
-    if isinstance(number.type, FloatType):
-        suffix = "f64" if number.type is types.DOUBLE else "f32"
-        size = build.intrinsic(f"llvm.fabs.{suffix}", number.type, [number])
-        return build.fcmp("oeq", size, const_float(number.type, math.inf))
-    difference = build.fsub(number, number)
-    return build.and_(build.fcmp("une", difference, difference), build.fcmp("oeq", number, number))
+    """Cotangent times partial."""
+    return products.scaled(sweep.build, cotangent, factor, zero_wins=sweep.zero_wins)
 
 
 def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
@@ -149,14 +97,20 @@ def _reverse_binary(sweep: Sweep, inst: Binary, cotangent: Value) -> None:
         case "fdiv":
             if not (sweep.is_active(a) or sweep.is_active(b)):
                 return
-            quotient = _divided(sweep, cotangent, sweep.factor(b))
+            quotient = products.divided(build, cotangent, sweep.factor(b), zero_wins=sweep.zero_wins)
             sweep.accumulate(a, quotient)
-            _accumulate_lazily(sweep, b, lambda: build.fneg(scaled_again(sweep, quotient, sweep.factor(inst))))
+            _accumulate_lazily(sweep, b, lambda: _negated(sweep, quotient, inst))
         case "frem":
             sweep.accumulate(a, cotangent)
             _accumulate_lazily(sweep, b, lambda: _remainder_divisor(sweep, inst, cotangent))
         case _:
             raise unsupported(inst)
+
+
+def _negated(sweep: Sweep, quotient: Value, inst: Binary) -> Value:
+    """D (a / b) / db = -(a / b) / b."""
+    product = products.scaled_again(sweep.build, quotient, sweep.factor(inst), zero_wins=sweep.zero_wins)
+    return sweep.build.fneg(product)
 
 
 def _remainder_divisor(sweep: Sweep, inst: Binary, cotangent: Value) -> Value:

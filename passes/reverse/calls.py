@@ -8,17 +8,19 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
-from irad.ir.types import FloatType, FunctionType
+from irad.ir.types import FloatType
 from irad.ir.values import Value
 from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.analysis.refusals import no_rule
-from irad.passes.memory.number_places import number_places
 from irad.passes.mode import REVERSE
 from irad.passes.parallel.windows import reverse_shared_move, window_of
-from irad.passes.request import MemoryType, ParameterKind
+from irad.passes.products import zero_of
+from irad.passes.request import ParameterKind
 from irad.passes.reverse.adjoints import scaled
-from irad.passes.reverse.sweep import Sweep, zero_of
+from irad.passes.reverse.sweep import Sweep
+from irad.passes.rule_context import RuleContext
 from irad.passes.runtime import PAIR_REVERSE
+from irad.passes.unit import Unit
 from irad.passes.variant import PointerVariant, Variant
 from irad.ruleset.expr import compared_symbols, emit, symbols_of
 from irad.ruleset.interface import CallRule, Elementwise, Inactive
@@ -34,7 +36,7 @@ def reverse_call(sweep: Sweep, call: CallSite) -> None:
             pass
         case CallRule():
             if call in sweep.augmented.rule_values and not reverse_shared_move(sweep, call):
-                context = _RuleContext(sweep, call)
+                context = _ReverseRule(sweep, call)
                 callee.reverse(context, call, sweep.augmented.rule_values[call])
         case Function():
             if call in sweep.augmented.callee_frames:
@@ -95,22 +97,19 @@ def _call_reverse(
 
 
 @dataclass(eq=False, slots=True)
-class _RuleContext:
+class _ReverseRule(RuleContext):
     """The `ReverseContext` of one call."""
 
     sweep: Sweep
     call: CallSite
 
     @property
-    def builder(self) -> Builder:
-        return self.sweep.build
+    def unit(self) -> Unit:
+        return self.sweep.augmented.unit
 
     @property
-    def zero_wins(self) -> bool:
-        return self.sweep.zero_wins
-
-    def is_active(self, value: Value) -> bool:
-        return self.sweep.is_active(value)
+    def builder(self) -> Builder:
+        return self.sweep.build
 
     def value(self, primal: Value) -> Value:
         return self.sweep.deciding_value(primal)  # what a rule does with it is not known here
@@ -119,28 +118,8 @@ class _RuleContext:
         window = window_of(self.sweep, pointer)
         return self.sweep.shadow(pointer) if window is None else window.partial(pointer)
 
-    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
-        unit = self.sweep.augmented.unit
-        if not path:
-            return unit.memory_types.layout_from(pointer)
-        return unit.memory_types.layout(unit.points_to.behind(pointer, path))
-
-    def holds_floats(self, pointer: Value, *path: int) -> bool:
-        unit = self.sweep.augmented.unit
-        return unit.memory_types.holds_floats(unit.points_to.behind(pointer, path))
-
-    def holds_pointers(self, pointer: Value, *path: int) -> bool:
-        unit = self.sweep.augmented.unit
-        return bool(unit.memory_types.holds_pointers & unit.points_to.behind(pointer, path))
-
-    def number_places(self, pointer: Value) -> MemoryType | None:
-        return self.layout(pointer) or number_places(self.sweep.augmented.unit.memory_types, pointer)
-
     def cotangent(self, result: Value) -> Value:
         return self.sweep.take(result) or zero_of(result.type)
 
     def accumulate(self, value: Value, amount: Value) -> None:
         self.sweep.accumulate(value, amount)
-
-    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
-        return self.sweep.augmented.program.module.declare(name, call_type, attributes)

@@ -19,10 +19,11 @@ from irad.ir.instructions import Alloca, Freeze, Instruction, Metadata, Phi
 from irad.ir.loops import Loop
 from irad.ir.module import Block, Function
 from irad.ir.types import FloatType, Type, VectorType, element_types, holds_floats
-from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float, zero
+from irad.ir.values import Constant, GlobalAlias, GlobalVariable, Undef, Value, const_float
 from irad.passes.augmented.alias_scopes import AliasScopes
 from irad.passes.augmented.primal import AugmentedPrimal
 from irad.passes.mode import REVERSE
+from irad.passes.products import access_align, zero_of
 
 
 @dataclass(eq=False, slots=True)
@@ -232,31 +233,20 @@ class Sweep:
 
     def load_shadow(self, type_: Type, pointer: Value) -> Value:
         """Loads from the shadow of what a primal pointer points to."""
-        loaded = self.build.load(type_, self.shadow(pointer), align=self.access_align(type_))
+        loaded = self.build.load(type_, self.shadow(pointer), align=access_align(type_))
         loaded.metadata = {**loaded.metadata, **self.scopes_of(pointer)}
         return loaded
 
     def store_shadow(self, value: Value, pointer: Value) -> None:
         """Stores into the shadow of what a primal pointer points to."""
-        store = self.build.store(value, self.shadow(pointer), align=self.access_align(value.type))
+        store = self.build.store(value, self.shadow(pointer), align=access_align(value.type))
         store.metadata = {**store.metadata, **self.scopes_of(pointer)}
 
     def scopes_of(self, pointer: Value) -> Metadata:
         """Alias metadata of an access of a pointer's shadow."""
         return self.scopes.shadow(self.augmented.unit.points_to.mask(pointer))
 
-    def access_align(self, type_: Type) -> int:
-        """Alignment assumed of memory accesses: that of a scalar at most, records may be packed: 1."""
-        return 1 if not isinstance(type_, FloatType) else min(8, types.alignment_of(type_))
-
 
 def empty(type_: Type) -> Value:
     """What a slot holds to which nothing has been added."""
     return const_float(type_, -0.0) if type_ in (types.FLOAT, types.DOUBLE) else zero_of(type_)
-
-
-def zero_of(type_: Type) -> Value:
-    """Zero of a float, vector or aggregate type."""
-    if type_ in (types.FLOAT, types.DOUBLE):
-        return const_float(type_, 0.0)
-    return zero(type_)

@@ -105,7 +105,7 @@ def derivative(text: str, kinds: str, memory: Sequence[MemoryType | None] | None
     """What is made for the first function of a module."""
     module, function = parsed(text)
     made = generate(module, request_of(function, kinds, memory, **options), registry())
-    for each in made.pairs:
+    for each in made.pairs if REVERSE in made.pairs[0].pair.functions else ():
         check_agreement(each.pair[AUGMENTED], each.pair[REVERSE])
     return made
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from irad.ir import types
 from irad.ir.instructions import Alloca, Freeze
 from irad.ir.values import Undef
-from irad.passes.augmented.primal import build_augmented
+from irad.passes.augmented.shadows import build_augmented
 from irad.passes.mode import REVERSE
 from irad.passes.program import Program
 from irad.passes.reverse.generate import busy_blocks, generate_reverse

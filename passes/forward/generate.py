@@ -1,0 +1,183 @@
+"""Forward mode: the augmented primal without a tape, with a tangent beside each active float.
+
+Input   a `Unit`, a function of `mode.FORWARD_MODE` to fill.
+Output  `AugmentedPrimal` with tangents. The tangent of a number in memory lies in the shadow of that memory.
+Method  shadow pointers as in reverse mode; each instruction on active floats is followed by its tangent. Blocks from
+        which the function does not return normally have none.
+
+    %x = load double, ptr %p                         %x.tangent = load double, ptr %p.shadow
+    %y = fmul double %x, %c                          %y.tangent = fmul double %x.tangent, %c
+    store double %y, ptr %q                          store double %y.tangent, ptr %q.shadow
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irad.errors import InternalError
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Alloca, CallSite, Load, Phi, Ret, Store
+from irad.ir.types import PointerType
+from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
+from irad.passes.analysis.callees import resolve
+from irad.passes.analysis.refusals import no_tangent
+from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
+from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, visit_blocks
+from irad.passes.forward.instructions import elementwise_tangent, tangent_of
+from irad.passes.products import access_align, zero_of
+from irad.passes.program import DerivedFunctions, Program
+from irad.passes.unit import Unit
+from irad.passes.variant import ParameterKind, PointerVariant, Variant
+from irad.ruleset.interface import CallRule, Elementwise
+
+_NO_FRAME = ConstantNull(types.PTR)
+
+
+def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> AugmentedPrimal:
+    """Builds the function of forward mode."""
+    augmented = AugmentedPrimal(program, unit, functions)
+    copy_primal(augmented)
+    _name_tangents(augmented)
+    live = [block for block in unit.cfg.order if block in unit.live]
+    active = [phi for block in live for phi in block.phis() if phi in unit.activity.active]
+    for phi in active:
+        twin = augmented.values[phi]
+        assert isinstance(twin, Phi)
+        augmented.tangents[phi] = Builder.before(twin).phi(phi.type, name=_tangent_name(phi))
+    visit_blocks(augmented, live, TangentVisitor)
+    connect_phis(augmented)
+    for phi in active:
+        tangent = augmented.tangents[phi]
+        assert isinstance(tangent, Phi)
+        for value, block in phi.incoming():
+            tangent.add_incoming(_tangent(augmented, value) or zero_of(phi.type), augmented.block(block))
+    return augmented
+
+
+def _tangent_name(value: Value) -> str | None:
+    return f"{value.name}.tangent" if value.name else None
+
+
+def _name_tangents(augmented: AugmentedPrimal) -> None:
+    """The tangents of the active parameters follow the shadows."""
+    unit, functions = augmented.unit, augmented.pair
+    params = unit.function.params
+    active = [p for p, kind in zip(params, functions.variant.kinds, strict=True) if kind is ParameterKind.ACTIVE]
+    given = augmented.function.params[2 + len(params) + len(functions.shadows) :]
+    for param, tangent in zip(active, given, strict=True):
+        tangent.name = _tangent_name(param)
+        augmented.tangents[param] = tangent
+
+
+def _tangent(augmented: AugmentedPrimal, value: Value) -> Value | None:
+    """The tangent of a value; None when it is known to be zero."""
+    if isinstance(value, Constant) or value not in augmented.unit.activity.active:
+        return None
+    if value not in augmented.tangents:
+        raise InternalError(f"no tangent for {value!r} in {augmented.function.name}")
+    return augmented.tangents[value]
+
+
+@dataclass(eq=False, slots=True)
+class TangentVisitor(ShadowVisitor):
+    """Adds the tangent of one primal instruction. It is also the `TangentContext` of rules."""
+
+    def visit(self) -> None:
+        """Adds it."""
+        ShadowVisitor.visit(self)
+        inst = self.inst
+        if isinstance(inst, CallSite | Phi) or inst not in self.unit.activity.active:
+            return
+        self.set_tangent(self.load_tangent(inst) if isinstance(inst, Load) else tangent_of(self, inst))
+
+    # -------------------------------------------------------------------------------------------- memory
+
+    def shadow_of_alloca(self, inst: Alloca) -> Value:
+        """A local variable beside the primal's, with tangents in it."""
+        size: Value = const_int(types.I64, types.size_of(inst.allocated_type))
+        count = inst.operands[0] if inst.operands else None
+        is_fixed = isinstance(count, ConstantInt | None) and inst.block is self.unit.function.entry
+        build = Builder.at_start(self.augmented.function.entry) if is_fixed else self.after
+        given = None if count is None else self.value(count)
+        align = max(8, inst.align or types.alignment_of(inst.allocated_type))
+        shadow = build.alloca(inst.allocated_type, given, align, name=shadow_name(inst))
+        if given is not None:
+            size = build.mul(build.zext(given, types.I64), size)
+        clear(build, shadow, size)
+        return shadow
+
+    def load_tangent(self, inst: Load) -> Value | None:
+        """The tangent of a number in memory."""
+        pointer = inst.operands[0]
+        if not self.is_active(pointer):
+            return None
+        loaded = self.after.load(inst.type, self.shadow(pointer), access_align(inst.type), name=_tangent_name(inst))
+        loaded.metadata = {**loaded.metadata, **self.shadow_scopes(pointer)}
+        return loaded
+
+    def visit_store(self, inst: Store) -> None:
+        """What is stored takes its tangent along; what has none clears that of what was there."""
+        value, pointer = inst.operands
+        if isinstance(value.type, PointerType) or not self.is_active(pointer):
+            ShadowVisitor.visit_store(self, inst)
+            return
+        stored = self.after.store(self.tangent(value), self.shadow(pointer), access_align(value.type))
+        stored.metadata = {**stored.metadata, **self.shadow_scopes(pointer)}
+
+    # -------------------------------------------------------------------------------------------- calls
+
+    def visit_return(self, inst: Ret) -> None:
+        """A result takes its shadow, or its tangent, along."""
+        if self.unit.variant.result_active:
+            self.pack_result(inst, self.tangent(inst.operands[0]))
+        else:
+            ShadowVisitor.visit_return(self, inst)
+
+    def visit_call(self, call: CallSite) -> None:
+        """Calls the callee with tangents, or adds what the rule of the call says."""
+        callee = resolve(call, self.unit.registry)
+        if isinstance(callee, Elementwise) and call in self.unit.activity.active:
+            self.set_tangent(elementwise_tangent(self, call, callee))
+            return
+        ShadowVisitor.visit_call(self, call)
+        if call in self.unit.activity.active and call not in self.augmented.tangents:
+            self.set_tangent(None)
+
+    def apply_rule(self, call: CallSite, rule: CallRule) -> None:
+        """Adds the tangent of the rule."""
+        if rule.tangent is None:
+            raise no_tangent(call)
+        rule.tangent(self, call)
+
+    def callee_frame(self, build: Builder, size: Value) -> Value:
+        """There is no tape, and so no frame."""
+        return _NO_FRAME
+
+    def augmented_arguments(
+        self, call: CallSite, frame: Value, variant: Variant | PointerVariant, shadows: tuple[int, ...]
+    ) -> list[Value]:
+        """Tangents follow the shadows."""
+        known = ShadowVisitor.augmented_arguments(self, call, frame, variant, shadows)
+        active = [a for a, k in zip(call.arguments, variant.kinds, strict=False) if k is ParameterKind.ACTIVE]
+        return [*known, *map(self.tangent, active)]
+
+    def take_result(self, build: Builder, call: CallSite, packed: Value, variant: Variant | PointerVariant) -> None:
+        """The tangent of a result comes with it."""
+        if variant.result_active:
+            self.set_tangent(build.extract_value(packed, 1, name=_tangent_name(call)))
+        ShadowVisitor.take_result(self, build, call, packed, variant)
+
+    # -------------------------------------------------------------------------------------------- tangents
+
+    def known_tangent(self, primal: Value) -> Value | None:
+        """The tangent of a value; None when it is known to be zero."""
+        return _tangent(self.augmented, primal)
+
+    def tangent(self, argument: Value) -> Value:
+        """The tangent of a value."""
+        return self.known_tangent(argument) or zero_of(argument.type)
+
+    def set_tangent(self, amount: Value | None) -> None:
+        """States the tangent of the instruction's value; None for zero."""
+        self.augmented.tangents[self.inst] = amount

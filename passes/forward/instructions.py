@@ -1,0 +1,172 @@
+"""The tangent of each instruction that is neither a call nor a phi, and touches no memory.
+
+Most instructions are linear in their floats: they are repeated on the tangents. Products have a strong zero, as in the
+reverse sweep: see `irad.passes.products`.
+
+    z = fadd x, y       ż = fadd ẋ, ẏ                z = fmul x, y     ż = ẋ·y + x·ẏ
+    z = select c x y    ż = select c ẋ ẏ             z = fdiv x, y     ż = (ẋ - z·ẏ) / y
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from irad.errors import UnsupportedError
+from irad.ir.builder import Builder
+from irad.ir.clone import clone_instruction
+from irad.ir.instructions import (
+    Binary,
+    CallSite,
+    Cast,
+    ExtractElement,
+    ExtractValue,
+    Freeze,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Select,
+    ShuffleVector,
+    Unary,
+)
+from irad.ir.types import FloatType, holds_floats
+from irad.ir.values import Constant, Value
+from irad.passes import products
+from irad.passes.analysis.activity import is_differentiable
+from irad.passes.products import zero_of
+from irad.ruleset.expr import emit, symbols_of
+from irad.ruleset.interface import Elementwise
+
+
+class Tangents(Protocol):
+    """Values of the primal and their tangents, where an instruction stands."""
+
+    @property
+    def after(self) -> Builder:
+        """Emits after the copy of the instruction."""
+        ...
+
+    @property
+    def zero_wins(self) -> bool:
+        """Whether a zero partial makes zero of an infinite tangent."""
+        ...
+
+    def value(self, primal: Value) -> Value:
+        """The copy of a value."""
+        ...
+
+    def known_tangent(self, primal: Value) -> Value | None:
+        """The tangent of a value; None when it is known to be zero."""
+        ...
+
+
+def tangent_of(here: Tangents, inst: Instruction) -> Value | None:
+    """Emits the tangent of the value that an instruction computes; None when that is zero."""
+    match inst:
+        case Binary(opcode="fadd" | "fsub"):
+            return _sum(here, inst)
+        case Binary(opcode="fmul"):
+            a, b = inst.operands
+            return _added(here, _scaled(here, a, lambda: here.value(b)), _scaled(here, b, lambda: here.value(a)))
+        case Binary(opcode="fdiv"):
+            return _quotient(here, inst)
+        case Binary(opcode="frem"):
+            return _remainder(here, inst)
+        case Cast(opcode="bitcast") if not holds_floats(inst.operands[0].type):
+            return None  # bits of an integer: were they an active number's, the program would have been refused
+        case Cast(opcode="fpext" | "fptrunc" | "bitcast") | Unary() | Freeze() | Select():
+            return _repeated(here, inst)
+        case ExtractValue() | InsertValue() | ExtractElement() | InsertElement() | ShuffleVector():
+            return _repeated(here, inst)
+        case Cast():
+            return None  # from an integer
+        case _:
+            raise unsupported(inst)
+
+
+def unsupported(inst: Instruction) -> UnsupportedError:
+    """The refusal of an instruction that irad cannot differentiate."""
+    return UnsupportedError(
+        f"irad cannot differentiate the LLVM instruction {type(inst).__name__}",
+        "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
+        "no compiler is known to emit such code for active values",
+    )
+
+
+def elementwise_tangent(here: Tangents, call: CallSite, rule: Elementwise) -> Value | None:
+    """The tangent of a scalar function: its partial derivatives times the tangents of the arguments."""
+    assert isinstance(call.type, FloatType)
+    total: Value | None = None
+    for argument, partial in zip(call.arguments, rule.partials, strict=False):
+        tangent = here.known_tangent(argument) if partial is not None else None
+        if partial is None or tangent is None:
+            continue
+        values = {name: here.value(_named(call, name)) for name in sorted(symbols_of(partial))}
+        factor = emit(partial, here.after, values, call.type)
+        total = _added(here, total, products.scaled(here.after, tangent, factor, zero_wins=here.zero_wins))
+    return total
+
+
+def _named(call: CallSite, name: str) -> Value:
+    return call if name == "y" else call.arguments[int(name[1:])]
+
+
+def _repeated(here: Tangents, inst: Instruction) -> Value | None:
+    """The same instruction on tangents in place of the numbers."""
+    numbers = [v for v in inst.operands if is_differentiable(v.type)]
+    tangents = {v: here.known_tangent(v) for v in numbers}
+    if not any(tangents.values()):
+        return None
+    values = {v: here.value(v) for v in inst.operands if not isinstance(v, Constant)}
+    copy = clone_instruction(inst, values)
+    for index, operand in enumerate(inst.operands):
+        if operand in tangents:
+            copy.set_operand(index, tangents[operand] or zero_of(operand.type))
+    copy.name = None
+    here.after.insert(copy)
+    return copy
+
+
+def _sum(here: Tangents, inst: Binary) -> Value | None:
+    a, b = (here.known_tangent(v) for v in inst.operands)
+    if inst.opcode == "fadd":
+        return _added(here, a, b, inst.flags)
+    if b is None:
+        return a
+    return here.after.fneg(b) if a is None else here.after.fsub(a, b, inst.flags)
+
+
+def _added(here: Tangents, a: Value | None, b: Value | None, flags: tuple[str, ...] = ()) -> Value | None:
+    if a is None or b is None:
+        return a or b
+    return here.after.fadd(a, b, flags)
+
+
+def _scaled(here: Tangents, value: Value, factor: Callable[[], Value]) -> Value | None:
+    """The tangent of a value times a number."""
+    tangent = here.known_tangent(value)
+    if tangent is None:
+        return None
+    return products.scaled(here.after, tangent, factor(), zero_wins=here.zero_wins)
+
+
+def _quotient(here: Tangents, inst: Binary) -> Value | None:
+    """D (a / b) = (da - (a / b) db) / b."""
+    a, b = inst.operands
+    numerator = here.known_tangent(a)
+    product = _scaled(here, b, lambda: here.value(inst))
+    if product is not None:
+        numerator = here.after.fneg(product) if numerator is None else here.after.fsub(numerator, product)
+    if numerator is None:
+        return None
+    return products.divided(here.after, numerator, here.value(b), zero_wins=here.zero_wins)
+
+
+def _remainder(here: Tangents, inst: Binary) -> Value | None:
+    """D fmod(a, b) = da - n db, where fmod(a, b) = a - n·b; a quotient that is rounded up to n + 1 is not asked."""
+    a, b = inst.operands
+
+    def minus_n() -> Value:
+        return here.after.fdiv(here.after.fsub(here.value(inst), here.value(a)), here.value(b))
+
+    return _added(here, here.known_tangent(a), _scaled(here, b, minus_n))

@@ -1,0 +1,82 @@
+"""Products of a derivative, a cotangent or a tangent, with a partial derivative.
+
+Strong zero: zero times any partial is zero, whatever the partial is, infinite or nan. LLVM turns branches into selects
+that compute both sides, so a guard in the user's source protects nothing; the guard here does. It tells LLVM that it
+rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison.
+
+With ``zero_wins`` a zero partial is zero as well, whatever the derivative but NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from irad.ir import types
+from irad.ir.builder import Builder
+from irad.ir.instructions import Select
+from irad.ir.types import FloatType, Type
+from irad.ir.values import ConstantFloat, Value, const_float, zero
+
+_RARELY: Final = '!{!"branch_weights", i32 1, i32 1000000}'
+
+
+def zero_of(type_: Type) -> Value:
+    """Zero of a float, vector or aggregate type."""
+    if type_ in (types.FLOAT, types.DOUBLE):
+        return const_float(type_, 0.0)
+    return zero(type_)
+
+
+def access_align(type_: Type) -> int:
+    """Alignment assumed of accesses of shadows: that of a scalar at most, records may be packed: 1."""
+    return 1 if not isinstance(type_, FloatType) else min(8, types.alignment_of(type_))
+
+
+def strong_zero(build: Builder, derivative: Value, product: Value) -> Value:
+    """``product`` where the derivative is not zero, else zero."""
+    nothing = zero_of(derivative.type)
+    guarded = build.select(build.fcmp("oeq", derivative, nothing), nothing, product)
+    if isinstance(guarded, Select) and isinstance(derivative.type, FloatType):
+        guarded.metadata = {**guarded.metadata, "prof": build.module.shared_metadata(_RARELY)}
+    return guarded
+
+
+def scaled(build: Builder, derivative: Value, factor: Value, *, zero_wins: bool) -> Value:
+    """Derivative times partial, with strong zero."""
+    known = factor.value if isinstance(factor, ConstantFloat) else math.inf
+    if math.isfinite(known) and not (known == 0.0 and zero_wins):
+        return build.fmul(derivative, factor)
+    return scaled_again(build, derivative, factor, zero_wins=zero_wins)
+
+
+def scaled_again(build: Builder, derivative: Value, factor: Value, *, zero_wins: bool) -> Value:
+    """As `scaled`, for a derivative that is itself a product."""
+    product = build.fmul(derivative, factor)
+    if zero_wins:
+        product = _unless_zero(build, derivative, build.fcmp("oeq", factor, zero_of(factor.type)), product)
+    return strong_zero(build, derivative, product)
+
+
+def divided(build: Builder, derivative: Value, divisor: Value, *, zero_wins: bool) -> Value:
+    """Derivative over divisor, with strong zero. Where zero wins: one over infinity is zero."""
+    quotient = build.fdiv(derivative, divisor)
+    if zero_wins:
+        quotient = _unless_zero(build, derivative, _is_infinite(build, divisor), quotient)
+    return strong_zero(build, derivative, quotient)
+
+
+def _unless_zero(build: Builder, derivative: Value, is_zero: Value, product: Value) -> Value:
+    """``product``, or zero where the partial is zero; of a NaN a NaN."""
+    is_number = build.fcmp("oeq", derivative, derivative)
+    return build.select(build.and_(is_zero, is_number), zero_of(derivative.type), product)
+
+
+def _is_infinite(build: Builder, number: Value) -> Value:
+    """Whether a number is an infinity and not a NaN."""
+    if isinstance(number.type, FloatType):
+        suffix = "f64" if number.type is types.DOUBLE else "f32"
+        size = build.intrinsic(f"llvm.fabs.{suffix}", number.type, [number])
+        return build.fcmp("oeq", size, const_float(number.type, math.inf))
+    difference = build.fsub(number, number)
+    return build.and_(build.fcmp("une", difference, difference), build.fcmp("oeq", number, number))

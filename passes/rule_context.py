@@ -1,0 +1,58 @@
+"""What every part of a rule is told about the function around a call."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from irad.ir.module import Function
+from irad.ir.types import FunctionType
+from irad.ir.values import Value
+from irad.passes.memory.number_places import is_made_here, number_places
+from irad.passes.request import MemoryType
+from irad.passes.unit import Unit
+
+
+class RuleContext(ABC):
+    """Answers the questions of `ruleset.interface.Context` that concern the primal and not a sweep."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def unit(self) -> Unit:
+        """The function that the call is in."""
+
+    @property
+    def zero_wins(self) -> bool:
+        """Whether zero is wanted where a partial derivative is zero and what it is multiplied by infinite."""
+        return self.unit.program.request.zero_wins
+
+    def is_active(self, value: Value) -> bool:
+        """Whether a float value carries a derivative, or a pointer has a shadow."""
+        return self.unit.activity.is_active(value)
+
+    def layout(self, pointer: Value, *path: int) -> MemoryType | None:
+        """What the memory that a pointer leads to holds, or None when that is not known."""
+        if not path:
+            return self.unit.memory_types.layout_from(pointer)
+        return self.unit.memory_types.layout(self.unit.points_to.behind(pointer, path))
+
+    def holds_floats(self, pointer: Value, *path: int) -> bool:
+        """Whether the memory that a pointer leads to may hold floating-point numbers."""
+        return self.unit.memory_types.holds_floats(self.unit.points_to.behind(pointer, path))
+
+    def holds_pointers(self, pointer: Value, *path: int) -> bool:
+        """Whether pointers are stored in the memory that a pointer leads to."""
+        return bool(self.unit.memory_types.holds_pointers & self.unit.points_to.behind(pointer, path))
+
+    def number_places(self, pointer: Value) -> MemoryType | None:
+        """As `layout`; where that is not known, the numbers that the function itself accesses there."""
+        return self.layout(pointer) or number_places(self.unit.memory_types, pointer)
+
+    def is_made_here(self, pointer: Value) -> bool:
+        """Whether the memory is the function's own: its shadow holds no derivatives yet."""
+        return is_made_here(self.unit.memory_types, pointer)
+
+    def declare(self, name: str, call_type: FunctionType, attributes: tuple[str, ...] = ()) -> Function:
+        """A declaration in the derivative module."""
+        return self.unit.module.declare(name, call_type, attributes)
