@@ -18,6 +18,10 @@ from irad.api.check import (
     CheckReport as CheckReport,
     check as check,
 )
+from irad.api.forward import (
+    jvp as jvp,
+    pushforward as pushforward,
+)
 from irad.api.grad import (
     grad as grad,
     value_and_grad as value_and_grad,

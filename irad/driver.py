@@ -96,6 +96,11 @@ class Derivative:
     places: tuple[WatchedPlace, ...] = ()
     tape: tuple[TapePlace, ...] = ()
 
+    @property
+    def first(self) -> str:
+        """The symbol of the function that runs the primal: the first of the mode."""
+        return next(iter(self.symbols.values()))
+
 
 def derive(
     program_text: str,

@@ -34,7 +34,7 @@ from irad.frontend.numba.cpu import NumbaProgram, load_program
 from irad.frontend.numba.library import CPU
 from irad.frontend.numba.private import compiler_lock
 from irad.frontend.pointers import install
-from irad.frontend.values import abi, layouts
+from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
 from irad.frontend.values.tree import Content, LeafKind
 from irad.ir.module import Module
@@ -296,13 +296,20 @@ def pools_in(dispatcher: Dispatcher) -> set[Pool]:
 
 def _differentiated(return_type: Type, task: Task) -> Type:
     """The type of a returned value that has a cotangent: where the function may return None, the other type."""
-    if isinstance(return_type, types.Optional) and task.seed is not Seed.NONE:
+    if isinstance(return_type, types.Optional) and (task.is_forward or task.seed is not Seed.NONE):
         return return_type.type
     return return_type
 
 
+def _returns_derivative(program: NumbaProgram, task: Task) -> bool:
+    """Whether the memory that the value is returned through has a shadow."""
+    if task.is_forward:
+        return any(leaf.kind is not LeafKind.INERT for leaf in build.returned_leaves(program.signature.return_type))
+    return task.seed is not Seed.NONE
+
+
 def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task, arguments_may_change: bool) -> Request:
-    returns = ParameterKind.CONST if task.seed is Seed.NONE else ParameterKind.SHADOW
+    returns = ParameterKind.SHADOW if _returns_derivative(program, task) else ParameterKind.CONST
     kinds = [returns, ParameterKind.CONST]
     memory: list[MemoryType | None] = [
         abi.memory_of_return(program.signature.return_type),
@@ -318,6 +325,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task,
         entry=program.entry,
         kinds=tuple(kinds),
         host=NUMBA,
+        mode=task.mode,
         plan=task.options.plan,
         arguments_may_change=arguments_may_change,
         strict=task.options.strict,

@@ -305,7 +305,7 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
     if ruled is not None:
         return ruled
-    if isinstance(callee, CallRule) and callee.tangent is None and _is_forward(unit) and unit.activity.takes_part(call):
+    if _is_forward(unit) and _lacks_tangent(unit, call) and unit.activity.takes_part(call):
         return no_tangent(call)
     if isinstance(callee, CallRule):
         return written_error(unit, call) or move_error(unit, call)
@@ -415,6 +415,11 @@ def no_rule(symbol: str) -> NoRuleError:
         "it is compiled elsewhere, and irad sees only the call",
         focus=name,
     )
+
+
+def _lacks_tangent(unit: Unit, call: CallSite) -> bool:
+    rule = unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None
+    return isinstance(rule, PairRule) or (isinstance(rule, CallRule) and rule.tangent is None)
 
 
 def _is_forward(unit: Unit) -> bool:

@@ -23,7 +23,7 @@ from irad.ir.module import Function, Module
 from irad.ir.types import FunctionType
 from irad.ir.values import ConstantNull, GlobalVariable, Value, const_int
 from irad.passes.convention import ParallelLoops
-from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.mode import REVERSE
 from irad.passes.parallel.flatten import CHUNKS, LANE, SCHEDULE, STEP, THREADS, is_loop_function
 from irad.passes.parallel.partials import Table
 from irad.passes.program import DerivedFunctions, Program
@@ -57,17 +57,19 @@ def build_launchers(
         unit: of the lane.
         host: how loops are launched.
     """
-    record = _Record(pair[AUGMENTED].function_type.params[2:], lane.frame_size)
+    record = _Record(pair.first.function_type.params[2:], lane.frame_size)
     pair.frame_size.initializer = const_int(types.I64, LAUNCHER_FRAME)
     watched = program.request.watches or program.request.meters
     _build_augmented(host, pair, record, _augmented_kernel(program.module, lane, record), watched)
+    if REVERSE not in pair.functions:
+        return
     table = Table.of(program.loops[unit.function], unit, pair, record.frame)
     _build_reverse(host, pair, record, _reverse_kernel(program.module, lane, record), table, watched)
 
 
 def lane_head(pair: DerivedFunctions) -> int:
     """The bytes of a lane's record before its frame."""
-    return _Record(pair[AUGMENTED].function_type.params[2:], None).frame
+    return _Record(pair.first.function_type.params[2:], None).frame
 
 
 def lane_parameter(number: int) -> int:
@@ -127,9 +129,9 @@ class _Record:
 def _augmented_kernel(module: Module, lane: DerivedFunctions, record: _Record) -> Function:
     def run(build: Builder, here: Value) -> None:
         arena = build.load(types.PTR, here, align=8)
-        build.call(lane[AUGMENTED], [build.byte_offset(here, record.frame), arena, *record.values(build, here)])
+        build.call(lane.first, [build.byte_offset(here, record.frame), arena, *record.values(build, here)])
 
-    return _kernel(module, f"{lane[AUGMENTED].name}.kernel", run)
+    return _kernel(module, f"{lane.first.name}.kernel", run)
 
 
 def _reverse_kernel(module: Module, lane: DerivedFunctions, record: _Record) -> Function:
@@ -161,11 +163,11 @@ def _kernel(module: Module, name: str, run: Callable[[Builder, Value], None]) ->
 def _build_augmented(
     host: ParallelLoops, pair: DerivedFunctions, record: _Record, kernel: Function, watched: bool
 ) -> None:
-    frame, arena, *given = pair[AUGMENTED].params
+    frame, arena, *given = pair.first.params
     frame.name, arena.name = "frame", "arena"
-    build = Builder(pair[AUGMENTED].add_block("entry"))
+    build = Builder(pair.first.add_block("entry"))
     module = build.module
-    exhausted = pair[AUGMENTED].add_block("exhausted")
+    exhausted = pair.first.add_block("exhausted")
     Builder(exhausted).ret()
     lanes, size = _number_of_lanes(build, given), record.size(build)
     records = build.call(runtime_function(module, ARENA_ALLOC_PRODUCT), [arena, lanes, size], name="records")

@@ -9,6 +9,7 @@ import enum
 from dataclasses import dataclass, field
 
 from irad.options import Options
+from irad.passes.mode import FORWARD_MODE, REVERSE_MODE, Mode
 
 
 class AutodiffAnnotation:
@@ -26,12 +27,13 @@ class Role(enum.Enum):
     INTO = "into"  # overwrites the arrays of a given destination
     SHADOW = "shadow"  # accumulates into given arrays
     MIXED = "mixed"  # accumulates into given arrays, floats returned
+    TANGENT = "tangent"  # forward mode: has the given tangent, in arrays that change with the argument's
     WORKSPACE = "workspace"  # a constant that active values pass through: its shadow is made and dropped
 
     @property
     def has_destination(self) -> bool:
-        """Whether the caller passes memory for the derivative."""
-        return self in (Role.INTO, Role.SHADOW, Role.MIXED)
+        """Whether the caller passes memory for the derivative, or with it."""
+        return self in (Role.INTO, Role.SHADOW, Role.MIXED, Role.TANGENT)
 
     @property
     def is_returned(self) -> bool:
@@ -48,7 +50,7 @@ class Seed(enum.Enum):
 
 
 class Returns(enum.Enum):
-    """What a derivative callable returns."""
+    """What a derivative callable returns; in forward mode the tangent stands for the gradient."""
 
     GRADIENT = "gradient"
     VALUE = "value"
@@ -71,6 +73,7 @@ class Task:
             that is never visible; otherwise such an argument is a promise that they are not.
         single: return the only gradient itself, not a tuple of one.
         options: how the derivative is made.
+        mode: the functions that are made; in forward mode there is no seed.
     """
 
     roles: tuple[tuple[int, Role], ...]
@@ -81,6 +84,12 @@ class Task:
     lends_shadows: bool = False
     unneeded: frozenset[int] = frozenset()
     options: Options = field(default_factory=Options)
+    mode: Mode = REVERSE_MODE
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether tangents are carried along, instead of cotangents back."""
+        return self.mode is FORWARD_MODE
 
     def role_of(self, position: int) -> Role:
         """The role of the argument at a position."""

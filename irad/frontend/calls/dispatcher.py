@@ -22,6 +22,7 @@ from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
 from irad.frontend.calls.definition import Definition
+from irad.frontend.calls.forward_call import check_forward, emit_forward_call
 from irad.frontend.calls.lowering import emit_call
 from irad.frontend.calls.raising import leaving
 from irad.frontend.calls.result_types import derivative_type
@@ -216,6 +217,8 @@ def intrinsic_call(
             check_destination(primal, derivation.caller_arguments[position], role, target_type)
         if seed_type is not None:
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
+        if task.is_forward:
+            check_forward(derivation)
         result_type = derivative_type(derivation, target_types)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Any, values: Sequence[Any]) -> Any:
@@ -227,7 +230,8 @@ def intrinsic_call(
             seed = (more.pop(0), seed_type) if has_seed else None
             arguments = values[: len(parameters)]
             extras = Extras(targets, seed, held=tuple(zip(values, signature.args, strict=True)))
-            return emit_call(context, builder, derivation, arguments, signature.return_type, extras)
+            emit = emit_forward_call if task.is_forward else emit_call
+            return emit(context, builder, derivation, arguments, signature.return_type, extras)
 
         return result_type(*argument_types), lower
 
@@ -247,6 +251,14 @@ def refuse_inside_primal(primal: Any) -> None:
 
 def _target_types(primal: Any, task: Task, given: Any) -> dict[int, Any]:
     found = given.types if isinstance(given, types.BaseTuple) else None
+    if task.is_forward and (found is None or len(found) != len(task.destinations)):
+        raise SignatureError(
+            f"the tangents of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are "
+            f"{described(given)}",
+            f"pass a tuple of {len(task.destinations)} tangents, one for each of argnums",
+            "each tangent has the structure of its argument",
+            location_of(primal.py_func),
+        )
     if found is None or len(found) != len(task.destinations):
         raise SignatureError(
             f"the derivatives of {len(task.destinations)} arguments of {primal.py_func.__qualname__} are to be "

@@ -30,15 +30,24 @@ def derivative_type(derivation: Derivation, target_types: Mapping[int, Any]) -> 
     task, value_type = derivation.task, gradients.owned_type(derivation.return_type)
     if task.returns is Returns.VALUE:
         return value_type
+    if task.is_forward:
+        return _with_value(task, gradients.gradient_type(derivation.return_type), value_type)
     found = [gradient_type_of(derivation.caller_arguments[p].type, target_types.get(p)) for p in task.returned]
     gradient = found[0] if task.single else types.BaseTuple.from_types(tuple(found))
+    if task.returns is Returns.GRADIENT and task.has_aux:
+        return types.BaseTuple.from_types((gradient, value_type.types[1]))
+    return _with_value(task, gradient, value_type)
+
+
+def _with_value(task: Task, derivative: Any, value: Any) -> Any:
+    """The type of a derivative, with the value where that is returned, too."""
     match task.returns:
-        case Returns.GRADIENT:
-            return types.BaseTuple.from_types((gradient, value_type.types[1])) if task.has_aux else gradient
         case Returns.VALUE_AND_GRADIENT:
-            return types.BaseTuple.from_types((value_type, gradient))
+            return types.BaseTuple.from_types((value, derivative))
         case Returns.GRADIENT_AND_VALUE:
-            return types.BaseTuple.from_types((gradient, value_type))
+            return types.BaseTuple.from_types((derivative, value))
+        case _:
+            return derivative
 
 
 def gradient_type_of(numba_type: Any, target: Any) -> Any:

@@ -244,6 +244,10 @@ def _not_a_float(dispatcher: Any, return_type: Any) -> SignatureError:
     )
 
 
+_MEMORY = "memory given for the derivative"
+_GIVEN = {Role.TANGENT: "tangent"}
+
+
 def check_destination(dispatcher: Any, argument: Argument, role: Role, destination: Any) -> None:
     """Checks the type of the memory that the caller gives for the derivative of an argument.
 
@@ -253,7 +257,7 @@ def check_destination(dispatcher: Any, argument: Argument, role: Role, destinati
     mine, theirs = list(argument.leaves), list(abi.leaves_of(destination))
     if [leaf.path for leaf in mine] != [leaf.path for leaf in theirs]:
         raise SignatureError(
-            f"the memory given for the derivative of {argument} of {_name(dispatcher)} is {described(destination)}, "
+            f"the {_GIVEN.get(role, _MEMORY)} of {argument} of {_name(dispatcher)} is {described(destination)}, "
             f"the argument is {described(argument.type)}",
             "pass a tuple for a tuple, an array for an array",
             "a derivative has the structure of its argument",
@@ -270,15 +274,18 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Content
         return
     if leaf.kind is LeafKind.RECORD:
         good = target.type == leaf.type
+    elif leaf.kind.has_cotangent and role is Role.TANGENT:
+        good = _is_tangent(leaf, target.type)
     else:
-        good = target.is_array and target.element == leaf.element and target.type.mutable
+        is_writable = role is Role.TANGENT or (target.is_array and target.type.mutable)
+        good = target.is_array and target.element == leaf.element and is_writable
     if leaf.is_array:
         good = good and target.type.ndim == leaf.type.ndim
     if not good:
         at = "".join(f"[{i}]" for i in leaf.path)
         raise SignatureError(
             f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
-            f"the memory given for its derivative is {described(target.type)}",
+            f"the {_GIVEN.get(role, _MEMORY)} is {described(target.type)}",
             f"pass {wanted}",
             _reason(leaf),
             location_of(dispatcher.py_func),
@@ -286,7 +293,17 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Content
         )
 
 
+def _is_tangent(leaf: Content, given: Any) -> bool:
+    """Whether a value may be the tangent of a number; None is zero."""
+    numbers = (types.Float, types.Integer, types.NoneType)
+    return isinstance(given, numbers) or (leaf.number in layouts.COMPLEX and isinstance(given, types.Complex))
+
+
 def _wanted(role: Role, leaf: Content) -> str | None:
+    if leaf.kind.has_cotangent and role is Role.TANGENT:
+        return f"a number: {'1.0 + 0.0j' if leaf.number in layouts.COMPLEX else '1.0'}"
+    if leaf.kind is LeafKind.ARRAY and role is Role.TANGENT:
+        return "an array of the same dtype and shape: np.ones_like(…) of the argument"
     if leaf.kind is LeafKind.ARRAY:
         return "a writeable array of the same dtype and shape: np.zeros_like(…) of the argument"
     if leaf.kind is LeafKind.RECORD:

@@ -27,7 +27,7 @@ from irad.frontend.memory.argument_memory import ArgumentMemory
 from irad.frontend.numba.convention import NUMBA
 from irad.frontend.values import abi, layouts
 from irad.frontend.values.tree import Content
-from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.mode import REVERSE
 
 _VOID_POINTER = cgutils.voidptr_t
 _STATUS = ir.IntType(32)
@@ -186,12 +186,12 @@ class Sweeps:
         python.gil_release(gil)
         raise_kept(self.context, self.builder)
 
-    def run_augmented(self, frame: Value, arena: Value) -> Any:
-        """Calls the augmented primal; the result is Numba's status."""
+    def run_augmented(self, frame: Value, arena: Value, tangents: Sequence[Value] = ()) -> Any:
+        """Calls the function of the mode that runs the primal; the result is Numba's status."""
         derivative, library = self.derivation.compiled.derivative, self.derivation.compiled.library
         shadows = [self._shadow_of(index) for index in derivative.shadows]
-        values = [frame, arena, *self.flat, *shadows]
-        callee = self.declare(library.symbols[derivative.symbols[AUGMENTED]], _STATUS, [value.type for value in values])
+        values = [frame, arena, *self.flat, *shadows, *tangents]
+        callee = self.declare(library.symbols[derivative.first], _STATUS, [value.type for value in values])
         code = self.builder.call(callee, values)
         excinfo = self.builder.load(self.exception_pointer)
         self._status = self.context.call_conv._get_return_status(self.builder, code, excinfo)

@@ -155,7 +155,7 @@ class ArgumentMemory:
         automatic = [t for t in self.tracked if t.role in (Role.GRADIENT, Role.INTO, Role.WORKSPACE)]
         for tracked in self.tracked:
             if tracked.target is not None and tracked not in automatic:
-                tracked.shadow = self._data_of(tracked)
+                tracked.shadow = self._copied_tangent(tracked) if self._is_copied(tracked) else self._data_of(tracked)
         if self.derivation.active_objects():
             self._allocate_objects(automatic)
         elif len(automatic) > 1 and self._is_written([t.leaf for t in automatic]):
@@ -249,6 +249,28 @@ class ArgumentMemory:
         tracked.meminfo = self.references.slot(self._group_of(tracked))
         meminfo = self.references.allocated(tracked.extent.size(self.builder), tracked.meminfo)
         tracked.shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
+
+    def _is_copied(self, tracked: Tracked) -> bool:
+        """Whether a tangent may lie otherwise than its argument: where nothing is written, a copy of it will do."""
+        assert tracked.target is not None
+        return (
+            tracked.role is Role.TANGENT
+            and not self._is_written([tracked.leaf])
+            and not _lies_alike(tracked.leaf.type, tracked.target[1])
+        )
+
+    def _copied_tangent(self, tracked: Tracked) -> Any:
+        """A shadow with the elements of a given tangent."""
+        assert tracked.target is not None
+        array, array_type = tracked.target
+        meminfo = self.references.scratch(tracked.extent.size(self.builder))
+        shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
+        shape, strides = shape_of(tracked.leaf, self.flat), strides_of(tracked.leaf, self.flat)
+        data = self.builder.bitcast(shadow, self.flat[tracked.leaf.data_index].type)
+        with cgutils.loop_nest(self.builder, shape, _INTP) as indices:
+            item = cgutils.get_item_pointer(self.context, self.builder, array_type, array, indices)
+            self.builder.store(self.builder.load(item), self._item(tracked.leaf, data, shape, strides, indices))
+        return shadow
 
     def _group_of(self, tracked: Tracked) -> list[Any]:
         return self.references.results if tracked.role is Role.GRADIENT else self.references.transient

@@ -31,6 +31,7 @@ from irad.frontend.values.tree import Content
 
 _INTP = cgutils.intp_t
 _NUMBER = ir.IntType(32)
+_NAMES = {Role.INTO: "destination", Role.TANGENT: "tangent"}
 
 
 @dataclass
@@ -127,7 +128,7 @@ class Refusals:
                     end()
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class MemoryChecks:
     """Emits the checks of one call.
 
@@ -153,8 +154,11 @@ class MemoryChecks:
             if tracked.target is not None and tracked.target_extent is not None:
                 if tracked.leaf.is_array:
                     self._check_shape(tracked, *tracked.target)
-                self._check_overlap_with_arguments(tracked, tracked.target_extent, memory)
+                if not self._is_only_read(tracked):
+                    self._check_overlap_with_arguments(tracked, tracked.target_extent, memory)
         for left, right in combinations(self.tracked, 2):
+            if self._is_only_read(left) and self._is_only_read(right):
+                continue
             if left.target_extent is not None and right.target_extent is not None:
                 self._check_pair(left, left.target_extent, right, right.target_extent)
         self._check_constants()
@@ -170,7 +174,7 @@ class MemoryChecks:
             "a shadow needs one element for each element of the argument",
             (given_lengths, lengths),
         )
-        if tracked.role is not Role.INTO:
+        if tracked.role is not Role.INTO and not self._is_only_read(tracked):
             given = cgutils.unpack_tuple(builder, array.strides)
             self.refuse(
                 self._strides_differ(leaf, lengths, given),
@@ -182,6 +186,14 @@ class MemoryChecks:
                 "the view",
                 (given, strides_of(leaf, self.flat)),
             )
+
+    def _is_only_read(self, tracked: Tracked) -> bool:
+        """Whether what is given is a tangent, in a call that writes to no memory of the caller's."""
+        return tracked.role is Role.TANGENT and self._writes_nothing
+
+    @cached_property
+    def _writes_nothing(self) -> bool:
+        return not self._may_be_written(*(leaf for a in self.derivation.arguments for leaf in a.leaves))
 
     def _strides_differ(self, leaf: Content, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
         """Strides of dimensions of one element, and of empty arrays, do not matter."""
@@ -275,4 +287,4 @@ class MemoryChecks:
 
 
 def _name(tracked: Tracked) -> str:
-    return f"{'the destination' if tracked.role is Role.INTO else 'the shadow'} of {tracked.argument}"
+    return f"the {_NAMES.get(tracked.role, 'shadow')} of {tracked.argument}"

@@ -172,7 +172,8 @@ def test_callees_take_and_return_tangents_and_shadows(plan: str):
 def test_there_is_no_tape():
     made = derivative(LOOP, "scsc", [DOUBLES, POINTERS, DOUBLES, None], mode=FORWARD_MODE)
     (function,) = made.pairs[0].pair.functions.values()
-    assert not [i for i in function.instructions() if isinstance(i, Call)]
+    called = [str(i.callee.name) for i in function.instructions() if isinstance(i, Call)]
+    assert not [name for name in called if name.startswith("irad.")]
     assert sum(isinstance(i, Store) for i in function.instructions()) == 4  # two of the primal, two of tangents
 
 

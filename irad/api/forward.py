@@ -1,0 +1,128 @@
+"""`jvp` and `pushforward`: forward mode.
+
+A pushforward is a Numba dispatcher, as gradients are: compiled for each combination of argument types, callable from
+Python and from compiled code, where it is inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from irad.api.bound import BoundDerivative, bound_method
+from irad.api.functions import check_options, check_positions, options_or_default, primal_of, remembered
+from irad.errors import SignatureError
+from irad.frontend.calls.annotations import Returns, Role, Seed, Task
+from irad.frontend.calls.dispatcher import DerivativeDispatcher, intrinsic_call, make_wrapper, parameter_names
+from irad.frontend.calls.raising import public
+from irad.frontend.calls.result_types import python_type
+from irad.frontend.numba.cpu import location_of
+from irad.options import Options
+from irad.passes.mode import FORWARD_MODE
+
+
+@public
+def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, options: Options | None = None) -> Any:
+    """The value of a function together with its derivative in a direction.
+
+    The result is called as ``(tangents, *args)`` and returns ``(value, tangent)``. ``tangents`` has the structure of
+    the argument ``argnums``: a number for a number, an array of the same dtype and shape for an array, a tuple for a
+    tuple; of several arguments it is a tuple with an entry for each. The tangent has the structure of the value, with
+    None for parts that have no derivative. All other arguments are constants.
+
+    If ``f`` writes to an array among ``argnums``, its tangent array is overwritten as well: it holds the tangent of the
+    array's new content. Tangents that are not overwritten may be any arrays, the arguments themselves among them.
+
+    Args:
+        f: the function, as in `irad.grad`; it may return anything, or nothing.
+        argnums: the position of the argument, or a tuple of positions; negative positions count from the end.
+        options: how the derivative is created; see `irad.Options`.
+
+    Returns:
+        A callable ``(tangents, *args) -> (value, tangent)``.
+
+    Raises:
+        SignatureError: ``f`` is not a function that Numba compiles, or has no argument at that position.
+
+    Examples:
+        >>> import irad
+        >>> import numpy as np
+        >>> from numba import njit
+        >>> @njit
+        ... def squares(x):
+        ...     return x * x
+        >>> irad.pushforward(squares)(np.array([1.0, 0.0]), np.array([3.0, 5.0]))
+        (array([ 9., 25.]), array([6., 0.]))
+    """
+    method = bound_method(f)
+    if method is not None:
+        found = pushforward(method.function, method.positions(argnums), options=options)
+        return BoundDerivative(found, method.instance, leading=1)
+    primal = primal_of(f)
+    check_options(options)
+    positions, single = check_positions(primal, argnums), not isinstance(argnums, Sequence)
+    task = Task(
+        roles=tuple((position, Role.TANGENT) for position in positions),
+        seed=Seed.NONE,
+        returns=Returns.VALUE_AND_GRADIENT,
+        single=single,
+        lends_shadows=True,
+        options=options_or_default(options),
+        mode=FORWARD_MODE,
+    )
+    rebuild = (pushforward, (f, argnums))
+    return remembered(primal, ("pushforward", task), lambda: _build(primal, task, rebuild))
+
+
+def _build(primal: Any, task: Task, rebuild: tuple[Any, ...]) -> DerivativeDispatcher:
+    function = primal.py_func
+    names = parameter_names(function)
+    call = intrinsic_call(primal, task, names, has_targets=True, has_seed=False)
+    tangents = "tangents" if "tangents" not in names else "irad_tangents"
+    given = f"({tangents},)" if task.single else tangents
+    wrapper = make_wrapper("pushforward", function, [tangents], f"irad_call({{arguments}}, {given})", call)
+    return DerivativeDispatcher(wrapper, call, primal, "pushforward", rebuild, python_type(task), task)
+
+
+@public
+def jvp(
+    f: Callable[..., Any], args: Sequence[Any], tangents: Sequence[Any], *, options: Options | None = None
+) -> tuple[Any, Any]:
+    """The value of a function and its derivative in a direction: a product of the Jacobian and a vector.
+
+    Args:
+        f: the function, as in `irad.pushforward`.
+        args: its arguments.
+        tangents: the direction: for each argument its tangent, None for a constant.
+        options: how the derivative is created; see `irad.Options`.
+
+    Returns:
+        ``(value, tangent)``.
+
+    Raises:
+        SignatureError: there are not as many tangents as arguments, all are None, or one does not fit its argument.
+
+    Examples:
+        >>> import irad
+        >>> from numba import njit
+        >>> @njit
+        ... def area(width, height):
+        ...     return width * height
+        >>> irad.jvp(area, (3.0, 4.0), (1.0, 0.0))
+        (12.0, 4.0)
+        >>> irad.jvp(area, (3.0, 4.0), (None, 1.0))
+        (12.0, 3.0)
+    """
+    argnums = tuple(i for i, tangent in enumerate(tangents) if tangent is not None)
+    if len(tangents) != len(args) or not argnums:
+        function = getattr(f, "__qualname__", repr(f))
+        raise SignatureError(
+            f"{function} is called with {len(args)} arguments and {len(tangents)} tangents, of which {len(argnums)} "
+            "are not None",
+            "pass one tangent for each argument, None for constants, and at least one that is not None",
+            "a derivative is taken in a direction, which the tangents give",
+            location_of(primal_of(f).py_func),
+        )
+    push = pushforward(f, argnums, options=options)
+    found: tuple[Any, Any] = push(tuple(tangents[i] for i in argnums), *args)
+    return found

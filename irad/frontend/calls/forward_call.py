@@ -1,0 +1,199 @@
+"""Emits a call in forward mode into the function that Numba is lowering.
+
+The order of one call: arguments are flattened; the tangents of arrays become their shadows; the primal runs beside its
+tangents; the tangent of the value is read from the shadow of the memory that it was returned through. When the primal
+raises, all that was allocated is released and Numba's own protocol carries the exception on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from llvmlite.ir import Constant, IRBuilder
+from numba.core import cgutils
+from numba.core.base import BaseContext
+
+from irad.errors import UnsupportedError
+from irad.frontend.calls.annotations import Returns
+from irad.frontend.calls.result_types import structured
+from irad.frontend.calls.seeding import part_of, place_of
+from irad.frontend.calls.sweeps import Extras, Sweeps
+from irad.frontend.derivation import Derivation
+from irad.frontend.memory.shadows import allocate_zeroed, array_at, extent_of_array, shadow_pointer
+from irad.frontend.numba.boxing import owned_record
+from irad.frontend.numba.cpu import location_of
+from irad.frontend.numba.messages import described
+from irad.frontend.numba.untyped import types
+from irad.frontend.values import build, gradients
+from irad.frontend.values.tree import Content, LeafKind
+
+_INTP = cgutils.intp_t
+_VOID_POINTER = cgutils.voidptr_t
+_DATA_FIELD = 4
+_CLOSE = "irad.arena_close"
+
+
+def check_forward(derivation: Derivation) -> None:
+    """Checks that the tangent of what a function returns can be represented.
+
+    Raises:
+        UnsupportedError: it cannot.
+    """
+    function = derivation.function
+    for leaf in build.returned_leaves(derivation.return_type):
+        if leaf.kind.is_reference:
+            raise UnsupportedError(
+                f"{function.__qualname__} returns {described(leaf.type)}, whose tangent irad cannot return yet",
+                "return the numbers in it as arrays or in a tuple",
+                "a tangent has the structure of the value",
+                location_of(function),
+            )
+    options = derivation.task.options
+    if options.debug or options.tape_limit is not None:
+        raise UnsupportedError(
+            "debug mode and limits of the tape are for reverse mode",
+            "leave out debug and tape_limit in the options of forward mode",
+            "forward mode has no tape, and is not watched yet",
+            location_of(function),
+        )
+
+
+def emit_forward_call(
+    context: BaseContext,
+    builder: IRBuilder,
+    derivation: Derivation,
+    arguments: Sequence[Any],
+    result_type: Any,
+    extras: Extras,
+) -> Any:
+    """Emits the primal with its tangents.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        derivation: what is called.
+        arguments: the caller's values, one per parameter of the primal.
+        result_type: the Numba type of the result.
+        extras: what the caller passes besides: the tangents as targets.
+
+    Returns:
+        The result, a new reference.
+    """
+    returns = derivation.task.returns
+    sweeps = Sweeps(context, builder, derivation, arguments, extras, returns is not Returns.GRADIENT)
+    arena = sweeps.open_arena("irad.arena_open")
+    no_frame = Constant(_VOID_POINTER, None)
+    status = sweeps.run_augmented(no_frame, arena, list(_tangents_of_numbers(sweeps, extras)))
+    result = sweeps.zeroed(context.get_value_type(result_type))
+    with sweeps.succeeded(status, arena, _CLOSE):
+        tangent_type = gradients.gradient_type(derivation.return_type)
+        tangent = _TangentOfValue(sweeps, arena).build(tangent_type)
+        sweeps.close_arena(_CLOSE, arena)
+        items = {
+            Returns.GRADIENT: [tangent],
+            Returns.GRADIENT_AND_VALUE: [tangent, sweeps.kept_value()],
+            Returns.VALUE_AND_GRADIENT: [sweeps.kept_value(), tangent],
+        }[returns]
+        if returns is Returns.GRADIENT:
+            sweeps.drop_value()
+        made = items[0] if len(items) == 1 else context.make_tuple(builder, result_type, items)
+        builder.store(made, result)
+        sweeps.references.release_transient()
+    return builder.load(result)
+
+
+def _tangents_of_numbers(sweeps: Sweeps, extras: Extras) -> Iterator[Any]:
+    """The tangents of all floats passed by value, in the order of the LLVM parameters."""
+    context, builder = sweeps.context, sweeps.builder
+    for argument, leaf in sweeps.derivation.active_numbers():
+        value, given = extras.targets[argument.position]
+        for step in leaf.path:
+            value, given = (
+                (value, given) if given == types.none else (part_of(builder, value, (step,)), given.types[step])
+            )
+        yield from _floats_of(context, builder, leaf, value, given)
+
+
+def _floats_of(context: BaseContext, builder: IRBuilder, leaf: Content, value: Any, given: Any) -> Iterator[Any]:
+    zero: Any = cgutils.get_null_value(context.get_value_type(leaf.number))
+    number = zero if given == types.none else context.cast(builder, value, given, leaf.number)
+    if leaf.float_count == 1:
+        yield number
+    else:
+        for part in range(leaf.float_count):
+            yield builder.extract_value(number, part)
+
+
+class _TangentOfValue:
+    """Builds the tangent of what the primal returned.
+
+    Args:
+        sweeps: of the call.
+        arena: holds shadows of arrays until it is closed.
+    """
+
+    def __init__(self, sweeps: Sweeps, arena: Any) -> None:
+        self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
+        self.value = sweeps.value()
+
+    def build(self, tangent_type: Any) -> Any:
+        """A value of a type, a new reference."""
+        return_type = self.sweeps.derivation.return_type
+        leaves = iter(list(build.returned_leaves(return_type)))
+        return structured(self.context, self.builder, return_type, tangent_type, leaves, self.tangent)
+
+    def tangent(self, leaf: Content, wanted: Any) -> Any:
+        """Of a leaf."""
+        place = place_of(self.builder, self.sweeps.return_shadow, leaf.path)
+        match leaf.kind:
+            case LeafKind.NUMBER:
+                return self.builder.load(place)
+            case LeafKind.ARRAY:
+                return self.array(leaf, wanted, place)
+            case LeafKind.RECORD:
+                return self.record(leaf, place)
+            case _:
+                raise AssertionError(f"check_forward let {leaf} through")
+
+    def array(self, leaf: Content, wanted: Any, place: Any) -> Any:
+        """A copy of the shadow, with the strides of the value; zeros where there is no shadow."""
+        context, builder = self.context, self.builder
+        array = context.make_array(leaf.type)(context, builder, part_of(builder, self.value, leaf.path))
+        extent = extent_of_array(context, builder, array, leaf.type)
+        meminfo = self.allocate(extent.size(builder))
+        data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
+        before = builder.sub(extent.data, extent.low)
+        source = builder.gep(builder.bitcast(data, _VOID_POINTER), [builder.neg(before)])
+        self.fill(meminfo, data, source, extent.size(builder))
+        shape, strides = (cgutils.unpack_tuple(builder, each) for each in (array.shape, array.strides))
+        return array_at(
+            context, builder, wanted, shadow_pointer(context, builder, meminfo, extent), shape, strides, meminfo
+        )
+
+    def record(self, leaf: Content, place: Any) -> Any:
+        """A copy of the shadow of a record."""
+        size = _INTP(leaf.type.size)
+        meminfo = self.allocate(size)
+        data = self.builder.load(place)
+        self.fill(meminfo, data, self.builder.bitcast(data, _VOID_POINTER), size)
+        start = self.context.nrt.meminfo_data(self.builder, meminfo)
+        return owned_record(self.context, self.builder, leaf.type, meminfo, start)
+
+    def fill(self, meminfo: Any, data: Any, source: Any, size: Any) -> None:
+        """Copies the shadow into new memory, which stays zero where there is none."""
+        start = self.context.nrt.meminfo_data(self.builder, meminfo)
+        with cgutils.if_likely(self.builder, cgutils.is_not_null(self.builder, data)):
+            cgutils.raw_memcpy(self.builder, start, source, size, 1)
+
+    def allocate(self, size: Any) -> Any:
+        """Zeroed memory for a part of the result."""
+        references = self.sweeps.references
+        slot = references.slot(references.results)
+        meminfo = allocate_zeroed(self.context, self.builder, size)
+        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
+            self.sweeps.close_arena(_CLOSE, self.arena)
+            self.sweeps.drop_value()
+            references.fail()
+        self.builder.store(meminfo, slot)
+        return meminfo
