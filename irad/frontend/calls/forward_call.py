@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from llvmlite.ir import Constant, IRBuilder
-from numba.core import cgutils
+from numba.core import cgutils, types
 from numba.core.base import BaseContext
 
 from irad.errors import UnsupportedError
@@ -24,7 +24,6 @@ from irad.frontend.memory.shadows import allocate_zeroed, array_at, extent_of_ar
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
-from irad.frontend.numba.untyped import types
 from irad.frontend.values import build, gradients
 from irad.frontend.values.tree import Content, LeafKind
 
