@@ -404,7 +404,8 @@ def _launch(generated: Generated) -> None:
     assert parallel is not None
     for pair, lane in generated.launched:
         build_launchers(generated.program, pair, lane, units[lane], parallel)
-        note_launcher(generated.program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
+        if _is_reverse(generated):
+            note_launcher(generated.program, pair, lane, lane_head(pair), LAUNCHER_FRAME)
     launch_loops(generated.program.module, parallel)
 
 

@@ -59,19 +59,31 @@ def build_augmented(program: Program, unit: Unit, pair: DerivedFunctions) -> Aug
     """Builds the forward sweep of a pair."""
     augmented = AugmentedPrimal(program, unit, pair)
     copy_primal(augmented)
+    phis = shadow_phis(augmented, unit.cfg.order)
     visit_blocks(augmented, unit.cfg.order, ShadowVisitor)
-    connect_phis(augmented)
+    connect_phis(augmented, phis)
     return augmented
 
 
 def copy_primal(augmented: AugmentedPrimal) -> None:
-    """Copies the primal and gives each phi of pointers with a shadow another one beside it, still empty."""
+    """Copies the primal."""
     _name_parameters(augmented)
     clone_function_body(augmented.unit.function, augmented.function, augmented.values)
-    for phi in _shadowed_phis(augmented.unit):
+
+
+def shadow_phis(augmented: AugmentedPrimal, blocks: Iterable[Block]) -> list[Phi]:
+    """Gives each phi of pointers with a shadow another one beside it, still empty."""
+    found = [
+        phi
+        for block in blocks
+        for phi in block.phis()
+        if isinstance(phi.type, PointerType) and augmented.unit.activity.has_shadow(phi)
+    ]
+    for phi in found:
         twin = augmented.values[phi]
         assert isinstance(twin, Phi)
         augmented.shadows[phi] = Builder.before(twin).phi(phi.type, name=shadow_name(phi))
+    return found
 
 
 def visit_blocks(augmented: AugmentedPrimal, blocks: Iterable[Block], visitor: type[ShadowVisitor]) -> None:
@@ -85,22 +97,13 @@ def visit_blocks(augmented: AugmentedPrimal, blocks: Iterable[Block], visitor: t
                 raise
 
 
-def connect_phis(augmented: AugmentedPrimal) -> None:
+def connect_phis(augmented: AugmentedPrimal, phis: Iterable[Phi]) -> None:
     """Fills the phis of shadows."""
-    for phi in _shadowed_phis(augmented.unit):
+    for phi in phis:
         shadow = augmented.shadows[phi]
         assert isinstance(shadow, Phi)
         for value, block in phi.incoming():
             shadow.add_incoming(augmented.shadow(value), augmented.block(block))
-
-
-def _shadowed_phis(unit: Unit) -> list[Phi]:
-    return [
-        phi
-        for block in unit.cfg.order
-        for phi in block.phis()
-        if isinstance(phi.type, PointerType) and unit.activity.has_shadow(phi)
-    ]
 
 
 def _name_parameters(augmented: AugmentedPrimal) -> None:

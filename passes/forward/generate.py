@@ -23,7 +23,7 @@ from irad.ir.values import Constant, ConstantInt, ConstantNull, Value, const_int
 from irad.passes.analysis.callees import resolve
 from irad.passes.analysis.refusals import no_tangent
 from irad.passes.augmented.primal import AugmentedPrimal, shadow_name
-from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, visit_blocks
+from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, copy_primal, shadow_phis, visit_blocks
 from irad.passes.forward.instructions import elementwise_tangent, tangent_of
 from irad.passes.products import access_align, zero_of
 from irad.passes.program import DerivedFunctions, Program
@@ -40,13 +40,14 @@ def build_tangent(program: Program, unit: Unit, functions: DerivedFunctions) -> 
     copy_primal(augmented)
     _name_tangents(augmented)
     live = [block for block in unit.cfg.order if block in unit.live]
+    pointers = shadow_phis(augmented, live)
     active = [phi for block in live for phi in block.phis() if phi in unit.activity.active]
     for phi in active:
         twin = augmented.values[phi]
         assert isinstance(twin, Phi)
         augmented.tangents[phi] = Builder.before(twin).phi(phi.type, name=_tangent_name(phi))
     visit_blocks(augmented, live, TangentVisitor)
-    connect_phis(augmented)
+    connect_phis(augmented, pointers)
     for phi in active:
         tangent = augmented.tangents[phi]
         assert isinstance(tangent, Phi)

@@ -11,7 +11,7 @@ from irad.ir.text.parser import parse_module
 from irad.ir.verifier import verify
 from irad.passes import pipeline
 from irad.passes.generated import GeneratedPair
-from irad.passes.mode import AUGMENTED
+from irad.passes.mode import FORWARD_MODE
 from irad.passes.pipeline import PIPELINE, Pass, PassStage
 from irad.passes.request import Request
 from tests.passes.augmented.test_tape import COUNTED, RAGGED, WHILE
@@ -77,12 +77,13 @@ def test_the_pipeline_is_what_runs():
     shown = [each.name for each in PIPELINE if each.stage is not PassStage.PREPARE and each.name in seen]
     assert seen == shown
     left_out = {each.name for each in PIPELINE if each.stage is not PassStage.PREPARE} - set(seen)
-    assert left_out == {"analysis.oracle_activity", "parallel.sharing", "instrument.watch", "agreement.check"}
+    seldom = {"analysis.oracle_activity", "parallel.sharing", "instrument.watch", "agreement.check"}
+    assert left_out == {"forward.generate", *seldom}
 
 
 @pytest.mark.parametrize("broken", [each.name for each in PIPELINE if each.stage is PassStage.PAIR and each.changes])
 def test_code_is_verified_after_each_pass_that_changes_some(broken: str, monkeypatch: pytest.MonkeyPatch):
-    options = {"watches": True} if broken == "instrument.watch" else {}
+    options = {"instrument.watch": {"watches": True}, "forward.generate": {"mode": FORWARD_MODE}}.get(broken, {})
     monkeypatch.setattr(pipeline, "PIPELINE", tuple(_breaking(p) if p.name == broken else p for p in PIPELINE))
     with pytest.raises(InternalError, match="invalid IR"):
         derive(canonical(COUNTED), _request(COUNTED, **options), registry(), check=True)
@@ -97,7 +98,7 @@ def _breaking(one: Pass) -> Pass:
 
     def run(made: GeneratedPair) -> None:
         one.run(made)
-        block = made.pair[AUGMENTED].blocks[0]
+        block = made.pair.first.blocks[0]
         block.instructions.append(block.instructions[0])
 
     return replace(one, run=run)
