@@ -1,4 +1,4 @@
-"""Runs loop functions, and both functions of their pairs, in lanes: one for each thread, each a block of the schedule.
+"""Runs loop functions, and what a mode makes of them, in lanes: one for each thread, each a block of the schedule.
 
 Input   the pair of a loop function, declared, and the pair of one lane.
 Output  the bodies of the former. To all other passes they look like those of any other function.
@@ -174,9 +174,10 @@ def _build_augmented(
     build = _unless_null(build, records, exhausted)
     arenas = build.call(runtime_function(module, LANES_OPEN), [arena, lanes], name="arenas")
     build = _unless_null(build, arenas, exhausted)
-    build.store(lanes, build.byte_offset(frame, _LANES), align=8)
-    build.store(records, build.byte_offset(frame, _RECORDS), align=8)
-    build.store(arenas, build.byte_offset(frame, _ARENAS), align=8)
+    if REVERSE in pair.functions:
+        build.store(lanes, build.byte_offset(frame, _LANES), align=8)
+        build.store(records, build.byte_offset(frame, _RECORDS), align=8)
+        build.store(arenas, build.byte_offset(frame, _ARENAS), align=8)
 
     def fill(inner: Builder, lane: Value) -> None:
         own = inner.load(types.PTR, inner.gep(types.PTR, arenas, [lane]), align=8)

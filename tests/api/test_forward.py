@@ -1,0 +1,242 @@
+"""`irad.jvp` and `irad.pushforward`, against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+import pytest
+from numba import njit, prange
+
+import irad
+
+
+@njit
+def wave(x):
+    return np.sin(x) * x
+
+
+@njit
+def weighted(x, weight):
+    total = 0.0
+    for i in range(x.size):
+        total += weight * x[i] ** 2
+    return total
+
+
+@njit
+def products(x):
+    y = np.zeros_like(x)
+    for i in range(1, x.size):
+        y[i] = x[i] * x[i - 1]
+    return y
+
+
+X = np.array([1.0, 2.0, 3.0, 4.0])
+
+
+def test_a_number():
+    value, tangent = irad.jvp(wave, (0.7,), (2.0,))
+    assert value == wave(0.7)
+    assert tangent == pytest.approx(2.0 * (math.cos(0.7) * 0.7 + math.sin(0.7)), rel=1e-15)
+
+
+@pytest.mark.parametrize("plan", ["default", "save_all"])
+def test_arrays_and_numbers(plan):
+    direction = np.array([1.0, 0.0, -1.0, 0.5])
+    found = irad.jvp(weighted, (X, 2.0), (direction, 3.0), options=irad.Options(plan=plan))
+    assert found == (60.0, pytest.approx(4.0 * direction @ X + 3.0 * 30.0, rel=1e-15))
+
+
+def test_none_is_a_constant():
+    assert irad.jvp(weighted, (X, 2.0), (np.ones(4), None)) == (60.0, 40.0)
+    assert irad.jvp(weighted, (X, 2.0), (None, 1.0)) == (60.0, 30.0)
+
+
+def test_an_array_is_returned_with_a_tangent_of_its_own():
+    value, tangent = irad.jvp(products, (X,), (X,))  # the direction may be the argument
+    np.testing.assert_array_equal(value, products(X))
+    np.testing.assert_array_equal(tangent, 2.0 * products(X))
+    tangent[:] = 7.0
+    np.testing.assert_array_equal(X, [1.0, 2.0, 3.0, 4.0])
+
+
+def test_a_tuple_keeps_its_structure_with_none_for_what_has_no_derivative():
+    @njit
+    def several(x):
+        return x.sum(), 3, (x * 2.0, x[0] + 1j), x
+
+    _, tangent = irad.jvp(several, (X,), (np.array([1.0, 0.0, 0.0, 0.0]),))
+    assert tangent[:2] == (1.0, None)
+    np.testing.assert_array_equal(tangent[2][0], [2.0, 0.0, 0.0, 0.0])
+    assert tangent[2][1] == 1.0 + 0.0j
+    np.testing.assert_array_equal(tangent[3], [1.0, 0.0, 0.0, 0.0])
+
+
+def test_an_array_that_does_not_depend_on_the_argument_has_a_tangent_of_zeros():
+    @njit
+    def constant(x):
+        return np.arange(3.0), x
+
+    _, tangent = irad.jvp(constant, (2.0,), (1.0,))
+    np.testing.assert_array_equal(tangent[0], np.zeros(3))
+    assert tangent[1] == 1.0
+
+
+def test_arrays_in_place_carry_their_tangents():
+    @njit
+    def first_from_others(x):
+        x[0] = x[1] * x[2]
+        x[3] = 5.0
+
+    x, direction = X.copy(), np.array([9.0, 1.0, 1.0, 1.0])
+    assert irad.jvp(first_from_others, (x,), (direction,)) == (None, None)
+    np.testing.assert_array_equal(x, [6.0, 2.0, 3.0, 5.0])
+    np.testing.assert_array_equal(direction, [5.0, 1.0, 1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("x", "direction"),
+    [
+        (X[::2], np.ones(2)),
+        (X[::2], np.ones(4)[::2]),
+        (X, np.ones(8)[::2]),
+        (X[::-1], np.ones(4)),
+        (np.zeros(0), np.zeros(0)),
+        (X[:1], np.ones(1)),
+        (X, np.broadcast_to(1.0, 4)),
+    ],
+    ids=["strided", "both strided", "strided tangent", "reversed", "empty", "one", "read-only"],
+)
+def test_layouts_of_arrays_that_are_only_read(x, direction):
+    assert irad.jvp(weighted, (x, 1.5), (direction, None)) == (weighted(x, 1.5), 3.0 * x.sum())
+
+
+def test_arrays_in_two_dimensions():
+    @njit
+    def row_sums(x):
+        return x[1:, :].T.sum(axis=0) * x[0, 0]
+
+    for order in "CF":
+        x = np.asarray(np.arange(6.0).reshape(2, 3) + 1.0, order=order)
+        direction = np.asarray(np.ones((2, 3)), order="C")
+        value, tangent = irad.jvp(row_sums, (x,), (direction,))
+        np.testing.assert_allclose(value, [15.0])
+        np.testing.assert_allclose(tangent, [15.0 + 3.0])
+
+
+def test_single_precision_and_complex_numbers():
+    value, tangent = irad.jvp(weighted, (X.astype(np.float32), np.float32(2.0)), (np.ones(4, np.float32), None))
+    assert (value, tangent) == (60.0, 40.0)
+
+    @njit
+    def square(z):
+        return z * z
+
+    assert irad.jvp(square, (1.0 + 2.0j,), (1j,)) == (-3.0 + 4.0j, 2.0 * (1.0 + 2.0j) * 1j)
+
+
+def test_a_pushforward_inside_compiled_code():
+    push = irad.pushforward(weighted)
+
+    @njit
+    def curvature(x, direction, step):
+        return (push(direction, x + step * direction, 1.0)[1] - push(direction, x, 1.0)[1]) / step
+
+    assert curvature(X, np.ones(4), 1e-3) == pytest.approx(8.0, rel=1e-9)
+
+
+def test_argnums():
+    push = irad.pushforward(weighted, argnums=(1, 0))
+    assert push((1.0, np.ones(4)), X, 2.0) == (60.0, 70.0)
+    assert irad.pushforward(weighted, -1)(1.0, X, 2.0) == (60.0, 30.0)
+    assert irad.pushforward(weighted, 0) is irad.pushforward(weighted, 0)
+    assert repr(push) == "<irad.pushforward of weighted>"
+
+
+def test_parallel_loops():
+    @njit(parallel=True)
+    def sums(x):
+        y, s = np.empty_like(x), 0.0
+        for i in prange(x.size):
+            y[i] = np.sin(x[i]) * x[i]
+            s += y[i] * x[i]
+        return y, s
+
+    x = np.linspace(0.1, 3.0, 1001)
+    slope = np.cos(x) * x + np.sin(x)
+    before = numba.get_num_threads()
+    try:
+        for threads in (1, before):
+            numba.set_num_threads(threads)
+            _, tangent = irad.jvp(sums, (x,), (np.ones_like(x),))
+            np.testing.assert_allclose(tangent[0], slope, rtol=1e-14)
+            assert tangent[1] == pytest.approx((slope * x + np.sin(x) * x).sum(), rel=1e-13)
+    finally:
+        numba.set_num_threads(before)
+
+
+def test_a_zero_tangent_keeps_an_infinite_slope_out():
+    @njit
+    def roots(x):
+        return np.sqrt(x[0]) + x[1]
+
+    assert irad.jvp(roots, (np.array([0.0, 1.0]),), (np.array([0.0, 1.0]),)) == (1.0, 1.0)
+    assert irad.jvp(roots, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),)) == (1.0, math.inf)
+
+
+def test_an_exception_leaves_nothing_behind():
+    @njit
+    def checked(x):
+        y = x * 2.0
+        if y[0] > 1.0:
+            raise ValueError("too large")
+        return y
+
+    with pytest.raises(ValueError, match="too large"):
+        irad.jvp(checked, (X,), (X,))
+    np.testing.assert_array_equal(irad.jvp(checked, (X * 0.1,), (X,))[1], 2.0 * X)
+
+
+@pytest.mark.parametrize(
+    ("args", "tangents", "message"),
+    [
+        ((X, 2.0), (np.ones(4),), "2 arguments and 1 tangents"),
+        ((X, 2.0), (None, None), "of which 0 are not None"),
+        ((X, 2.0), (np.ones(3), None), "different shape"),
+        ((X, 2.0), (np.ones(4, np.float32), None), "float32"),
+        ((X, 2.0), (1.0, None), "the tangent"),
+        ((X, 2.0), (None, np.ones(1)), "the tangent"),
+        ((X, 2), (None, 1.0), "has no derivative"),
+    ],
+)
+def test_tangents_that_do_not_fit(args, tangents, message):
+    with pytest.raises(irad.SignatureError, match=message):
+        irad.jvp(weighted, args, tangents)
+
+
+def test_tangents_of_arrays_that_are_written_have_the_memory_of_a_shadow():
+    @njit
+    def doubled(x):
+        x *= 2.0
+
+    x = X.copy()
+    with pytest.raises(irad.SignatureError, match="shares memory"):
+        irad.jvp(doubled, (x,), (x,))
+    with pytest.raises(irad.SignatureError, match="strides"):
+        irad.jvp(doubled, (np.ones(8)[::2],), (np.ones(12)[::3],))
+
+
+def test_what_has_no_tangent_yet_is_refused_by_name():
+    @njit
+    def solved(a, b):
+        return np.linalg.lstsq(a, b)[0]
+
+    with pytest.raises(irad.IradError, match=r"no tangent of np\.linalg\.lstsq"):
+        irad.jvp(solved, (np.eye(2), np.ones(2)), (np.eye(2), None))
+
+
+def test_debug_mode_is_refused():
+    with pytest.raises(irad.UnsupportedError, match="debug mode"):
+        irad.jvp(wave, (1.0,), (1.0,), options=irad.Options(debug=True))
