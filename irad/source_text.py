@@ -93,3 +93,5 @@ def _loops(tree: ast.AST) -> Iterator[LoopStatement]:
                 for each in loops:
                     head = each.iter
                     yield LoopStatement(head.lineno, head.end_lineno or head.lineno, node.end_lineno or node.lineno)
+            case _:
+                pass

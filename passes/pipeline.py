@@ -135,7 +135,7 @@ def _after(done: Pass, record: Any, program: Program) -> None:
         program.observe(done.name, record)
 
 
-def _code_of(record: Any) -> Iterator[Module | Function]:
+def _code_of(record: Module | Program | Unit | GeneratedPair | Generated) -> Iterator[Module | Function]:
     match record:
         case Unit():
             yield record.function

@@ -46,7 +46,8 @@ def _copy(value: Any, owners: dict[int, _Block]) -> Any:
             return result
         case np.void():  # np.void.copy leaves out what lies between the fields
             return np.frombuffer(bytearray(value.tobytes()), value.dtype)[0]
-    return value
+        case _:
+            return value
 
 
 class _Block:

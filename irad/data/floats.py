@@ -90,7 +90,8 @@ def _refilled(value: Any, rest: Iterator[float]) -> Any:
             array = np.zeros((), _promoted(value.dtype))
             _fill(array, np.asarray(value), rest)
             return array[()]
-    return value
+        case _:
+            return value
 
 
 def _fill(target: NDArray[Any], source: NDArray[Any], rest: Iterator[float]) -> None:

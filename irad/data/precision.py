@@ -34,7 +34,8 @@ def _in_type_of(value: Any, like: Any) -> Any:
             return np.asarray(value).astype(like.dtype)[()]
         case np.generic():
             return like.dtype.type(value)
-    return value
+        case _:
+            return value
 
 
 def in_precision(value: Any, single: bool) -> Any:

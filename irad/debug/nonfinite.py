@@ -69,6 +69,8 @@ def _look(value: object, path: str) -> Iterator[Found]:
         case float() | np.floating():
             if not math.isfinite(value):
                 yield Found(path, float(value))
+        case _:
+            pass
 
 
 def _look_at_array(array: NDArray[Any], path: str) -> Iterator[Found]:

@@ -453,3 +453,21 @@ def accessed(inst: Instruction) -> Value | None:
             return None
         case shape:
             assert_never(shape)
+
+
+def stored(inst: Instruction) -> Value | None:
+    """What an instruction other than a call puts into memory, or combines with what is there; None if nothing."""
+    match cast("AnyInstruction", inst):
+        case Store():
+            return inst.operands[0]
+        case AtomicRMW() | CmpXchg():
+            return inst.operands[-1]
+        case (
+            GetElementPtr() | Binary() | Phi() | ICmp() | Br() | CondBr() | Cast() | Call() | Select() | FCmp()
+            | Unary() | ExtractValue() | InsertValue() | Freeze() | ExtractElement() | InsertElement() | Ret() | Load()
+            | ShuffleVector() | Alloca() | Switch() | Unreachable() | Fence() | IndirectBr() | Resume() | LandingPad()
+            | Invoke() | CallBr() | ExceptionPad() | ExceptionTerminator() | VAArg()
+        ):  # fmt: skip
+            return None
+        case shape:
+            assert_never(shape)

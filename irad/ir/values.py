@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from irad.ir import types
 from irad.ir.types import FloatType, FunctionType, IntType, Type
@@ -146,6 +146,28 @@ class MetadataOperand(Constant):
 
     text: str = ""
     value: Value | None = None
+
+
+AnyConstant: TypeAlias = (
+    ConstantInt | ConstantFloat | ConstantNull | ConstantZero | Undef | Poison | ConstantAggregate | ConstantString
+    | ConstantExpression | GlobalWrapper | InlineAsm | MetadataOperand
+)  # fmt: skip
+
+
+def parts_of(value: Value) -> tuple[Value, ...]:
+    """What a constant is made of; metadata only mentions what it wraps."""
+    if not isinstance(value, Constant):
+        return ()
+    match cast("AnyConstant", value):
+        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts) | GlobalWrapper(operands=parts):
+            return parts
+        case (
+            ConstantInt() | ConstantFloat() | ConstantNull() | ConstantZero() | Undef() | Poison() | ConstantString()
+            | InlineAsm() | MetadataOperand()
+        ):  # fmt: skip
+            return ()
+        case constant:
+            assert_never(constant)
 
 
 # ------------------------------------------------------------------------------------------------ globals

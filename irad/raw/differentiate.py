@@ -216,7 +216,7 @@ def _kind_of(role: ArgumentRole) -> ParameterKind:
             return ParameterKind.CONST
         case ArgumentRole.OUT:
             return ParameterKind.ACTIVE
-        case _:
+        case ArgumentRole.DUP | ArgumentRole.DUP_NO_NEED:
             return ParameterKind.SHADOW
 
 

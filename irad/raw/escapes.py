@@ -209,7 +209,7 @@ def _is_shared(item: MemoryObject) -> bool:
             return True
         case ObjectKind.GLOBAL:
             return item.value is not None and not isinstance(item.value, Function) and not _is_constant(item.value)
-        case _:
+        case ObjectKind.ARGUMENT | ObjectKind.REACHABLE | ObjectKind.LOCAL | ObjectKind.ALLOCATION | ObjectKind.HEADER:
             return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irad.ir.module import Function
-from irad.ir.values import ConstantAggregate, ConstantExpression, GlobalAlias, GlobalVariable, Value
+from irad.ir.values import GlobalAlias, GlobalVariable, Value, parts_of
 
 
 def named_by(value: Value) -> Iterator[Function | GlobalVariable]:
@@ -15,8 +15,6 @@ def named_by(value: Value) -> Iterator[Function | GlobalVariable]:
             yield value
         case GlobalAlias(target=Value() as target):
             yield from named_by(target)
-        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from named_by(part)
         case _:
-            pass
+            for part in parts_of(value):
+                yield from named_by(part)

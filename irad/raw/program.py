@@ -33,6 +33,7 @@ from irad.ir.values import (
     InlineAsm,
     Value,
     const_int,
+    parts_of,
 )
 from irad.ir.worklist import Worklist
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
@@ -192,10 +193,8 @@ def _references(value: Value) -> Iterator[Value]:
             yield from (operand for _, operand in value.operands)
         case GlobalVariable(initializer=Value() as content) | GlobalAlias(target=Value() as content):
             yield content
-        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts) | GlobalWrapper(operands=parts):
-            yield from parts
         case _:
-            pass
+            yield from parts_of(value)
 
 
 def _is_static(value: Value) -> bool:

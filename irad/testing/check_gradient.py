@@ -269,6 +269,8 @@ def assert_same_structure(found: Any, like: Any, place: str) -> None:
             assert array.shape == like.shape, f"{place}: shape {array.shape} for {like.shape}"
         case float() | complex():
             assert isinstance(found, type(like)), f"{place}: {type(found).__name__} for {type(like).__name__}"
+        case _:
+            pass
 
 
 def _same_to_rounding(a: Any, b: Any, single: bool) -> bool:

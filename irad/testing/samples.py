@@ -51,12 +51,14 @@ def sample(kind: Any, generator: np.random.Generator) -> Any:
             return TypedList([sample(kind.item_type, generator) for _ in range(_LENGTH)])
         case types.List():
             return [sample(kind.dtype, generator) for _ in range(_LENGTH)]
-    raise SignatureError(
-        f"no value can be made up for an argument of type {kind}",
-        "give the arguments of one call",
-        "values are made up of numbers, arrays, records, tuples and lists; what others mean only the function knows",
-        HERE,
-    )
+        case _:
+            raise SignatureError(
+                f"no value can be made up for an argument of type {kind}",
+                "give the arguments of one call",
+                "values are made up of numbers, arrays, records, tuples and lists; what others mean only the function "
+                "knows",
+                HERE,
+            )
 
 
 def samples(kinds: tuple[Any, ...], seed: int) -> tuple[Any, ...]:

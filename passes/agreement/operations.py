@@ -16,9 +16,47 @@ one (comparisons, conversions to integers, bits), and so are the functions that 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never, cast
 
-from irad.ir.instructions import Binary, CallSite, Cast, FCmp, Instruction, Phi, Select, Unary
+from irad.ir.instructions import (
+    Alloca,
+    AnyInstruction,
+    AtomicRMW,
+    Binary,
+    Br,
+    Call,
+    CallBr,
+    CallSite,
+    Cast,
+    CmpXchg,
+    CondBr,
+    ExceptionPad,
+    ExceptionTerminator,
+    ExtractElement,
+    ExtractValue,
+    FCmp,
+    Fence,
+    Freeze,
+    GetElementPtr,
+    ICmp,
+    IndirectBr,
+    InsertElement,
+    InsertValue,
+    Instruction,
+    Invoke,
+    LandingPad,
+    Load,
+    Phi,
+    Resume,
+    Ret,
+    Select,
+    ShuffleVector,
+    Store,
+    Switch,
+    Unary,
+    Unreachable,
+    VAArg,
+)
 from irad.ir.module import Function
 from irad.ir.text.keywords import FAST_MATH
 from irad.ir.types import holds_floats
@@ -35,28 +73,32 @@ _JUMPING: Final = frozenset({"floor", "ceil", "trunc", "rint", "nearbyint", "rou
 
 def is_rounded_freely(inst: Instruction) -> bool:
     """Whether LLVM may give the result another rounding in one sweep than in the other."""
-    match inst:
+    shape = cast("AnyInstruction", inst)
+    match shape:
         case Binary(opcode="frem"):
             return True
         case Binary() | Unary() | Cast() | FCmp() | Select() | Phi():
             return has_fast_math_words(inst)
-        case CallSite():
-            return has_fast_math_words(inst) or (_computes_with_floats(inst) and _stem(inst) not in _EXACT)
+        case Call() | Invoke() | CallBr():
+            return has_fast_math_words(inst) or (_computes_with_floats(shape) and _stem(shape) not in _EXACT)
+        case (
+            ICmp() | Freeze() | ExtractValue() | InsertValue() | ExtractElement() | InsertElement() | ShuffleVector()
+            | Alloca() | Load() | Store() | GetElementPtr() | AtomicRMW() | CmpXchg() | Fence() | VAArg() | Ret() | Br()
+            | CondBr() | Switch() | IndirectBr() | Unreachable() | Resume() | LandingPad() | ExceptionPad()
+            | ExceptionTerminator()
+        ):  # fmt: skip
+            return False  # they move floats, or are never computed again
         case _:
-            return False
+            assert_never(shape)
 
 
 def is_decision(inst: Instruction) -> bool:
     """Whether the result jumps when a floating-point operand is rounded differently."""
     if not holds_floats(inst.type):
         return True
-    match inst:
-        case Binary(opcode="frem"):
-            return True
-        case CallSite():
-            return _stem(inst) in _JUMPING
-        case _:
-            return False
+    if isinstance(inst, CallSite):
+        return _stem(inst) in _JUMPING
+    return isinstance(inst, Binary) and inst.opcode == "frem"
 
 
 def has_fast_math_words(inst: Instruction) -> bool:

@@ -67,11 +67,11 @@ from irad.ir.types import (
     element_types,
 )
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
-from irad.passes.analysis.callees import is_from_outside, resolve
+from irad.passes.analysis.callees import Pointer, Unknown, is_from_outside, resolve
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.memory.objects import MemoryObject, ObjectKind, PointsTo
 from irad.passes.request import ParameterKind
-from irad.ruleset.interface import Elementwise, Inactive
+from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from irad.ruleset.registry import Registry
 
 
@@ -273,7 +273,7 @@ class _Solver:
             case Inactive():
                 if any(v in self.varied for v in call.arguments):
                     self.vary_objects(self.points_to.mask(call))  # a Python object made of it
-            case _:
+            case CallRule() | Function() | Pointer() | Unknown():
                 access = self.mod_ref.of(call)
                 if access.numbers_from & self.varied_objects or any(v in self.varied for v in call.arguments):
                     self.mark_varied(call)
@@ -323,7 +323,7 @@ class _Solver:
                             self.mark_useful(call.arguments[i])
             case Inactive():
                 pass
-            case _:
+            case CallRule() | Function() | Pointer() | Unknown():
                 access = self.mod_ref.of(call)
                 if call in self.useful or (access.numbers_to | access.made) & self.useful_objects:
                     for value in call.arguments:

@@ -15,7 +15,7 @@ from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.memory.memory_types import MemoryTypes
 from irad.passes.memory.objects import PointsTo
 from irad.passes.memory.signatures import Signatures, takes_no_numbers
-from irad.ruleset.interface import Inactive
+from irad.ruleset.interface import CallRule, Elementwise, Inactive
 from irad.ruleset.registry import Registry
 
 
@@ -86,5 +86,5 @@ def _is_constant_call(inst: Instruction, registry: Registry, really: Activity, s
             return not really.takes_part(inst)
         case Function() as function:
             return takes_no_numbers(function, signatures)
-        case _:
+        case Elementwise() | CallRule():
             return False

@@ -12,16 +12,12 @@ from typing import Final, assert_never, cast
 
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite
-from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import (
-    ConstantAggregate,
-    ConstantExpression,
     ConstantInt,
-    GlobalAlias,
-    GlobalVariable,
     Parameter,
     Value,
+    parts_of,
 )
 from irad.passes.memory.addresses import ANYWHERE, EVERYTHING, Position, Positions
 from irad.ruleset.interface import MemoryPath
@@ -160,15 +156,7 @@ class PointsTo:
 
 
 def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
-    match value:
-        case ConstantExpression(operands=operands):
-            return union(_constant_mask(v, known) for v in operands)
-        case ConstantAggregate(elements=elements):
-            return union(_constant_mask(v, known) for v in elements)
-        case GlobalVariable() | GlobalAlias() | Function():
-            return known.get(value, 0)
-        case _:
-            return 0
+    return known.get(value, 0) | union(_constant_mask(part, known) for part in parts_of(value))
 
 
 def follow(parts: Sequence[Mapping[Position, int]], mask: int, path: Iterable[Position]) -> int:

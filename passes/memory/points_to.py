@@ -64,12 +64,12 @@ from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import (
     Constant,
-    ConstantAggregate,
     ConstantExpression,
     GlobalAlias,
     GlobalVariable,
     Parameter,
     Value,
+    parts_of,
 )
 from irad.passes.analysis.callees import Pointer, effects_of, resolve
 from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions
@@ -356,11 +356,7 @@ class _Solver:
             return found
         if isinstance(value, GlobalVariable | GlobalAlias | Function):
             return self.global_mask(value)
-        if isinstance(value, ConstantExpression):
-            return union(self.mask(v) for v in value.operands)
-        if isinstance(value, ConstantAggregate):
-            return union(self.mask(v) for v in value.elements)
-        return 0
+        return union(map(self.mask, parts_of(value)))
 
     def global_mask(self, value: Value) -> int:
         found = self.globals.get(value)

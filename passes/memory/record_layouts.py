@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import assert_never, cast
 
 from irad.ir import types
 from irad.ir.types import (
@@ -71,17 +72,19 @@ def record_of(type_: Type) -> MemoryType | None:
 
 
 def _is_plain(type_: Type) -> bool:
-    match type_:
+    match cast("types.AnyType", type_):
         case NamedStructType(name=name) if name.startswith(("union.", "class.std::", "struct.std::")):
             return False
         case NamedStructType() | StructType():
             return all(_is_plain(element) for element in element_types(type_))
-        case ArrayType(count=count, element=element):
+        case ArrayType(count=count, element=element) | VectorType(count=count, element=element):
             return count > 0 and _is_plain(element)
-        case PointerType():
-            return False
-        case _:
+        case types.FloatType() | types.IntType():
             return True
+        case PointerType() | types.TargetExtType() | types.SimpleType() | types.FunctionType():
+            return False
+        case kind:
+            assert_never(kind)
 
 
 def scalars(type_: Type) -> Iterator[tuple[int, Type]]:

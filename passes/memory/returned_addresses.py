@@ -19,11 +19,9 @@ from dataclasses import dataclass, field
 
 from irad.ir.instructions import (
     Alloca,
-    AtomicRMW,
     Binary,
     CallSite,
     Cast,
-    CmpXchg,
     ExtractValue,
     Freeze,
     GetElementPtr,
@@ -32,7 +30,7 @@ from irad.ir.instructions import (
     Phi,
     Ret,
     Select,
-    Store,
+    stored,
 )
 from irad.ir.module import Function
 from irad.ir.types import IntType, PointerType
@@ -170,24 +168,20 @@ def _stores_of(function: Function, registry: Registry) -> list[Function] | None:
         return None  # of a rule: what it does is not seen here
     callees: dict[Function, None] = {}
     for inst in function.instructions():
-        match inst:
-            case Store(operands=[value, _]):
-                if may_hold_pointer(value.type) and not _is_constant(value):
-                    return None
-            case AtomicRMW() | CmpXchg():
+        value = stored(inst)
+        if value is not None and may_hold_pointer(value.type) and not _is_constant(value):
+            return None
+        if not isinstance(inst, CallSite):
+            continue
+        callee = resolve(inst, registry)
+        effects = effects_of(callee)
+        if effects is not None:
+            if _hands_addresses_on(effects):
                 return None
-            case CallSite():
-                callee = resolve(inst, registry)
-                effects = effects_of(callee)
-                if effects is not None:
-                    if _hands_addresses_on(effects):
-                        return None
-                elif not isinstance(callee, Function) or callee.is_declaration:
-                    return None
-                else:
-                    callees[callee] = None
-            case _:
-                pass
+        elif not isinstance(callee, Function) or callee.is_declaration:
+            return None
+        else:
+            callees[callee] = None
     return list(callees)
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Final
 
-from irad.ir.instructions import CallSite, GetElementPtr, Instruction, Load, Store
+from irad.ir.instructions import CallSite, GetElementPtr, Instruction, Load, accessed, stored
 from irad.ir.module import Function
 from irad.ir.types import PointerType
 from irad.ir.values import Parameter, Value
@@ -121,13 +121,8 @@ def solve_with_starts(
 
 def _place_of_pointer(inst: Instruction) -> Value | None:
     """From where a pointer is loaded, or to where it is stored."""
-    match inst:
-        case Load(operands=[place]) if isinstance(inst.type, PointerType):
-            return place
-        case Store(operands=[value, place]) if isinstance(value.type, PointerType):
-            return place
-        case _:
-            return None
+    moved = stored(inst) or inst
+    return accessed(inst) if isinstance(moved.type, PointerType) else None
 
 
 def loaded_starts(
@@ -192,12 +187,12 @@ def _read_back(
     storing: dict[Function, bool],
 ) -> frozenset[Value]:
     """Adds the loads that read what the function stored, where it stores addresses of starts only."""
-    stored = list(_stored(function, points_to, registry))
+    values = list(_stored(function, points_to, registry))
     lost = _not_followed(function, points_to, registry, storing)
     while True:
         starts = known | {load for load in loads if (mask := points_to.mask(load)) and not mask & lost}
         positions = Positions(starts)
-        inside = union(points_to.mask(value) for value in stored if positions.of(value) != START)
+        inside = union(points_to.mask(value) for value in values if positions.of(value) != START)
         if not inside & ~lost:
             return starts
         lost |= inside
@@ -206,8 +201,9 @@ def _read_back(
 def _stored(function: Function, points_to: PointsTo, registry: Registry) -> Iterator[Value]:
     """What the function puts into memory, of what leads to memory, by itself or through callees."""
     for inst in function.instructions():
-        if isinstance(inst, Store) and points_to.mask(inst.operands[0]):
-            yield inst.operands[0]
+        value = stored(inst)
+        if value is not None and points_to.mask(value):
+            yield value
     for call, effects in _calls(function, registry):
         if effects is not None and effects.captures_into:
             yield from (call.arguments[i] for i in sorted(effects.captures))

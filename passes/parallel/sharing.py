@@ -23,7 +23,7 @@ from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function
 from irad.ir.types import PointerType, Type
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.callees import Callee, resolve
+from irad.passes.analysis.callees import Callee, Pointer, Unknown, resolve
 from irad.passes.callee_variants import takes_part
 from irad.passes.memory.objects import MemoryObject, ObjectKind, reached_by
 from irad.passes.parallel.flatten import ParallelLoop
@@ -80,7 +80,7 @@ class _Collector:
                 self.added |= access.reads
                 self.taken |= access.writes
                 self.handed |= access.reads | access.writes
-            case _:
+            case Function() | Pointer() | Unknown():
                 if any(True for _ in self.shared_objects(reached_by(call, points_to))):
                     self.obstacle = self.obstacle or f"an active array is handed to {_name(callee)}"
 

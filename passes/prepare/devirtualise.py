@@ -32,6 +32,7 @@ from irad.ir.values import (
     Poison,
     Undef,
     Value,
+    parts_of,
 )
 from irad.passes.augmented.allocation_failure import split_after
 
@@ -89,14 +90,10 @@ def taken_functions(module: Module) -> dict[Function, None]:
 
 def _functions_in(value: Value) -> Iterator[Function]:
     """The functions in a constant."""
-    match value:
-        case Function():
-            yield value
-        case ConstantExpression(operands=parts) | ConstantAggregate(elements=parts):
-            for part in parts:
-                yield from _functions_in(part)
-        case _:
-            pass
+    if isinstance(value, Function):
+        yield value
+    for part in parts_of(value):
+        yield from _functions_in(part)
 
 
 @dataclass(eq=False, slots=True)

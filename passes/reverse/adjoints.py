@@ -179,8 +179,10 @@ def _reverse_cast(sweep: Sweep, inst: Cast, cotangent: Value) -> None:
             pass  # bits of an integer: were they an active number's, the program would have been refused
         case "bitcast":
             raise unsupported(inst)
-        case _:
+        case "sitofp" | "uitofp":
             pass  # from an integer: no derivative
+        case _:
+            raise unsupported(inst)
 
 
 def _reverse_aggregate(sweep: Sweep, inst: ExtractValue | InsertValue, cotangent: Value) -> None:

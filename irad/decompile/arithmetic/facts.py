@@ -11,6 +11,7 @@ from irad.decompile.arithmetic.integers import is_nonnegative, may_wrap, plain_b
 from irad.decompile.arithmetic.polynomial import Polynomial
 from irad.decompile.control.loop_forms import LoopForm
 from irad.decompile.sheet import Sheet
+from irad.errors import InternalError
 from irad.ir import types
 from irad.ir.dominance import DominatorTree
 from irad.ir.instructions import Binary, CondBr, ICmp, Select
@@ -84,6 +85,8 @@ def _compared(sheet: Sheet, test: ICmp, truth: bool) -> Iterator[tuple[Polynomia
             for difference in (a - b, b - a):
                 if is_nonnegative(sheet, difference):
                     yield difference, 1
+        case unknown:
+            raise InternalError(f"a comparison by {unknown}")
 
 
 _NEGATED = {

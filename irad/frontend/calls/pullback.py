@@ -294,7 +294,7 @@ def emit_pullback(
                 return next(instances)
             case LeafKind.LIST:
                 return list_of_block(context, builder, gradient_type, next(lists).data, fail)
-            case _:
+            case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
                 return next(copies)
 
     result_type = gradients_type(derivation)

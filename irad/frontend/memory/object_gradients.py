@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
@@ -22,13 +22,18 @@ from irad.frontend.memory.shadows import MEMINFO_TYPE, array_at
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.layouts import size_of_element
 from irad.frontend.values.tree import (
+    AnyContent,
     ArrayContent,
+    ConstantContent,
     Content,
     DictionaryContent,
     InstanceContent,
     ListContent,
     NumberContent,
+    OptionalContent,
+    RecordContent,
     TupleContent,
+    UnknownContent,
     has_derivative,
 )
 
@@ -88,21 +93,24 @@ class Notes:
         """
         if not has_derivative(content):
             return self._context.get_dummy_value()
-        match content:
+        known = cast("AnyContent", content)
+        match known:
             case NumberContent():
-                return self._number(content, place)
+                return self._number(known, place)
             case ArrayContent():
-                return self._array(content)
+                return self._array(known)
             case TupleContent():
-                return self._parts(content, place)
+                return self._parts(known, place)
             case InstanceContent():
-                return self._parts(content, self._shadow())
+                return self._parts(known, self._shadow())
             case ListContent():
-                return self._typed_list(content) if content.is_typed else self._reflected_list(content)
+                return self._typed_list(known) if known.is_typed else self._reflected_list(known)
             case DictionaryContent():
-                return self._dictionary(content)
-            case _:
+                return self._dictionary(known)
+            case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
                 return self._context.get_dummy_value()
+            case _:
+                assert_never(known)
 
     def _number(self, content: NumberContent, place: Value) -> Any:
         model = self._context.data_model_manager[content.type]
@@ -190,25 +198,28 @@ class Notes:
         build = self._builder
         if not has_derivative(content):
             return
-        match content:
+        known = cast("AnyContent", content)
+        match known:
             case NumberContent():
-                self._fill(place, INTP(size_of_element(content.type)))
+                self._fill(place, INTP(size_of_element(known.type)))
             case ArrayContent():
-                _, low, size, _, _ = self._noted_array(content)
+                _, low, size, _, _ = self._noted_array(known)
                 self._fill(low, size)
             case TupleContent() | InstanceContent():
-                start = self._shadow() if isinstance(content, InstanceContent) else place
-                for part in content.parts:
+                start = self._shadow() if isinstance(known, InstanceContent) else place
+                for part in known.parts:
                     self.clear(part, build.gep(start, [INTP(part.offset)]))
             case ListContent():
                 count, items = self._word(), self._shadow()
-                with self._each(content, count, items) as (_, item):
-                    self.clear(content.item, item)
+                with self._each(known, count, items) as (_, item):
+                    self.clear(known.item, item)
             case DictionaryContent():
-                with self._each_entry(content) as (_, cell):
-                    self.clear(content.value, cell)
-            case _:
+                with self._each_entry(known) as (_, cell):
+                    self.clear(known.value, cell)
+            case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
                 pass
+            case _:
+                assert_never(known)
 
     def _fill(self, place: Value, size: Value) -> None:
         cgutils.memset(self._builder, place, size, 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, assert_never, cast
 
 from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
@@ -20,13 +20,19 @@ from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD, Owner, Region
 from irad.frontend.memory.shadows import Extent, extent_of_array
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
 from irad.frontend.values.tree import (
+    AnyContent,
     ArrayContent,
+    ConstantContent,
     Content,
     DictionaryContent,
     InstanceContent,
     ListContent,
+    NumberContent,
+    OptionalContent,
+    RecordContent,
     Reference,
     TupleContent,
+    UnknownContent,
     has_derivative,
     is_headed,
     is_plain,
@@ -92,16 +98,19 @@ class Walk:
 
     def value(self, content: Content, place: Value, shadow: ShadowAt) -> None:
         """A value in memory, with the shadow of that memory."""
-        match content:
+        known = cast("AnyContent", content)
+        match known:
             case ArrayContent():
-                self._array(content, place, shadow)
+                self._array(known, place, shadow)
             case TupleContent():
-                self._parts(content.parts, place, shadow)
+                self._parts(known.parts, place, shadow)
             case InstanceContent() | ListContent() | DictionaryContent():
-                found = self.reference(content, self._load(place, 0), self._load(place, pointer_at(content)))
-                self._store(found, shadow, pointer_at(content))
+                found = self.reference(known, self._load(place, 0), self._load(place, pointer_at(known)))
+                self._store(found, shadow, pointer_at(known))
+            case ConstantContent() | NumberContent() | OptionalContent() | RecordContent() | UnknownContent():
+                pass  # they lead nowhere
             case _:
-                pass
+                assert_never(known)
 
     def reference(self, reference: Reference, meminfo: Value, pointer: Value) -> ShadowAt:
         """What a reference leads to; returns the shadow of that."""

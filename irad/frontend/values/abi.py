@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, assert_never, cast
 
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
@@ -22,14 +22,20 @@ from irad.frontend.values.layouts import (
     width_of,
 )
 from irad.frontend.values.tree import (
+    AnyContent,
     ArrayContent,
+    ConstantContent,
     Content,
     DictionaryContent,
     InstanceContent,
     LeafKind,
     ListContent,
+    NumberContent,
+    OptionalContent,
+    RecordContent,
     Reference,
     TupleContent,
+    UnknownContent,
     is_headed,
     leaves,
     pointer_at,
@@ -162,15 +168,18 @@ def _fields(numba_type: Any) -> tuple[tuple[int, str], ...]:
 
 def _pointees(content: Content, start: int) -> tuple[tuple[int, MemoryType], ...]:
     """Where in memory that holds a content there are addresses of other memory."""
-    match content:
+    known = cast("AnyContent", content)
+    match known:
         case ArrayContent():
-            return ((start + ARRAY_DATA, memory_of_element(content.type.dtype) or MemoryType(_WORD, ())),)
+            return ((start + ARRAY_DATA, memory_of_element(known.type.dtype) or MemoryType(_WORD, ())),)
         case TupleContent():
-            return _pointees_of_parts(content.parts, start)
+            return _pointees_of_parts(known.parts, start)
         case InstanceContent() | ListContent() | DictionaryContent():
-            return ((start + pointer_at(content), memory_behind(content)),)
-        case _:
+            return ((start + pointer_at(known), memory_behind(known)),)
+        case ConstantContent() | NumberContent() | OptionalContent() | RecordContent() | UnknownContent():
             return ()
+        case _:
+            assert_never(known)
 
 
 def _pointees_of_parts(parts: tuple[Content, ...], start: int) -> tuple[tuple[int, MemoryType], ...]:

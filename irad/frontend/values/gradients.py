@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from functools import cache
-from typing import Any
+from typing import Any, assert_never, cast
 
 from numba.core import types
 
@@ -12,7 +12,9 @@ from irad.frontend.numba.boxing import OwnedRecord
 from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import mapped, tuple_type
 from irad.frontend.values.tree import (
+    AnyContent,
     ArrayContent,
+    ConstantContent,
     Content,
     DictionaryContent,
     InstanceContent,
@@ -22,6 +24,7 @@ from irad.frontend.values.tree import (
     OptionalContent,
     RecordContent,
     TupleContent,
+    UnknownContent,
     has_derivative,
 )
 
@@ -40,28 +43,31 @@ def gradient_of_content(content: Content) -> Any:
     """The type of the gradient of a value or a part of one; a named tuple for an instance."""
     if not has_derivative(content):
         return types.none
-    match content:
+    known = cast("AnyContent", content)
+    match known:
         case NumberContent() | OptionalContent():
-            return content.type
+            return known.type
         case ArrayContent():
-            return types.Array(content.type.dtype, content.type.ndim, content.type.layout)
+            return types.Array(known.type.dtype, known.type.ndim, known.type.layout)
         case RecordContent():
-            return OwnedRecord(content.type)
+            return OwnedRecord(known.type)
         case TupleContent():
-            return tuple_type(content.type, tuple(map(gradient_of_content, content.parts)))
+            return tuple_type(known.type, tuple(map(gradient_of_content, known.parts)))
         case InstanceContent():
-            made = _tuple_class(_class_name(content.type), content.names)
-            items = tuple(map(gradient_of_content, content.parts))
+            made = _tuple_class(_class_name(known.type), known.names)
+            items = tuple(map(gradient_of_content, known.parts))
             if all(item == items[0] for item in items):
                 return types.NamedUniTuple(items[0], len(items), made)
             return types.NamedTuple(items, made)
         case ListContent():
-            item = gradient_of_content(content.item)
-            return types.ListType(item) if content.is_typed else types.List(item, reflected=True)
+            item = gradient_of_content(known.item)
+            return types.ListType(item) if known.is_typed else types.List(item, reflected=True)
         case DictionaryContent():
-            return types.DictType(content.type.key_type, gradient_of_content(content.value))
-        case _:
+            return types.DictType(known.type.key_type, gradient_of_content(known.value))
+        case ConstantContent() | UnknownContent():
             return types.none
+        case _:
+            assert_never(known)
 
 
 def _class_name(numba_type: Any) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
@@ -225,6 +225,10 @@ class UnknownContent(Content):
 
 
 Reference: TypeAlias = InstanceContent | ListContent | DictionaryContent
+AnyContent: TypeAlias = (
+    ConstantContent | NumberContent | ArrayContent | RecordContent | OptionalContent | TupleContent | InstanceContent
+    | ListContent | DictionaryContent | UnknownContent
+)  # fmt: skip
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
@@ -232,17 +236,20 @@ Reference: TypeAlias = InstanceContent | ListContent | DictionaryContent
 
 def children(content: Content) -> tuple[Content, ...]:
     """The contents directly inside that may have derivatives; keys have none."""
-    match content:
+    known = cast("AnyContent", content)
+    match known:
         case TupleContent() | InstanceContent() | UnknownContent():
-            return content.parts
+            return known.parts
         case OptionalContent():
-            return (content.inside,)
+            return (known.inside,)
         case ListContent():
-            return (content.item,)
+            return (known.item,)
         case DictionaryContent():
-            return (content.value,)
-        case _:
+            return (known.value,)
+        case ConstantContent() | NumberContent() | ArrayContent() | RecordContent():
             return ()
+        case _:
+            assert_never(known)
 
 
 def leaves(content: Content) -> Iterator[Content]:
@@ -258,15 +265,18 @@ def has_derivative(content: Content) -> bool:
     """Whether there are numbers or arrays of numbers in it."""
     if content.type in INACTIVE_TYPES:
         return False
-    match content:
+    known = cast("AnyContent", content)
+    match known:
         case NumberContent():
             return True
         case ArrayContent() | RecordContent():
-            return holds_floats(content.element)
-        case UnknownContent():
+            return holds_floats(known.element)
+        case ConstantContent() | UnknownContent():
             return False
+        case OptionalContent() | TupleContent() | InstanceContent() | ListContent() | DictionaryContent():
+            return any(map(has_derivative, children(known)))
         case _:
-            return any(map(has_derivative, children(content)))
+            assert_never(known)
 
 
 def may_hold_floats(content: Content) -> bool:
@@ -280,7 +290,8 @@ def may_hold_floats(content: Content) -> bool:
 def _kind(content: Content) -> LeafKind:
     if not has_derivative(content):
         return LeafKind.INERT
-    match content:
+    known = cast("AnyContent", content)
+    match known:
         case NumberContent():
             return LeafKind.NUMBER
         case OptionalContent(inside=NumberContent()):
@@ -291,10 +302,12 @@ def _kind(content: Content) -> LeafKind:
             return LeafKind.RECORD
         case ListContent(item=NumberContent()):
             return LeafKind.LIST
-        case InstanceContent() | ListContent() | DictionaryContent() if unknown_part(content) is None:
-            return LeafKind.OBJECT
-        case _:
+        case InstanceContent() | ListContent() | DictionaryContent():
+            return LeafKind.OBJECT if unknown_part(known) is None else LeafKind.INERT
+        case ConstantContent() | OptionalContent() | TupleContent() | UnknownContent():
             return LeafKind.INERT
+        case _:
+            assert_never(known)
 
 
 def unknown_part(content: Content) -> str | None:
@@ -324,13 +337,19 @@ def _unknown(content: Content) -> str | None:
 
 def is_plain(content: Content) -> bool:
     """Whether it leads to no memory that can change."""
-    match content:
+    known = cast("AnyContent", content)
+    match known:
         case ConstantContent() | NumberContent():
             return True
         case TupleContent():
-            return all(map(is_plain, content.parts))
-        case _:
+            return all(map(is_plain, known.parts))
+        case (
+            ArrayContent() | RecordContent() | OptionalContent() | InstanceContent() | ListContent()
+            | DictionaryContent() | UnknownContent()
+        ):  # fmt: skip
             return False
+        case _:
+            assert_never(known)
 
 
 def is_headed(reference: Content) -> bool:

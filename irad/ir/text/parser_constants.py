@@ -167,12 +167,13 @@ class ValueReader(TypeReader):
                 return Poison(type_)
             case "zeroinitializer":
                 return ConstantZero(type_)
-        if token.startswith('c"') and isinstance(type_, ArrayType):
-            data = unescape_bytes(token[2:-1])
-            if len(data) != type_.count or type_.element is not types.I8:
-                self.fail(f"a string of {len(data)} bytes is not a value of type {type_}")
-            return ConstantString(type_, None, data)
-        return None
+            case _ if token.startswith('c"') and isinstance(type_, ArrayType):
+                data = unescape_bytes(token[2:-1])
+                if len(data) != type_.count or type_.element is not types.I8:
+                    self.fail(f"a string of {len(data)} bytes is not a value of type {type_}")
+                return ConstantString(type_, None, data)
+            case _:
+                return None
 
     def _integer(self, type_: IntType, token: str) -> Value | None:
         if _INTEGER.fullmatch(token):

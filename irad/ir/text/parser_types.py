@@ -151,7 +151,8 @@ class TypeReader:
                 return types.struct_type(types.element_types(plain), packed=True)
             case "<":
                 return self._vector()
-        found = self._one_token_type(token)
+            case _:
+                found = self._one_token_type(token)
         if found is None:
             self.i = start
             self.unexpected("a type")

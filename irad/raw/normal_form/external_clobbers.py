@@ -16,10 +16,8 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.instructions import (
-    AtomicRMW,
     CallSite,
     Cast,
-    CmpXchg,
     ExtractValue,
     Freeze,
     GetElementPtr,
@@ -27,7 +25,7 @@ from irad.ir.instructions import (
     Load,
     Phi,
     Select,
-    Store,
+    accessed,
 )
 from irad.ir.module import Function, Module
 from irad.ir.values import ConstantExpression, GlobalAlias, GlobalVariable, InlineAsm, Value
@@ -86,14 +84,11 @@ def _may_write(attributes: frozenset[str]) -> bool:
 
 
 def _writes_elsewhere(inst: Instruction, registry: Registry) -> bool:
-    match inst:
-        case Store(operands=[_, pointer]) | AtomicRMW(operands=[pointer, *_]) | CmpXchg(operands=[pointer, *_]):
-            return _is_elsewhere(pointer, registry)
-        case CallSite():
-            effects = effects_of(resolve(inst, registry))
-            return effects is not None and any(_is_elsewhere(inst.arguments[i], registry) for i in effects.writes)
-        case _:
-            return False
+    if isinstance(inst, CallSite):
+        effects = effects_of(resolve(inst, registry))
+        return effects is not None and any(_is_elsewhere(inst.arguments[i], registry) for i in effects.writes)
+    pointer = accessed(inst)
+    return pointer is not None and not isinstance(inst, Load) and _is_elsewhere(pointer, registry)
 
 
 def _is_elsewhere(pointer: Value, registry: Registry) -> bool:

@@ -201,6 +201,8 @@ class Comparison:
                     f"finite differences by {probe.label} do not converge at any step: a jump, a vertical tangent, "
                     "noise, or the end of the domain"
                 )
+            case Shape.SMOOTH | Shape.KINK:
+                pass
         if not probe.ratio <= 1.0 and probe.is_of_conventions:
             left, right, got = (x / probe.size for x in (probe.slope.left, probe.slope.right, probe.got))
             return Verdict.UNDECIDED, (
