@@ -23,8 +23,8 @@ def members(value: Any) -> Iterator[tuple[str, Any]]:
     """What an object holds, with the way to it: ``.weights``, ``[3]``; nothing for numbers, arrays and text."""
     if isinstance(value, _TEXT):
         return
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        yield from ((f".{name}", item) for name, item in zip(value._fields, value, strict=True))
+    if isinstance(value, tuple) and (fields := getattr(value, "_fields", None)) is not None:
+        yield from ((f".{name}", item) for name, item in zip(fields, value, strict=True))
     elif isinstance(value, Mapping):
         yield from ((f"[{key!r}]", value[key]) for key in list(value))
     elif isinstance(value, Sequence):

@@ -238,8 +238,8 @@ def _check_arguments(captured: Capture, positions: tuple[int, ...]) -> None:
     for position in positions:
         argument = captured.arguments[position]
         for leaf in argument.leaves:
-            plain = leaf.kind in (tree.LeafKind.INERT, tree.LeafKind.ARRAY) or isinstance(leaf.type, types.Float)
-            if not plain or (leaf.kind is tree.LeafKind.ARRAY and not isinstance(leaf.type.dtype, types.Float)):
+            number = leaf.type.dtype if leaf.kind is tree.LeafKind.ARRAY else leaf.type
+            if leaf.kind is not tree.LeafKind.INERT and not isinstance(number, types.Float):
                 raise refused(
                     f"the gradient with respect to {argument}, a {argument.type},",
                     instead="differentiate with respect to floats and arrays of floats",

@@ -6,6 +6,7 @@ Distances of points from themselves are zero wherever the points are, so finite 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ PLANS = ("default", "save_all")
 POINTS = np.array([[0.3, -1.0], [1.2, 0.4], [-0.7, 0.9], [0.1, 2.0]])
 
 
-def zero(plan: str = "default", **others: object) -> irad.Options:
+def zero(plan: Any = "default", **others: Any) -> irad.Options:
     return irad.Options(plan=plan, zero_times_infinity="zero", verify=True, **others)
 
 

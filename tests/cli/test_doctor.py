@@ -41,9 +41,9 @@ def test_commands_are_not_broken(width: int):
         ("SVML", "exp, sin, … in loops are computed number by number without it: pip install intel-cmplr-lib-rt"),
     )
     facts = [Fact("", what, "not installed", State.MISSING, remedy) for what, remedy in remedies]
-    console = Console(file=io.StringIO(), width=width)
-    _show(console, facts)
-    lines = [line.strip() for line in console.file.getvalue().splitlines()]
+    text = io.StringIO()
+    _show(Console(file=text, width=width), facts)
+    lines = [line.strip() for line in text.getvalue().splitlines()]
     for command in ("pip install tbb", "pip install 'numba>=0.65'"):
         assert any(line.endswith(command) for line in lines)
     assert any(line.endswith("pip install intel-cmplr-lib-rt") for line in lines)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import array
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_mapped_keeps_types_and_keys():
 
 
 @pytest.mark.parametrize("empty", [(), [], {}, TypedList.empty_list(float64), TypedDict.empty(float64, float64)])
-def test_empty_structures_keep_their_types(empty: object):
+def test_empty_structures_keep_their_types(empty: Any):
     found = mapped(lambda x: x, empty)
     assert type(found) is type(empty)
     assert not len(found)

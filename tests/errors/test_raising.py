@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import traceback
+from types import FunctionType
 
 import numba
 import numpy as np
@@ -94,7 +95,7 @@ def test_whatever_numba_lets_through_is_explained(monkeypatch: pytest.MonkeyPatc
     def fails(*_: object) -> None:
         raise kind("in the middle of it")
 
-    fails = type(fails)(fails.__code__, {"__name__": "numba.fails", "kind": kind}, closure=fails.__closure__)
+    fails = FunctionType(fails.__code__, {"__name__": "numba.fails", "kind": kind}, closure=fails.__closure__)
     monkeypatch.setattr("irad.frontend.numba.private.compile_raw", fails)
     error = raised(irad.grad(njit(lambda x: x)), 1.0)
     assert isinstance(error, irad.BackendError)
@@ -108,7 +109,7 @@ def test_what_irad_itself_raises_unforeseen_keeps_its_traceback(monkeypatch: pyt
     def fails(*_: object) -> None:
         raise KeyError("a fault")
 
-    fails = type(fails)(fails.__code__, {"__name__": "irad.fails"}, closure=fails.__closure__)
+    fails = FunctionType(fails.__code__, {"__name__": "irad.fails"}, closure=fails.__closure__)
     monkeypatch.setattr("irad.frontend.numba.private.compile_raw", fails)
     with pytest.raises(KeyError) as caught:
         irad.grad(njit(lambda x: x))(1.0)

@@ -143,7 +143,7 @@ def module() -> Iterator[ModuleType]:
     del sys.modules[found.__name__]
 
 
-def test_attributes_of_modules(module: ModuleType) -> None:
+def test_attributes_of_modules(module: Any) -> None:
     module.K = 2.0
     made = program("@njit\ndef f(x): return module.K * x * x", module=module)
     made.f(1.5)
@@ -161,7 +161,7 @@ def test_attributes_of_modules(module: ModuleType) -> None:
     check(again, 1.5)
 
 
-def test_functions_in_modules(module: ModuleType) -> None:
+def test_functions_in_modules(module: Any) -> None:
     module.g = njit(lambda x: 2.0 * x)
     made = program("@njit\ndef f(x): return module.g(x) * x", module=module)
     made.f(1.5)
@@ -326,7 +326,7 @@ def test_callbacks() -> None:
 
 
 @pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Any]]:
     """Writes the modules `cached_of_a_test` and `callee_of_a_test` and loads them anew."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)

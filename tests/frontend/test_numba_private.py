@@ -243,7 +243,10 @@ def test_code_is_forgotten_with_its_dispatcher() -> None:
     context = numba_private.shadow().context
     function = make_function()
     with numba_private.shadow().active():
-        entry = numba_private.compile_raw(function, (typeof(1.5),)).entry_point
+        compiled = numba_private.compile_raw(function, (typeof(1.5),))
+    assert compiled is not None
+    entry = compiled.entry_point
+    del compiled
     assert entry in context._defns
     del function
     assert entry not in context._defns
@@ -291,7 +294,9 @@ def test_samplers_are_where_they_were(name: str) -> None:
     owners = {place: vars(importlib.import_module(place)).get(owner) for place in places}
     places = [place for place, found in owners.items() if found is not None and found.__module__ == place]
     assert len(places) == 1
-    code = owners[places[0]].__code__
+    found = owners[places[0]]
+    assert found is not None
+    code = found.__code__
     for part in inner:
         code = next(c for c in code.co_consts if getattr(c, "co_name", None) == part)
     assert code.co_argcount >= numba_random.SAMPLERS[places[0], name].parameters

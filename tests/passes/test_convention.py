@@ -14,6 +14,7 @@ from irad.errors import NoRuleError
 from irad.frontend.numba.convention import NUMBA
 from irad.ir.instructions import Call
 from irad.ir.module import Function
+from irad.ir.values import ConstantInt
 from irad.passes.convention import HostConvention
 from irad.passes.mode import AUGMENTED
 from irad.raw.convention import C
@@ -68,7 +69,9 @@ def test_the_status_where_memory_runs_out(host: HostConvention):
     [made] = generated(RAGGED, "scsc", host=host)
     leave = block(made.pair[AUGMENTED], "exhausted").terminator
     assert leave is not None
-    assert leave.operands[0].value == host.exhausted
+    [status] = leave.operands
+    assert isinstance(status, ConstantInt)
+    assert status.value == host.exhausted
 
 
 def test_only_a_host_with_references_has_them_dropped_later():

@@ -96,7 +96,7 @@ def emit_misfit(
     builder: IRBuilder,
     error: type[IradError],
     texts: tuple[str, str, str],
-    given: Sequence[object],
+    given: Sequence[Value],
     wanted: Sequence[Any],
 ) -> None:
     """Emits that an array is not as it should be: the error is kept, for `raise_kept`.
@@ -130,7 +130,7 @@ def raise_misfit(
     builder: IRBuilder,
     error: type[IradError],
     texts: tuple[str, str, str],
-    given: Sequence[object],
+    given: Sequence[Value],
     wanted: Sequence[object],
 ) -> None:
     """Ends the function that is being generated because an array is not as it should be, as `emit_misfit` takes it."""

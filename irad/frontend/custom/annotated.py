@@ -171,7 +171,7 @@ def _attribute(name: str) -> Any:
 
 
 for _field in fields(RuleConfig):
-    overload_attribute(ConfigType, _field.name)(_attribute(_field.name))
+    overload_attribute(ConfigType, _field.name)(_attribute(_field.name))  # pyright: ignore[reportArgumentType]  # a Type
 
 
 class AnnotatedType(types.NamedTuple):

@@ -24,7 +24,7 @@ from irad.frontend.numba.target import typing_context
 _CFunction: Any = ctypes.CFUNCTYPE(None).__base__  # of all function types
 
 
-def target_of(f: object) -> Any:
+def target_of(f: Any) -> Any:
     """A function as the catalogue knows it.
 
     Raises:
@@ -56,7 +56,7 @@ def target_of(f: object) -> Any:
     return f
 
 
-def arity_of(f: object) -> int | None:
+def arity_of(f: Any) -> int | None:
     """The number of arguments of a C function; None for what is none."""
     if isinstance(f, types.ExternalFunction):
         return len(f.sig.args)

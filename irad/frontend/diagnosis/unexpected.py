@@ -51,12 +51,7 @@ def as_cause(error: Exception) -> NumbaError:
 
 
 def _explain(error: Exception, package_of_raiser: str) -> _Parts:
-    kinds: tuple[tuple[type[Exception], Callable[[Any], _Parts | None]], ...] = (
-        (AttributeError, _misspelt),
-        (ImportError, _missing_package),
-        (NotImplementedError, _type_without_code),
-    )
-    for kind, explain in kinds:
+    for kind, explain in _KINDS:
         found = explain(error) if isinstance(error, kind) else None
         if found is not None:
             return found
@@ -135,3 +130,10 @@ def _statements(frame: FrameType, running: int) -> Iterator[tuple[str, int]]:
 
 def _package_of(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+_KINDS: Final[tuple[tuple[type[Exception], Callable[[Any], _Parts | None]], ...]] = (
+    (AttributeError, _misspelt),
+    (ImportError, _missing_package),
+    (NotImplementedError, _type_without_code),
+)

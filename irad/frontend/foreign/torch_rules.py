@@ -85,5 +85,5 @@ def _is_torchs(base: type) -> bool:
     return base.__module__.split(".")[0] == "torch"
 
 
-def _to_numpy(value: object) -> Any:
+def _to_numpy(value: Any) -> Any:
     return value.detach().resolve_conj().numpy() if hasattr(value, "detach") else np.asarray(value)

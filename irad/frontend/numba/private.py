@@ -170,8 +170,11 @@ class Shadow:
 
     def note_flags(self, flags: Any) -> None:
         """Notes what the user, or Numba, wants of a function, before irad changes it; None: irad does not."""
-        names = () if flags is None else _CHANGED_FLAGS
-        self._unchanged = {name: getattr(flags, name) if flags.is_set(name) else None for name in names}
+        self._unchanged = (
+            {name: getattr(flags, name) if flags.is_set(name) else None for name in _CHANGED_FLAGS}
+            if flags is not None
+            else {}
+        )
 
     def flags_of_user(self) -> Any:
         """The flags under which Numba compiles, by itself, the function that is compiled now."""

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 Numbers: TypeAlias = NDArray[np.inexact[Any]]
 Ints: TypeAlias = Sequence[int] | None
 _LIBRARY: Final = "rocket_fft"
+_with_length: Any = tuple_setitem  # an intrinsic: it is called without its first parameter
 _AXIS: Final = "axis exceeds dimensionality of input"
 _LENGTH: Final = "invalid number of data points specified"
 _NORM: Final = "invalid norm value; should be 'backward', 'ortho' or 'forward'"
@@ -260,7 +261,7 @@ def _one_axis(kind: str, forward: bool, bits: int) -> Callable[..., Numbers]:
         outer, inner = _around(a, axis)
         lines = _lines(a, outer, a.shape[axis], inner, n)
         transform(lines.ctypes, outer, n, inner, direction, factor)
-        return lines.reshape(tuple_setitem(a.shape, axis, n))
+        return lines.reshape(_with_length(a.shape, axis, n))
 
     @njit
     def to_other(a: Numbers, n: int, axis: int, factor: float) -> Numbers:
@@ -269,7 +270,7 @@ def _one_axis(kind: str, forward: bool, bits: int) -> Callable[..., Numbers]:
         outer, inner = _around(a, axis)
         lines, other = _lines(a, outer, a.shape[axis], inner, taken), np.empty(outer * made * inner, result)
         transform(lines.ctypes, other.ctypes, outer, n, inner, direction, factor)
-        return other.reshape(tuple_setitem(a.shape, axis, made))
+        return other.reshape(_with_length(a.shape, axis, made))
 
     return in_place if kind == "c2c" else to_other
 

@@ -19,6 +19,7 @@ LAUNCH = NUMBA.parallel.launch
 
 def flattened(text: str, arrays: tuple[LoopArray, ...] = ARRAYS):
     module, function = parsed(text)
+    assert NUMBA.parallel is not None
     loops = flatten_parallel_loops(module, registry(), NUMBA.parallel, {"kernel": arrays})
     return module, function, list(loops.values())
 

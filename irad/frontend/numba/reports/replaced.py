@@ -26,8 +26,10 @@ _ENVIRONMENT = "_ZN08NumbaEnv"
 def kinds_of(dispatcher: Dispatcher, values: tuple[object, ...]) -> tuple[Any, ...]:
     """The specialisation that a call with positional arguments runs, as the types it is filed under."""
     _, kinds = dispatcher.fold_argument_types(tuple(map(dispatcher.typeof_pyval, values)), {})
-    star = types.StarArgTuple | types.StarArgUniTuple  # filed as plain tuples
-    return tuple(types.BaseTuple.from_types(kind.types) if isinstance(kind, star) else kind for kind in kinds)
+    return tuple(  # the star's are filed as plain tuples
+        types.BaseTuple.from_types(kind.types) if isinstance(kind, types.StarArgTuple | types.StarArgUniTuple) else kind
+        for kind in kinds
+    )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ class CodeLibrary:
     name: str
     codegen: JITCPUCodegen
     derivative: str | None  # irad's own mark
+    alive: Any  # of irad's tests: what has to live as long
     _final_module: ModuleRef
     _finalized: bool
     _linking_libraries: list[Any]
