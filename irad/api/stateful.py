@@ -104,16 +104,11 @@ def close(f: Any) -> None:
         ...     return 0.5 * x
         >>> @irad.rules.build_rule(halve)
         ... def build(signature):
-        ...     def state():
-        ...         return np.zeros(8)
-        ...
-        ...     def augmented_primal(config, slot, x):
-        ...         return AugmentedReturn(0.5 * x.value, None, None)
-        ...
-        ...     def reverse(config, slot, cotangent, tape, x):
-        ...         return (0.5 * cotangent,)
-        ...
-        ...     return StatefulRule(augmented_primal, reverse, state)
+        ...     return StatefulRule(
+        ...         lambda config, slot, x: AugmentedReturn(0.5 * x.value, None, None),
+        ...         lambda config, slot, cotangent, tape, x: (0.5 * cotangent,),
+        ...         lambda: np.zeros(8),
+        ...     )
         >>> gradient = irad.grad(lambda x: halve(x) * halve(x))
         >>> gradient(3.0)
         1.5

@@ -27,26 +27,35 @@ class MarkKind(enum.Enum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Mark:
-    """A place that is watched.
+class WatchedOperation:
+    """An operation that is watched.
 
     Attributes:
         kind: what for.
-        inst: an instruction that says where it is.
         words: the operation, with ``{0}`` for the first operand.
         primal: of an operation of an adjoint, what that is the adjoint of; else "".
-        loops: of the loops around it, outermost first, the slot of the iteration number and the loop.
         ruled: symbol of the function with a rule that is called; else None.
-        in_lane: it is in the body of a parallel loop; the outermost of ``loops`` goes through the lane's chunks.
+        in_lane: it is in the body of a parallel loop; the outermost loop around it goes through the lane's chunks.
     """
 
     kind: MarkKind
-    inst: Instruction
     words: str
     primal: str
+    ruled: str | None
+    in_lane: bool
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Mark(WatchedOperation):
+    """A place that is watched.
+
+    Attributes:
+        inst: an instruction that says where it is.
+        loops: of the loops around it, outermost first, the slot of the iteration number and the loop.
+    """
+
+    inst: Instruction
     loops: tuple[tuple[int, Loop], ...]
-    ruled: str | None = None
-    in_lane: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -336,7 +336,8 @@ class _Watch:
             where = self.located_in(block)
         primal = self.primal_words(inst) if kind is MarkKind.DERIVATIVE else ""
         marks = self.augmented.program.marks
-        marks.append(Mark(kind, where, words, primal, tuple(around), ruled, self.augmented.unit.variant.is_lane))
+        in_lane = self.augmented.unit.variant.is_lane
+        marks.append(Mark(kind, words, primal, ruled, in_lane, where, tuple(around)))
         return len(marks) - 1
 
     def located_in(self, block: Block) -> Instruction:

@@ -14,32 +14,22 @@ from irad.ir.instructions import Instruction
 from irad.ir.loops import Loop
 from irad.ir.values import Value
 from irad.passes.instrument.loop_sources import LoopSources
-from irad.passes.instrument.marks import FrameParts, Mark, MarkKind, TapeMark, TapePart, parts_of
+from irad.passes.instrument.marks import FrameParts, Mark, TapeMark, TapePart, WatchedOperation, parts_of
 from irad.passes.instrument.source_map import SourceMap
 from irad.passes.variant import Variant
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedPlace:
+class WatchedPlace(WatchedOperation):
     """A place that is watched.
 
     Attributes:
-        kind: what for.
-        words: the operation, with ``{0}`` for the first operand.
-        primal: of an operation of an adjoint, what that is the adjoint of; else "".
         location: in the user's source.
         loops: of the loops around it, outermost first, the slot of the iteration number and the place.
-        ruled: symbol of the function with a rule that is called; else None.
-        in_lane: it is in the body of a parallel loop; the outermost of ``loops`` goes through the lane's chunks.
     """
 
-    kind: MarkKind
-    words: str
-    primal: str
     location: SourceLocation | None
     loops: tuple[tuple[int, SourceLocation | None], ...]
-    ruled: str | None = None
-    in_lane: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +65,10 @@ def places_of(marks: Iterable[Mark], user: SourceMap) -> tuple[WatchedPlace, ...
             mark.kind,
             mark.words,
             mark.primal,
-            user.nearest(mark.inst),
-            tuple((slot, loops.of(loop)) for slot, loop in mark.loops),
             mark.ruled,
             mark.in_lane,
+            user.nearest(mark.inst),
+            tuple((slot, loops.of(loop)) for slot, loop in mark.loops),
         )
         for mark in marks
     )

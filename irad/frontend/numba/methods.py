@@ -182,44 +182,44 @@ def recursive_call(original: Original, self: Lower, callee: Any, expr: ir.Expr, 
     return outlined_call(self.context, rule, signature, lower, self.context.outlined)(self.builder, arguments)
 
 
-def inline(
-    original: Original,
-    self: object,
-    state: StateDict,
-    work: object,
-    block: object,
-    i: int,
-    expr: ir.Expr,
-    worker: object,
-) -> object:
-    """A call in Numba's own code is inlined, unless its callee has a rule."""
+def _unless(has_rule: Callable[[StateDict, ir.Expr], bool]) -> Callable[..., object]:
+    """A call is inlined, unless its callee has a rule."""
+
+    def method(
+        original: Original,
+        self: object,
+        state: StateDict,
+        work: object,
+        block: object,
+        i: int,
+        expr: ir.Expr,
+        worker: object,
+    ) -> object:
+        if has_rule(state, expr):
+            return False
+        return original(self, state, work, block, i, expr, worker)
+
+    return method
+
+
+def _is_declared(state: StateDict, expr: ir.Expr) -> bool:
     try:
         definition = state.func_ir.get_definition(expr.func)
     except KeyError:
-        return original(self, state, work, block, i, expr, worker)
+        return False
     if getattr(definition, "op", None) == "getattr":
         callee = ir_utils.resolve_func_from_module(state.func_ir, definition)
     else:
         callee = vars(definition).get("value")
-    if callee and catalogue.is_declared(callee):
-        return False
-    return original(self, state, work, block, i, expr, worker)
+    return bool(callee) and catalogue.is_declared(callee)
 
 
-def inline_overload(
-    original: Original,
-    self: object,
-    state: StateDict,
-    work: object,
-    block: object,
-    i: int,
-    expr: ir.Expr,
-    worker: object,
-) -> object:
-    """The same for library functions."""
-    if expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None:
-        return False
-    return original(self, state, work, block, i, expr, worker)
+def _has_rule(state: StateDict, expr: ir.Expr) -> bool:
+    return expr.op == "call" and rule_of(state.typemap.get(expr.func.name), state.calltypes[expr].args) is not None
+
+
+inline = _unless(_is_declared)  # in Numba's own code
+inline_overload = _unless(_has_rule)  # of library functions
 
 
 def implementation(shadow: Shadow, original: Original, self: Any, args: object, kws: object) -> tuple[object, object]:
