@@ -5,46 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
-from irad.ir import types
-from irad.ir.instructions import (
-    Alloca,
-    AnyInstruction,
-    AtomicRMW,
-    Binary,
-    Br,
-    Call,
-    CallBr,
-    CallSite,
-    Cast,
-    CmpXchg,
-    CondBr,
-    ExceptionPad,
-    ExceptionTerminator,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    Fence,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    IndirectBr,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Invoke,
-    LandingPad,
-    Load,
-    Phi,
-    Resume,
-    Ret,
-    Select,
-    ShuffleVector,
-    Store,
-    Switch,
-    Unary,
-    Unreachable,
-    VAArg,
-)
+from irad.ir import instructions as ir, types
 from irad.ir.module import Function
 from irad.ir.types import FloatType, FunctionType, IntType, PointerType, Type, VectorType
 from irad.ir.values import Value
@@ -69,35 +30,52 @@ _CASTS: Final[dict[str, tuple[type[Type], type[Type]]]] = {
 }
 
 
-def shape_problem(inst: Instruction, function: Function) -> str | None:
+def shape_problem(inst: ir.Instruction, function: Function) -> str | None:
     """What is wrong with the operands of an instruction of ``function``, in words; None if nothing is."""
     given = [operand.type for operand in inst.operands]
-    match cast(AnyInstruction, inst):
-        case Binary(opcode=opcode):
+    match cast(ir.AnyInstruction, inst):
+        case ir.Binary(opcode=opcode):
             kind = FloatType if opcode in _FLOAT_OPCODES else IntType
             return _expect(given, [inst.type, inst.type]) or _kind(inst.type, kind)
-        case Unary():
+        case ir.Unary():
             return _expect(given, [inst.type]) or _kind(inst.type, FloatType)
-        case Freeze():
+        case ir.Freeze():
             return _expect(given, [inst.type])
-        case Cast() as conversion:
+        case ir.Cast() as conversion:
             return _cast(conversion)
-        case ICmp() | FCmp():
+        case ir.ICmp() | ir.FCmp():
             return _compare(inst, given)
-        case Select():
+        case ir.Select():
             truth = given[0] if given and isinstance(given[0], VectorType) else types.I1
             return _expect(given, [truth, inst.type, inst.type]) or _scalar_is(truth, types.I1)
-        case ExtractValue() | InsertValue() as part:
+        case ir.ExtractValue() | ir.InsertValue() as part:
             return _element_access(part, given)
-        case ExtractElement() | InsertElement() | ShuffleVector():
+        case ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector():
             return _vector_access(inst, given)
-        case Alloca() | Load() | Store() | GetElementPtr() | AtomicRMW() | CmpXchg() | VAArg() as access:
+        case (
+            ir.Alloca()
+            | ir.Load()
+            | ir.Store()
+            | ir.GetElementPtr()
+            | ir.AtomicRMW()
+            | ir.CmpXchg()
+            | ir.VAArg() as access
+        ):
             return _memory(access, given)
-        case Call() | Invoke() | CallBr() as site:
+        case ir.Call() | ir.Invoke() | ir.CallBr() as site:
             return _call(site, given)
-        case Ret() | CondBr() | Switch() | Br() | Unreachable() | Fence() | IndirectBr() | Resume() as end:
+        case (
+            ir.Ret()
+            | ir.CondBr()
+            | ir.Switch()
+            | ir.Br()
+            | ir.Unreachable()
+            | ir.Fence()
+            | ir.IndirectBr()
+            | ir.Resume() as end
+        ):
             return _terminator(end, given, function)
-        case Phi() | LandingPad() | ExceptionPad() | ExceptionTerminator():
+        case ir.Phi() | ir.LandingPad() | ir.ExceptionPad() | ir.ExceptionTerminator():
             return None  # phis need the graph; pads hold what the personality wants
         case shape:
             assert_never(shape)
@@ -135,7 +113,7 @@ def _lanes(type_: Type) -> tuple[int, bool] | None:
     return (type_.count, type_.scalable) if isinstance(type_, VectorType) else None
 
 
-def _cast(inst: Cast) -> str | None:
+def _cast(inst: ir.Cast) -> str | None:
     if len(inst.operands) != 1 or inst.opcode not in _CASTS:
         return f"{inst.opcode} of {len(inst.operands)} operands"
     source, target = inst.operands[0].type, inst.type
@@ -156,19 +134,19 @@ def _bits(type_: Type) -> int:
     return scalar.bits
 
 
-def _compare(inst: Instruction, given: Sequence[Type]) -> str | None:
+def _compare(inst: ir.Instruction, given: Sequence[Type]) -> str | None:
     problem = _count(given, 2)
     if problem is None and given[0] is not given[1]:
         problem = f"it compares {given[0]} with {given[1]}"
-    if problem is None and isinstance(inst, FCmp):
+    if problem is None and isinstance(inst, ir.FCmp):
         problem = _kind(given[0], FloatType)
     if problem is None and _lanes(given[0]) != _lanes(inst.type):
         problem = f"its result is {inst.type}"
     return problem or _scalar_is(inst.type, types.I1)
 
 
-def _element_access(inst: ExtractValue | InsertValue, given: Sequence[Type]) -> str | None:
-    problem = _count(given, 1 if isinstance(inst, ExtractValue) else 2)
+def _element_access(inst: ir.ExtractValue | ir.InsertValue, given: Sequence[Type]) -> str | None:
+    problem = _count(given, 1 if isinstance(inst, ir.ExtractValue) else 2)
     if problem is not None:
         return problem
     element = given[0]
@@ -177,7 +155,7 @@ def _element_access(inst: ExtractValue | InsertValue, given: Sequence[Type]) -> 
         if index >= len(inner):
             return f"{given[0]} has no element {inst.indices}"
         element = inner[index]
-    if isinstance(inst, ExtractValue):
+    if isinstance(inst, ir.ExtractValue):
         return _expect([inst.type], [element])
     return _expect(given, [inst.type, element])
 
@@ -185,33 +163,34 @@ def _element_access(inst: ExtractValue | InsertValue, given: Sequence[Type]) -> 
 _AGGREGATES: Final = (types.ArrayType, types.StructType, types.NamedStructType)
 
 
-def _vector_access(inst: Instruction, given: Sequence[Type]) -> str | None:
+def _vector_access(inst: ir.Instruction, given: Sequence[Type]) -> str | None:
     vector = given[0] if given else types.VOID
     if not isinstance(vector, VectorType):
         return f"its first operand is {vector}, not a vector"
-    if isinstance(inst, ShuffleVector):
+    if isinstance(inst, ir.ShuffleVector):
         return _count(given, 3) or _expect(given[1:2], [vector])
     index = given[-1]
-    wanted = [vector, index] if isinstance(inst, ExtractElement) else [vector, vector.element, index]
-    result = vector.element if isinstance(inst, ExtractElement) else vector
+    wanted = [vector, index] if isinstance(inst, ir.ExtractElement) else [vector, vector.element, index]
+    result = vector.element if isinstance(inst, ir.ExtractElement) else vector
     return _expect(given, wanted) or _expect([inst.type], [result]) or _kind(index, IntType)
 
 
 def _memory(
-    inst: Alloca | Load | Store | GetElementPtr | AtomicRMW | CmpXchg | VAArg, given: Sequence[Type]
+    inst: ir.Alloca | ir.Load | ir.Store | ir.GetElementPtr | ir.AtomicRMW | ir.CmpXchg | ir.VAArg,
+    given: Sequence[Type],
 ) -> str | None:
     match inst:
-        case Alloca():
+        case ir.Alloca():
             return _count(given, 0, 1) or (_kind(given[0], IntType) if given else None) or _kind(inst.type, PointerType)
-        case Load() | VAArg():
+        case ir.Load() | ir.VAArg():
             return _count(given, 1) or _pointer(given[0])
-        case Store():
+        case ir.Store():
             return _count(given, 2) or _pointer(given[1]) or _sized(given[0])
-        case GetElementPtr():
+        case ir.GetElementPtr():
             return _address(inst, given)
-        case AtomicRMW():
+        case ir.AtomicRMW():
             return _count(given, 2) or _pointer(given[0]) or _expect([inst.type], [given[1]])
-        case CmpXchg():
+        case ir.CmpXchg():
             return _count(given, 3) or _pointer(given[0]) or _expect([given[2]], [given[1]])
         case _:
             assert_never(inst)
@@ -225,7 +204,7 @@ def _sized(type_: Type) -> str | None:
     return f"a {type_} cannot be stored" if isinstance(type_, types.SimpleType | FunctionType) else None
 
 
-def _address(inst: GetElementPtr, given: Sequence[Type]) -> str | None:
+def _address(inst: ir.GetElementPtr, given: Sequence[Type]) -> str | None:
     if not given:
         return "it has no base"
     for index in given[1:]:
@@ -236,7 +215,7 @@ def _address(inst: GetElementPtr, given: Sequence[Type]) -> str | None:
     return _kind(given[0], PointerType) or (None if _lanes(inst.type) == lanes else f"its result is {inst.type}")
 
 
-def _call(site: CallSite, given: Sequence[Type]) -> str | None:
+def _call(site: ir.CallSite, given: Sequence[Type]) -> str | None:
     if not given:
         return "it has no callee"
     arguments = [argument.type for argument in site.arguments]
@@ -252,29 +231,29 @@ def _call(site: CallSite, given: Sequence[Type]) -> str | None:
 
 
 def _terminator(
-    inst: Ret | CondBr | Switch | Br | Unreachable | Fence | IndirectBr | Resume,
+    inst: ir.Ret | ir.CondBr | ir.Switch | ir.Br | ir.Unreachable | ir.Fence | ir.IndirectBr | ir.Resume,
     given: Sequence[Type],
     function: Function,
 ) -> str | None:
     match inst:
-        case Ret():
+        case ir.Ret():
             result = function.function_type.result
             return _expect(given, [] if result is types.VOID else [result])
-        case CondBr():
+        case ir.CondBr():
             return _expect(given, [types.I1]) or _targets(inst, 2)
-        case Switch():
+        case ir.Switch():
             return _count(given, 1, len(given)) or _expect(given, [given[0]] * len(given)) or _targets(inst, len(given))
-        case Br():
+        case ir.Br():
             return _expect(given, []) or _targets(inst, 1)
-        case IndirectBr():
+        case ir.IndirectBr():
             return _count(given, 1) or _pointer(given[0])
-        case Resume():
+        case ir.Resume():
             return _count(given, 1)
-        case Unreachable() | Fence():
+        case ir.Unreachable() | ir.Fence():
             return _expect(given, []) or _targets(inst, 0)
         case _:
             assert_never(inst)
 
 
-def _targets(inst: Instruction, count: int) -> str | None:
+def _targets(inst: ir.Instruction, count: int) -> str | None:
     return None if len(inst.targets) == count else f"it has {len(inst.targets)} targets"

@@ -17,45 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
-from irad.ir.instructions import (
-    Alloca,
-    AnyInstruction,
-    AtomicRMW,
-    Binary,
-    Br,
-    Call,
-    CallBr,
-    CallSite,
-    Cast,
-    CmpXchg,
-    CondBr,
-    ExceptionPad,
-    ExceptionTerminator,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    Fence,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    IndirectBr,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Invoke,
-    LandingPad,
-    Load,
-    Phi,
-    Resume,
-    Ret,
-    Select,
-    ShuffleVector,
-    Store,
-    Switch,
-    Unary,
-    Unreachable,
-    VAArg,
-)
+from irad.ir import instructions as ir
 from irad.ir.module import Function
 from irad.ir.types import (
     ArrayType,
@@ -105,13 +67,13 @@ class Activity:
     calls_by_value: frozenset[Value] | None = None
     really_varied: frozenset[Value] | None = None
 
-    def takes_part(self, call: CallSite) -> bool:
+    def takes_part(self, call: ir.CallSite) -> bool:
         """Whether any argument or the result of a call is active."""
         if call in self.constant_calls:
             return False
         return self.is_active(call) or any(self.is_active(a) for a in call.arguments)
 
-    def passes_by_value(self, call: CallSite) -> bool:
+    def passes_by_value(self, call: ir.CallSite) -> bool:
         """Whether memory with a shadow goes into a call, or comes out, behind a pointer in an aggregate."""
         if self.calls_by_value is not None:
             return call in self.calls_by_value
@@ -188,7 +150,7 @@ def mask_of(items: Iterable[MemoryObject]) -> int:
 
 def can_have_shadow(item: MemoryObject, shadowable: frozenset[Parameter], registry: Registry) -> bool:
     """Whether there may be a shadow of an object."""
-    if isinstance(item.value, CallSite) and isinstance(resolve(item.value, registry), Inactive):
+    if isinstance(item.value, ir.CallSite) and isinstance(resolve(item.value, registry), Inactive):
         return False  # what it makes is constant
     match item.kind:
         case ObjectKind.LOCAL | ObjectKind.ALLOCATION | ObjectKind.HEADER:
@@ -228,7 +190,7 @@ class _Solver:
         self.run(instructions, self.vary)
         self.run(instructions[::-1], self.use)
 
-    def run(self, instructions: list[Instruction], step: Callable[[Instruction], None]) -> None:
+    def run(self, instructions: list[ir.Instruction], step: Callable[[ir.Instruction], None]) -> None:
         self.changed = True
         while self.changed:
             self.changed = False
@@ -248,15 +210,15 @@ class _Solver:
             self.varied_objects |= mask
             self.changed = True
 
-    def vary(self, inst: Instruction) -> None:
+    def vary(self, inst: ir.Instruction) -> None:
         match inst:
-            case Store(operands=[value, pointer]):
+            case ir.Store(operands=[value, pointer]):
                 if value in self.varied:
                     self.vary_objects(self.points_to.mask(pointer))
-            case Load():
+            case ir.Load():
                 if self.points_to.mask(inst.operands[0]) & self.varied_objects:
                     self.mark_varied(inst)
-            case CallSite():
+            case ir.CallSite():
                 self.vary_call(inst)
             case _ if differentiable_operands(inst):
                 if any(v in self.varied for v in differentiable_operands(inst)):
@@ -264,7 +226,7 @@ class _Solver:
             case _:
                 pass
 
-    def vary_call(self, call: CallSite) -> None:
+    def vary_call(self, call: ir.CallSite) -> None:
         callee = self.mod_ref.callee(call)
         match callee:
             case Elementwise():
@@ -294,17 +256,17 @@ class _Solver:
             self.useful_objects |= mask
             self.changed = True
 
-    def use(self, inst: Instruction) -> None:
+    def use(self, inst: ir.Instruction) -> None:
         match inst:
-            case Store(operands=[value, pointer]):
+            case ir.Store(operands=[value, pointer]):
                 if self.points_to.mask(pointer) & self.useful_objects:
                     self.mark_useful(value)
-            case Load():
+            case ir.Load():
                 if inst in self.useful:
                     self.use_objects(self.points_to.mask(inst.operands[0]))
-            case CallSite():
+            case ir.CallSite():
                 self.use_call(inst)
-            case Ret():
+            case ir.Ret():
                 if self.result_active:
                     for value in inst.operands:
                         self.mark_useful(value)
@@ -313,7 +275,7 @@ class _Solver:
                     for value in differentiable_operands(inst):
                         self.mark_useful(value)
 
-    def use_call(self, call: CallSite) -> None:
+    def use_call(self, call: ir.CallSite) -> None:
         callee = self.mod_ref.callee(call)
         match callee:
             case Elementwise():
@@ -368,10 +330,10 @@ class _Solver:
                 return shadowed, frozenset(idle)
             idle -= busy
 
-    def outputs_of_rules(self) -> Iterator[tuple[CallSite, int]]:
+    def outputs_of_rules(self) -> Iterator[tuple[ir.CallSite, int]]:
         """The calls of functions with a rule of a user, with what they write, as far as that is known."""
         for call in self.function.instructions():
-            if not (isinstance(call, CallSite) and isinstance(call.callee, Function)):
+            if not (isinstance(call, ir.CallSite) and isinstance(call.callee, Function)):
                 continue
             access = self.mod_ref.of(call)
             if not access.is_opaque and is_from_outside(call.callee, self.mod_ref.registry):
@@ -383,7 +345,7 @@ class _Solver:
         )
         groups = dict.fromkeys(self.points_to.pointees.values())
         for call in self.function.instructions():
-            if isinstance(call, CallSite) and call not in idle and (access := self.mod_ref.of(call)).is_opaque:
+            if isinstance(call, ir.CallSite) and call not in idle and (access := self.mod_ref.of(call)).is_opaque:
                 groups[access.reads] = None
         shadowed = active_objects & possible
         previous = -1
@@ -398,22 +360,41 @@ class _Solver:
         return shadowed
 
 
-def differentiable_operands(inst: Instruction) -> list[Value]:
+def differentiable_operands(inst: ir.Instruction) -> list[Value]:
     """The operands through which a derivative flows into the result; not for loads, stores and calls."""
-    match cast("AnyInstruction", inst):
-        case Binary() | Unary() | Phi() | Freeze() | ExtractValue() | InsertValue() | ShuffleVector():
+    match cast("ir.AnyInstruction", inst):
+        case (
+            ir.Binary()
+            | ir.Unary()
+            | ir.Phi()
+            | ir.Freeze()
+            | ir.ExtractValue()
+            | ir.InsertValue()
+            | ir.ShuffleVector()
+        ):
             return inst.operands if is_differentiable(inst.type) else []
-        case Select():
+        case ir.Select():
             return inst.operands[1:]
-        case Cast(opcode="fpext" | "fptrunc" | "bitcast"):
+        case ir.Cast(opcode="fpext" | "fptrunc" | "bitcast"):
             return inst.operands
-        case ExtractElement() | InsertElement():
+        case ir.ExtractElement() | ir.InsertElement():
             return inst.operands[:-1]
-        case Load() | Store() | AtomicRMW() | CmpXchg() | VAArg() | Call() | Invoke() | CallBr() | Ret():
+        case (
+            ir.Load()
+            | ir.Store()
+            | ir.AtomicRMW()
+            | ir.CmpXchg()
+            | ir.VAArg()
+            | ir.Call()
+            | ir.Invoke()
+            | ir.CallBr()
+            | ir.Ret()
+        ):
             return []  # by way of memory, or of a callee: `refusals` sees to what cannot be followed
         case (
-            GetElementPtr() | ICmp() | Br() | CondBr() | Cast() | FCmp() | Alloca() | Fence() | Switch() | IndirectBr()
-            | Unreachable() | Resume() | LandingPad() | ExceptionPad() | ExceptionTerminator()
+            ir.GetElementPtr() | ir.ICmp() | ir.Br() | ir.CondBr() | ir.Cast() | ir.FCmp() | ir.Alloca() | ir.Fence()
+            | ir.Switch() | ir.IndirectBr() | ir.Unreachable() | ir.Resume() | ir.LandingPad() | ir.ExceptionPad()
+            | ir.ExceptionTerminator()
         ):  # fmt: skip
             return []  # no numbers, or none that change smoothly
         case shape:

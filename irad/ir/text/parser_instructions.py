@@ -5,31 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from irad.ir import types
-from irad.ir.instructions import (
-    Alloca,
-    AtomicRMW,
-    Binary,
-    Cast,
-    CmpXchg,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    Fence,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Load,
-    Phi,
-    Select,
-    ShuffleVector,
-    Store,
-    Unary,
-    VAArg,
-)
+from irad.ir import instructions as ir, types
 from irad.ir.module import Block
 from irad.ir.text.keywords import (
     ALLOCA_WORDS,
@@ -110,38 +86,38 @@ class BodyReader(AttributeReader):
         return token
 
 
-InstructionParser: TypeAlias = Callable[[BodyReader, str, "str | None"], Instruction]
+InstructionParser: TypeAlias = Callable[[BodyReader, str, "str | None"], ir.Instruction]
 
 
-def _binary(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+def _binary(r: BodyReader, opcode: str, name: str | None) -> ir.Instruction:
     flags = r.words(ARITHMETIC_FLAGS) if r.tokens[r.i] in ARITHMETIC_FLAGS else ()
     left, right = r.pair()
-    return Binary(left.type, name, {}, [left, right], opcode=opcode, flags=flags)
+    return ir.Binary(left.type, name, {}, [left, right], opcode=opcode, flags=flags)
 
 
-def _unary(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+def _unary(r: BodyReader, opcode: str, name: str | None) -> ir.Instruction:
     flags = r.words(FAST_MATH)
     value = r.typed_value()
-    return Unary(value.type, name, {}, [value], opcode=opcode, flags=flags)
+    return ir.Unary(value.type, name, {}, [value], opcode=opcode, flags=flags)
 
 
-def _cast(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+def _cast(r: BodyReader, opcode: str, name: str | None) -> ir.Instruction:
     flags = r.words(CAST_FLAGS)
     value = r.typed_value()
     r.expect("to")
-    return Cast(r.type(), name, {}, [value], opcode=opcode, flags=flags)
+    return ir.Cast(r.type(), name, {}, [value], opcode=opcode, flags=flags)
 
 
-def _compare(r: BodyReader, opcode: str, name: str | None) -> Instruction:
+def _compare(r: BodyReader, opcode: str, name: str | None) -> ir.Instruction:
     is_float = opcode == "fcmp"
     flags = r.words(FAST_MATH if is_float else COMPARISON_FLAGS)
     predicate = r.predicate(FCMP_PREDICATES if is_float else ICMP_PREDICATES)
     left, right = r.pair()
     truth = types.as_many(left.type, types.I1)
-    return (FCmp if is_float else ICmp)(truth, name, {}, [left, right], predicate=predicate, flags=flags)
+    return (ir.FCmp if is_float else ir.ICmp)(truth, name, {}, [left, right], predicate=predicate, flags=flags)
 
 
-def _select(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _select(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     flags = r.words(FAST_MATH)
     condition = r.typed_value()
     r.expect(",")
@@ -150,10 +126,10 @@ def _select(r: BodyReader, _: str, name: str | None) -> Instruction:
     type_ = r.type()
     if type_ is not left.type:
         r.fail(f"select of {left.type} or {type_}")
-    return Select(type_, name, {}, [condition, left, r.value(type_)], flags=flags)
+    return ir.Select(type_, name, {}, [condition, left, r.value(type_)], flags=flags)
 
 
-def _phi(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _phi(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     flags = r.words(FAST_MATH)
     type_ = r.type()
     values: list[Value] = []
@@ -165,13 +141,13 @@ def _phi(r: BodyReader, _: str, name: str | None) -> Instruction:
         blocks.append(r.block())
         r.expect("]")
         if r.tokens[r.i] != "," or r.tokens[r.i + 1] != "[":
-            return Phi(type_, name, {}, values, blocks=blocks, flags=flags)
+            return ir.Phi(type_, name, {}, values, blocks=blocks, flags=flags)
         r.i += 1
 
 
-def _freeze(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _freeze(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     value = r.typed_value()
-    return Freeze(value.type, name, {}, [value])
+    return ir.Freeze(value.type, name, {}, [value])
 
 
 def _indices(r: BodyReader, aggregate: Type) -> tuple[Type, tuple[int, ...]]:
@@ -198,20 +174,20 @@ def _indices(r: BodyReader, aggregate: Type) -> tuple[Type, tuple[int, ...]]:
     return element, tuple(indices)
 
 
-def _extractvalue(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _extractvalue(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     aggregate = r.typed_value()
     element, indices = _indices(r, aggregate.type)
-    return ExtractValue(element, name, {}, [aggregate], indices=indices)
+    return ir.ExtractValue(element, name, {}, [aggregate], indices=indices)
 
 
-def _insertvalue(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _insertvalue(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     aggregate = r.typed_value()
     r.expect(",")
     value = r.typed_value()
     element, indices = _indices(r, aggregate.type)
     if element is not value.type:
         r.fail(f"{value.type} into a place of type {element}")
-    return InsertValue(aggregate.type, name, {}, [aggregate, value], indices=indices)
+    return ir.InsertValue(aggregate.type, name, {}, [aggregate, value], indices=indices)
 
 
 def _vector(r: BodyReader) -> tuple[Value, VectorType]:
@@ -221,23 +197,23 @@ def _vector(r: BodyReader) -> tuple[Value, VectorType]:
     return value, value.type
 
 
-def _extractelement(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _extractelement(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     vector, type_ = _vector(r)
     r.expect(",")
-    return ExtractElement(type_.element, name, {}, [vector, r.typed_value()])
+    return ir.ExtractElement(type_.element, name, {}, [vector, r.typed_value()])
 
 
-def _insertelement(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _insertelement(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     vector, type_ = _vector(r)
     r.expect(",")
     if r.type() is not type_.element:
         r.fail(f"a {type_.element} is wanted", r.i - 1)
     value = r.value(type_.element)
     r.expect(",")
-    return InsertElement(type_, name, {}, [vector, value, r.typed_value()])
+    return ir.InsertElement(type_, name, {}, [vector, value, r.typed_value()])
 
 
-def _shufflevector(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _shufflevector(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     left, type_ = _vector(r)
     r.expect(",")
     if r.type() is not type_:
@@ -245,10 +221,10 @@ def _shufflevector(r: BodyReader, _: str, name: str | None) -> Instruction:
     right = r.value(type_)
     r.expect(",")
     mask, mask_type = _vector(r)
-    return ShuffleVector(types.as_many(mask_type, type_.element), name, {}, [left, right, mask])
+    return ir.ShuffleVector(types.as_many(mask_type, type_.element), name, {}, [left, right, mask])
 
 
-def _alloca(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _alloca(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     words = r.words(ALLOCA_WORDS)
     allocated = r.type()
     operands: list[Value] = []
@@ -264,32 +240,34 @@ def _alloca(r: BodyReader, _: str, name: str | None) -> Instruction:
             r.unexpected("an alignment")
         else:
             operands.append(r.typed_value())
-    return Alloca(types.pointer_type(addrspace), name, {}, operands, allocated_type=allocated, align=align, words=words)
+    return ir.Alloca(
+        types.pointer_type(addrspace), name, {}, operands, allocated_type=allocated, align=align, words=words
+    )
 
 
-def _load(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _load(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     atomic, volatile = r.accept("atomic"), r.accept("volatile")
     type_ = r.type()
     r.expect(",")
-    load = Load(type_, name, {}, [r.typed_value()], volatile=volatile)
+    load = ir.Load(type_, name, {}, [r.typed_value()], volatile=volatile)
     if atomic:
         load.syncscope, load.ordering = r.sync_scope(), r.ordering()
     load.align = r.alignment()
     return load
 
 
-def _store(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _store(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     atomic, volatile = r.accept("atomic"), r.accept("volatile")
     value = r.typed_value()
     r.expect(",")
-    store = Store(types.VOID, name, {}, [value, r.typed_value()], volatile=volatile)
+    store = ir.Store(types.VOID, name, {}, [value, r.typed_value()], volatile=volatile)
     if atomic:
         store.syncscope, store.ordering = r.sync_scope(), r.ordering()
     store.align = r.alignment()
     return store
 
 
-def _getelementptr(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _getelementptr(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     flags = r.words(POINTER_FLAGS) if r.tokens[r.i] in POINTER_FLAGS else ()
     source_type = r.type()
     r.expect(",")
@@ -298,10 +276,10 @@ def _getelementptr(r: BodyReader, _: str, name: str | None) -> Instruction:
         r.i += 1
         operands.append(r.typed_value())
     result = types.address_type([operand.type for operand in operands])
-    return GetElementPtr(result, name, {}, operands, source_type=source_type, flags=flags)
+    return ir.GetElementPtr(result, name, {}, operands, source_type=source_type, flags=flags)
 
 
-def _atomicrmw(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _atomicrmw(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     volatile = r.accept("volatile")
     opcode = r.take()
     if opcode not in ATOMIC_OPCODES:
@@ -310,13 +288,13 @@ def _atomicrmw(r: BodyReader, _: str, name: str | None) -> Instruction:
     r.expect(",")
     value = r.typed_value()
     scope, ordering, align = r.sync_scope(), r.ordering(), r.alignment()
-    return AtomicRMW(
+    return ir.AtomicRMW(
         value.type, name, {}, [pointer, value],
         opcode=opcode, ordering=ordering, align=align, volatile=volatile, syncscope=scope,
     )  # fmt: skip
 
 
-def _cmpxchg(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _cmpxchg(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     weak, volatile = r.accept("weak"), r.accept("volatile")
     pointer = r.typed_value()
     r.expect(",")
@@ -327,21 +305,21 @@ def _cmpxchg(r: BodyReader, _: str, name: str | None) -> Instruction:
     new = r.value(old.type)
     scope = r.sync_scope()
     success, failure = r.ordering(), r.ordering()
-    return CmpXchg(
+    return ir.CmpXchg(
         types.struct_type((old.type, types.I1)), name, {}, [pointer, old, new],
         success=success, failure=failure, weak=weak, volatile=volatile, syncscope=scope, align=r.alignment(),
     )  # fmt: skip
 
 
-def _fence(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _fence(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     scope = r.sync_scope()
-    return Fence(types.VOID, name, ordering=r.ordering(), syncscope=scope)
+    return ir.Fence(types.VOID, name, ordering=r.ordering(), syncscope=scope)
 
 
-def _va_arg(r: BodyReader, _: str, name: str | None) -> Instruction:
+def _va_arg(r: BodyReader, _: str, name: str | None) -> ir.Instruction:
     pointer = r.typed_value()
     r.expect(",")
-    return VAArg(r.type(), name, {}, [pointer])
+    return ir.VAArg(r.type(), name, {}, [pointer])
 
 
 COMPUTATIONS: Final[dict[str, InstructionParser]] = {

@@ -4,45 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never, cast
 
-from irad.ir import types
-from irad.ir.instructions import (
-    Alloca,
-    AtomicRMW,
-    Binary,
-    Br,
-    Call,
-    CallBr,
-    CallSite,
-    Cast,
-    CmpXchg,
-    CondBr,
-    ExceptionPad,
-    ExceptionTerminator,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    Fence,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    IndirectBr,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Invoke,
-    LandingPad,
-    Load,
-    Phi,
-    Resume,
-    Ret,
-    Select,
-    ShuffleVector,
-    Store,
-    Switch,
-    Unary,
-    Unreachable,
-    VAArg,
-)
+from irad.ir import instructions as ir, types
 from irad.ir.module import Block
 from irad.ir.text.printer_values import Names
 
@@ -53,7 +15,7 @@ if TYPE_CHECKING:
     from irad.ir.values import Value
 
 
-def instruction_text(inst: Instruction, names: Names) -> str:
+def instruction_text(inst: ir.Instruction, names: Names) -> str:
     """`%r = opcode …, !kind !1`."""
     text = _text(cast("AnyInstruction", inst), names)
     if inst.metadata:
@@ -64,103 +26,103 @@ def instruction_text(inst: Instruction, names: Names) -> str:
 def _text(inst: AnyInstruction, n: Names) -> str:
     operands = inst.operands
     match inst:  # the frequent ones first
-        case Call():
+        case ir.Call():
             flags = _words(inst.flags)
             if inst.tail:
                 return f"{inst.tail} call {flags}{_site(inst, n, inst.tail == 'musttail')}"
             return f"call {flags}{_site(inst, n)}"
-        case GetElementPtr():
+        case ir.GetElementPtr():
             return f"getelementptr {_words(inst.flags)}{inst.source_type.text}, {_list(operands, n)}"
-        case Binary():
+        case ir.Binary():
             left, right = operands
             return f"{inst.opcode} {_words(inst.flags)}{inst.type.text} {n[left]}, {n[right]}"
-        case Load():
+        case ir.Load():
             return f"load {_atomic(inst)}{inst.type.text}, {n.typed(operands[0])}{_ordering(inst)}"
-        case Store():
+        case ir.Store():
             value, pointer = operands
             return f"store {_atomic(inst)}{n.typed(value)}, {n.typed(pointer)}{_ordering(inst)}"
-        case Phi():
+        case ir.Phi():
             incoming = ", ".join([f"[ {n[v]}, {n[b]} ]" for v, b in zip(operands, inst.blocks, strict=True)])
             return f"phi {_words(inst.flags)}{inst.type.text} {incoming}"
-        case Br():
+        case ir.Br():
             return f"br label {n[inst.targets[0]]}"
-        case CondBr():
+        case ir.CondBr():
             yes, no = inst.targets
             return f"br i1 {n[operands[0]]}, label {n[yes]}, label {n[no]}"
-        case ICmp():
+        case ir.ICmp():
             left, right = operands
             return f"icmp {_words(inst.flags)}{inst.predicate} {n.typed(left)}, {n[right]}"
-        case Cast():
+        case ir.Cast():
             return f"{inst.opcode} {_words(inst.flags)}{n.typed(operands[0])} to {inst.type.text}"
-        case FCmp():
+        case ir.FCmp():
             left, right = operands
             return f"fcmp {_words(inst.flags)}{inst.predicate} {n.typed(left)}, {n[right]}"
-        case Select():
+        case ir.Select():
             return f"select {_words(inst.flags)}{_list(operands, n)}"
-        case ExtractValue():
+        case ir.ExtractValue():
             return f"extractvalue {n.typed(operands[0])}, {_numbers(inst.indices)}"
-        case InsertValue():
+        case ir.InsertValue():
             return f"insertvalue {_list(operands, n)}, {_numbers(inst.indices)}"
-        case Ret():
+        case ir.Ret():
             return f"ret {n.typed(operands[0])}" if operands else "ret void"
-        case Alloca():
+        case ir.Alloca():
             return _alloca(inst, n)
-        case Unary():
+        case ir.Unary():
             return f"{inst.opcode} {_words(inst.flags)}{n.typed(operands[0])}"
-        case Freeze():
+        case ir.Freeze():
             return f"freeze {n.typed(operands[0])}"
-        case ExtractElement():
+        case ir.ExtractElement():
             return f"extractelement {_list(operands, n)}"
-        case InsertElement():
+        case ir.InsertElement():
             return f"insertelement {_list(operands, n)}"
-        case ShuffleVector():
+        case ir.ShuffleVector():
             return f"shufflevector {_list(operands, n)}"
-        case Unreachable():
+        case ir.Unreachable():
             return "unreachable"
         case _:
             return _rare_text(inst, n)
 
 
 def _rare_text(
-    inst: AtomicRMW | CmpXchg | Fence | VAArg | Invoke | CallBr | Switch | IndirectBr | Resume | LandingPad
-    | ExceptionPad | ExceptionTerminator,
+    inst: ir.AtomicRMW | ir.CmpXchg | ir.Fence | ir.VAArg | ir.Invoke | ir.CallBr | ir.Switch | ir.IndirectBr
+    | ir.Resume | ir.LandingPad | ir.ExceptionPad | ir.ExceptionTerminator,
     n: Names,
 ) -> str:  # fmt: skip
     operands = inst.operands
     match inst:
-        case AtomicRMW():
+        case ir.AtomicRMW():
             head = f"atomicrmw {'volatile ' if inst.volatile else ''}{inst.opcode} {_list(operands, n)}"
             return f"{head}{_scope(inst.syncscope)} {inst.ordering}{_align(inst.align)}"
-        case CmpXchg():
+        case ir.CmpXchg():
             words = ("weak " if inst.weak else "") + ("volatile " if inst.volatile else "")
             orderings = f"{inst.success} {inst.failure}{_align(inst.align)}"
             return f"cmpxchg {words}{_list(operands, n)}{_scope(inst.syncscope)} {orderings}"
-        case Fence():
+        case ir.Fence():
             return f"fence{_scope(inst.syncscope)} {inst.ordering}"
-        case VAArg():
+        case ir.VAArg():
             return f"va_arg {n.typed(operands[0])}, {inst.type}"
-        case Invoke():
+        case ir.Invoke():
             normal, unwind = inst.targets
             head = f"invoke {_words(inst.flags)}{_site(inst, n)}"
             return f"{head}\n          to label {n[normal]} unwind label {n[unwind]}"
-        case CallBr():
+        case ir.CallBr():
             head = f"callbr {_words(inst.flags)}{_site(inst, n)}"
             return f"{head}\n          to label {n[inst.targets[0]]} [{_labels(inst.targets[1:], n)}]"
-        case Switch():
+        case ir.Switch():
             pairs = zip(operands[1:], inst.targets[1:], strict=True)
             cases = "".join([f"    {n.typed(case)}, label {n[target]}\n" for case, target in pairs])
             return f"switch {n.typed(operands[0])}, label {n[inst.targets[0]]} [\n{cases}  ]"
-        case IndirectBr():
+        case ir.IndirectBr():
             return f"indirectbr {n.typed(operands[0])}, [{_labels(inst.targets, n)}]"
-        case Resume():
+        case ir.Resume():
             return f"resume {n.typed(operands[0])}"
-        case LandingPad():
+        case ir.LandingPad():
             lines = ["cleanup"] if inst.cleanup else []
             lines += [f"{word} {n.typed(v)}" for word, v in zip(inst.clauses, operands, strict=True)]
             return "\n          ".join([f"landingpad {inst.type}", *lines])
-        case ExceptionPad():
+        case ir.ExceptionPad():
             return f"{inst.opcode} within {n[operands[0]]} [{_list(operands[1:], n)}]"
-        case ExceptionTerminator():
+        case ir.ExceptionTerminator():
             return _exception_terminator(inst, n)
         case _:
             assert_never(inst)
@@ -190,16 +152,16 @@ def _scope(scope: str | None) -> str:
     return f' syncscope("{scope}")' if scope is not None else ""
 
 
-def _atomic(inst: Load | Store) -> str:
+def _atomic(inst: ir.Load | ir.Store) -> str:
     return ("atomic " if inst.ordering else "") + ("volatile " if inst.volatile else "")
 
 
-def _ordering(inst: Load | Store) -> str:
+def _ordering(inst: ir.Load | ir.Store) -> str:
     order = f"{_scope(inst.syncscope)} {inst.ordering}" if inst.ordering else ""
     return order + _align(inst.align)
 
 
-def _alloca(inst: Alloca, n: Names) -> str:
+def _alloca(inst: ir.Alloca, n: Names) -> str:
     text = f"alloca {_words(inst.words)}{inst.allocated_type}"
     if inst.operands:
         text += f", {n.typed(inst.operands[0])}"
@@ -210,7 +172,7 @@ def _alloca(inst: Alloca, n: Names) -> str:
     return text
 
 
-def _site(inst: CallSite, n: Names, musttail: bool = False) -> str:
+def _site(inst: ir.CallSite, n: Names, musttail: bool = False) -> str:
     """From the calling convention to the operand bundles."""
     function_type = inst.function_type
     head = f"{inst.convention} " if inst.convention else ""
@@ -239,7 +201,7 @@ def _site(inst: CallSite, n: Names, musttail: bool = False) -> str:
     return f"{head} {n[operands[-1]]}({inside}){tail}"
 
 
-def _bundles(inst: CallSite, operands: list[Value], n: Names) -> str:
+def _bundles(inst: ir.CallSite, operands: list[Value], n: Names) -> str:
     parts: list[str] = []
     start = 0
     for tag, count in inst.bundles:
@@ -248,7 +210,7 @@ def _bundles(inst: CallSite, operands: list[Value], n: Names) -> str:
     return f" [ {', '.join(parts)} ]"
 
 
-def _exception_terminator(inst: ExceptionTerminator, n: Names) -> str:
+def _exception_terminator(inst: ir.ExceptionTerminator, n: Names) -> str:
     pad = n[inst.operands[0]]
     if inst.opcode == "catchret":
         return f"catchret from {pad} to label {n[inst.targets[0]]}"
