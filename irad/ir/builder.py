@@ -12,40 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from irad.ir import types
+from irad.ir import instructions as ir, types
 from irad.ir.folding import fold_binary, fold_cast, fold_icmp, fold_negation, fold_select
-from irad.ir.instructions import (
-    Alloca,
-    Binary,
-    Br,
-    Call,
-    Cast,
-    CondBr,
-    ExceptionPad,
-    ExtractValue,
-    FCmp,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    InsertValue,
-    Instruction,
-    LandingPad,
-    Load,
-    Metadata,
-    Phi,
-    Ret,
-    Select,
-    Store,
-    Switch,
-    Unary,
-    Unreachable,
-)
 from irad.ir.module import Block, Function, Module
 from irad.ir.types import FunctionType, Type
 from irad.ir.values import ConstantInt, Value, const_int
 
 Flags = tuple[str, ...]
-_I = TypeVar("_I", bound=Instruction)
+_I = TypeVar("_I", bound=ir.Instruction)
 
 
 class Builder:
@@ -62,23 +36,23 @@ class Builder:
     def __init__(self, position: Block) -> None:
         """Appends at the end of a block."""
         self.block = position
-        self.origin: Instruction | None = None
-        self.metadata: Metadata = {}
-        self._anchor: Instruction | None = None
+        self.origin: ir.Instruction | None = None
+        self.metadata: ir.Metadata = {}
+        self._anchor: ir.Instruction | None = None
         self._index = 0
 
     @classmethod
-    def before(cls, inst: Instruction) -> Builder:
+    def before(cls, inst: ir.Instruction) -> Builder:
         """Inserts in front of an instruction."""
         assert inst.block is not None, "the instruction is in no block"
         return cls._at(inst.block, inst)
 
     @classmethod
-    def after(cls, inst: Instruction) -> Builder:
+    def after(cls, inst: ir.Instruction) -> Builder:
         """Inserts after an instruction (after all phis, if it is a phi)."""
         block = inst.block
         assert block is not None, "the instruction is in no block"
-        if isinstance(inst, Phi):
+        if isinstance(inst, ir.Phi):
             return cls.at_start(block)
         following = block.instructions.index(inst) + 1
         builder = cls._at(block, block.instructions[following] if following < len(block.instructions) else None)
@@ -88,11 +62,11 @@ class Builder:
     @classmethod
     def at_start(cls, block: Block) -> Builder:
         """Inserts at the head of a block, behind its phis and its landing pad."""
-        heads = (Phi, LandingPad, ExceptionPad)
+        heads = (ir.Phi, ir.LandingPad, ir.ExceptionPad)
         return cls._at(block, next((i for i in block.instructions if not isinstance(i, heads)), None))
 
     @classmethod
-    def _at(cls, block: Block, anchor: Instruction | None) -> Builder:
+    def _at(cls, block: Block, anchor: ir.Instruction | None) -> Builder:
         builder = cls(block)
         builder._anchor = anchor
         return builder
@@ -109,9 +83,9 @@ class Builder:
         assert self.function.module is not None, "the function is in no module"
         return self.function.module
 
-    def insert(self, inst: Instruction) -> None:
+    def insert(self, inst: ir.Instruction) -> None:
         """Inserts a detached instruction as it is; a phi goes after the phis of the block."""
-        if isinstance(inst, Phi):
+        if isinstance(inst, ir.Phi):
             self.block.insert(len(self.block.phis()), inst)
         elif self._anchor is None:
             self.block.append(inst)
@@ -119,7 +93,7 @@ class Builder:
             self.block.insert(self._position(self._anchor), inst)
             self._index += 1
 
-    def _position(self, anchor: Instruction) -> int:
+    def _position(self, anchor: ir.Instruction) -> int:
         """Index of the anchor: where it was last, unless the block was edited in between."""
         instructions = self.block.instructions
         if self._index >= len(instructions) or instructions[self._index] is not anchor:
@@ -140,7 +114,7 @@ class Builder:
         """Any two-operand operation."""
         assert a.type is b.type, f"{opcode} of {a.type} and {b.type}"
         return fold_binary(opcode, a, b) or self._stamp(
-            Binary(a.type, name, operands=[a, b], opcode=opcode, flags=flags)
+            ir.Binary(a.type, name, operands=[a, b], opcode=opcode, flags=flags)
         )
 
     def add(self, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
@@ -205,39 +179,39 @@ class Builder:
 
     def fneg(self, a: Value, flags: Flags = (), name: str | None = None) -> Value:
         """Flips the sign bit."""
-        return fold_negation(a) or self._stamp(Unary(a.type, name, operands=[a], opcode="fneg", flags=flags))
+        return fold_negation(a) or self._stamp(ir.Unary(a.type, name, operands=[a], opcode="fneg", flags=flags))
 
     def icmp(self, predicate: str, a: Value, b: Value, name: str | None = None) -> Value:
         """Comparison of integers or pointers."""
         assert a.type is b.type, f"icmp of {a.type} and {b.type}"
         return fold_icmp(predicate, a, b) or self._stamp(
-            ICmp(types.as_many(a.type, types.I1), name, operands=[a, b], predicate=predicate)
+            ir.ICmp(types.as_many(a.type, types.I1), name, operands=[a, b], predicate=predicate)
         )
 
     def fcmp(self, predicate: str, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """Comparison of floating-point numbers."""
         assert a.type is b.type, f"fcmp of {a.type} and {b.type}"
         return self._stamp(
-            FCmp(types.as_many(a.type, types.I1), name, operands=[a, b], predicate=predicate, flags=flags)
+            ir.FCmp(types.as_many(a.type, types.I1), name, operands=[a, b], predicate=predicate, flags=flags)
         )
 
     def select(self, condition: Value, a: Value, b: Value, flags: Flags = (), name: str | None = None) -> Value:
         """``a`` if the condition is true, else ``b``."""
         assert a.type is b.type, f"select of {a.type} and {b.type}"
         return fold_select(condition, a, b) or self._stamp(
-            Select(a.type, name, operands=[condition, a, b], flags=flags)
+            ir.Select(a.type, name, operands=[condition, a, b], flags=flags)
         )
 
     def freeze(self, value: Value, name: str | None = None) -> Value:
         """Some fixed value in place of undef or poison."""
-        return self._stamp(Freeze(value.type, name, operands=[value]))
+        return self._stamp(ir.Freeze(value.type, name, operands=[value]))
 
     # -------------------------------------------------------------------------------------------- casts
 
     def cast(self, opcode: str, value: Value, type_: Type, flags: Flags = (), name: str | None = None) -> Value:
         """Any cast; of a value that has the type already, the value itself."""
         return fold_cast(opcode, value, type_) or self._stamp(
-            Cast(type_, name, operands=[value], opcode=opcode, flags=flags)
+            ir.Cast(type_, name, operands=[value], opcode=opcode, flags=flags)
         )
 
     def trunc(self, value: Value, type_: Type, name: str | None = None) -> Value:
@@ -280,18 +254,18 @@ class Builder:
 
     def alloca(
         self, type_: Type, count: Value | None = None, align: int | None = None, name: str | None = None
-    ) -> Alloca:
+    ) -> ir.Alloca:
         """Stack memory for one or ``count`` values."""
         operands = [] if count is None else [count]
-        return self._stamp(Alloca(types.PTR, name, operands=operands, allocated_type=type_, align=align))
+        return self._stamp(ir.Alloca(types.PTR, name, operands=operands, allocated_type=type_, align=align))
 
-    def load(self, type_: Type, pointer: Value, align: int | None = None, name: str | None = None) -> Load:
+    def load(self, type_: Type, pointer: Value, align: int | None = None, name: str | None = None) -> ir.Load:
         """Reads a value."""
-        return self._stamp(Load(type_, name, operands=[pointer], align=align))
+        return self._stamp(ir.Load(type_, name, operands=[pointer], align=align))
 
-    def store(self, value: Value, pointer: Value, align: int | None = None) -> Store:
+    def store(self, value: Value, pointer: Value, align: int | None = None) -> ir.Store:
         """Writes a value."""
-        return self._stamp(Store(types.VOID, operands=[value, pointer], align=align))
+        return self._stamp(ir.Store(types.VOID, operands=[value, pointer], align=align))
 
     def gep(
         self, source_type: Type, base: Value, indices: Sequence[Value], flags: Flags = (), name: str | None = None
@@ -300,7 +274,9 @@ class Builder:
         type_ = types.address_type([base.type, *(index.type for index in indices)])
         if type_ is base.type and all(isinstance(i, ConstantInt) and i.value == 0 for i in indices):
             return base
-        return self._stamp(GetElementPtr(type_, name, operands=[base, *indices], source_type=source_type, flags=flags))
+        return self._stamp(
+            ir.GetElementPtr(type_, name, operands=[base, *indices], source_type=source_type, flags=flags)
+        )
 
     def byte_offset(self, base: Value, offset: Value | int, flags: Flags = (), name: str | None = None) -> Value:
         """The address ``offset`` bytes behind ``base``."""
@@ -313,7 +289,9 @@ class Builder:
         known = _inserted(aggregate, path)
         if known is not None:
             return known
-        return self._stamp(ExtractValue(_element_type(aggregate.type, path), name, operands=[aggregate], indices=path))
+        return self._stamp(
+            ir.ExtractValue(_element_type(aggregate.type, path), name, operands=[aggregate], indices=path)
+        )
 
     def insert_value(
         self, aggregate: Value, value: Value, indices: Sequence[int] | int, name: str | None = None
@@ -321,13 +299,13 @@ class Builder:
         """The struct or array value with one element replaced."""
         path = (indices,) if isinstance(indices, int) else tuple(indices)
         assert value.type is _element_type(aggregate.type, path), f"no {value.type} at {path} of {aggregate.type}"
-        return self._stamp(InsertValue(aggregate.type, name, operands=[aggregate, value], indices=path))
+        return self._stamp(ir.InsertValue(aggregate.type, name, operands=[aggregate, value], indices=path))
 
     # -------------------------------------------------------------------------------------------- phis, calls
 
-    def phi(self, type_: Type, incoming: Iterable[tuple[Value, Block]] = (), name: str | None = None) -> Phi:
+    def phi(self, type_: Type, incoming: Iterable[tuple[Value, Block]] = (), name: str | None = None) -> ir.Phi:
         """A phi behind those of the block, wherever in the block the builder stands."""
-        inst = Phi(type_, name)
+        inst = ir.Phi(type_, name)
         for value, block in incoming:
             assert value.type is type_, f"phi of {type_} receives {value.type}"
             inst.add_incoming(value, block)
@@ -343,7 +321,7 @@ class Builder:
         convention: str | None = None,
         flags: Flags = (),
         name: str | None = None,
-    ) -> Call:
+    ) -> ir.Call:
         """A call; type and convention are those of the callee, if it is a function."""
         if isinstance(callee, Function):
             function_type = function_type or callee.function_type
@@ -351,7 +329,7 @@ class Builder:
         assert function_type is not None, "an indirect call needs the type of its callee"
         _check_arguments(function_type, args)
         return self._stamp(
-            Call(
+            ir.Call(
                 function_type.result,
                 name,
                 operands=[*args, callee],
@@ -365,39 +343,39 @@ class Builder:
 
     def intrinsic(
         self, symbol: str, result_type: Type, args: Sequence[Value], flags: Flags = (), name: str | None = None
-    ) -> Call:
+    ) -> ir.Call:
         """A call of an intrinsic, declared in the module when it is new; ``symbol`` with its type suffixes."""
         callee = self.module.declare(symbol, types.function_type(result_type, [a.type for a in args]))
         return self.call(callee, args, flags=flags, name=name)
 
     # -------------------------------------------------------------------------------------------- terminators
 
-    def br(self, target: Block) -> Br:
+    def br(self, target: Block) -> ir.Br:
         """Goes on at ``target``."""
-        return self._stamp(Br(types.VOID, targets=[target]))
+        return self._stamp(ir.Br(types.VOID, targets=[target]))
 
-    def cond_br(self, condition: Value, if_true: Block, if_false: Block) -> CondBr:
+    def cond_br(self, condition: Value, if_true: Block, if_false: Block) -> ir.CondBr:
         """Goes on at one of two blocks."""
-        return self._stamp(CondBr(types.VOID, operands=[condition], targets=[if_true, if_false]))
+        return self._stamp(ir.CondBr(types.VOID, operands=[condition], targets=[if_true, if_false]))
 
-    def switch(self, value: Value, default: Block, cases: Iterable[tuple[ConstantInt | int, Block]]) -> Switch:
+    def switch(self, value: Value, default: Block, cases: Iterable[tuple[ConstantInt | int, Block]]) -> ir.Switch:
         """Goes on at the block of the case that equals ``value``."""
         pairs = [(const_int(value.type, case) if isinstance(case, int) else case, block) for case, block in cases]
         return self._stamp(
-            Switch(
+            ir.Switch(
                 types.VOID,
                 operands=[value, *(case for case, _ in pairs)],
                 targets=[default, *(block for _, block in pairs)],
             )
         )
 
-    def ret(self, value: Value | None = None) -> Ret:
+    def ret(self, value: Value | None = None) -> ir.Ret:
         """Returns."""
-        return self._stamp(Ret(types.VOID, operands=[] if value is None else [value]))
+        return self._stamp(ir.Ret(types.VOID, operands=[] if value is None else [value]))
 
-    def unreachable(self) -> Unreachable:
+    def unreachable(self) -> ir.Unreachable:
         """Ends a block that is never left."""
-        return self._stamp(Unreachable(types.VOID))
+        return self._stamp(ir.Unreachable(types.VOID))
 
 
 def _element_type(type_: Type, path: Sequence[int]) -> Type:
@@ -408,7 +386,7 @@ def _element_type(type_: Type, path: Sequence[int]) -> Type:
 
 def _inserted(aggregate: Value, path: tuple[int, ...]) -> Value | None:
     """What was inserted at ``path``, if a chain of insertvalues tells."""
-    while isinstance(aggregate, InsertValue):
+    while isinstance(aggregate, ir.InsertValue):
         shared = min(len(path), len(aggregate.indices))
         if aggregate.indices == path:
             return aggregate.operands[1]

@@ -6,23 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from irad.ir.instructions import (
-    Alloca,
-    Binary,
-    CallSite,
-    Cast,
-    CondBr,
-    FCmp,
-    GetElementPtr,
-    ICmp,
-    Instruction,
-    Load,
-    Phi,
-    Ret,
-    Select,
-    Store,
-    Unary,
-)
+from irad.ir import instructions as ir
 from irad.ir.module import Function
 from irad.ir.values import Parameter, Value
 from irad.passes.analysis.callees import resolve
@@ -71,37 +55,37 @@ def describe(value: Value, unit: Unit, namer: Namer) -> str:
     match value:
         case Parameter():
             return plain(f"argument {python_name(value.name or '?')}")
-        case Load():
+        case ir.Load():
             return f"load from {_objects(value.operands[0], unit)}"
-        case Store():
+        case ir.Store():
             return f"store to {_objects(value.operands[1], unit)}"
-        case CallSite():
+        case ir.CallSite():
             return f"call of {callee_name(value, unit, namer)}"
-        case Phi():
+        case ir.Phi():
             loop = unit.loops.loop_of(value.block) if value.block is not None else None
             carried = loop is not None and loop.header is value.block
             return "carried from one iteration to the next" if carried else "a value chosen by a branch"
-        case GetElementPtr():
+        case ir.GetElementPtr():
             return "address of an element"
-        case Binary() | Unary():
+        case ir.Binary() | ir.Unary():
             return _OPERATIONS.get(str(value.opcode), str(value.opcode))
-        case ICmp() | FCmp():
+        case ir.ICmp() | ir.FCmp():
             return "comparison"
-        case Select():
+        case ir.Select():
             return "choice by a condition"
-        case Cast():
+        case ir.Cast():
             return f"conversion ({value.opcode})"
-        case Alloca():
+        case ir.Alloca():
             return "local variable in memory"
-        case CondBr() | Ret():
-            return "branch" if isinstance(value, CondBr) else "return"
-        case Instruction():
+        case ir.CondBr() | ir.Ret():
+            return "branch" if isinstance(value, ir.CondBr) else "return"
+        case ir.Instruction():
             return type(value).__name__.lower()
         case _:
             return "value"
 
 
-def callee_name(call: CallSite, unit: Unit, namer: Namer) -> str:
+def callee_name(call: ir.CallSite, unit: Unit, namer: Namer) -> str:
     """What a call calls."""
     callee = resolve(call, unit.registry)
     if isinstance(callee, Elementwise):

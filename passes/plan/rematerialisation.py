@@ -10,24 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irad.ir.instructions import (
-    Binary,
-    CallSite,
-    Cast,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    GetElementPtr,
-    ICmp,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Load,
-    Phi,
-    Select,
-    ShuffleVector,
-    Unary,
-)
+from irad.ir import instructions as ir
 from irad.ir.loops import Loop
 from irad.ir.module import Function
 from irad.ir.trip_count import AffineVariable, affine_variables
@@ -54,7 +37,7 @@ class Rematerialisation:
 
     augmented: AugmentedPrimal
     loops: AugmentedLoops
-    primal_of: Mapping[Value, Instruction]
+    primal_of: Mapping[Value, ir.Instruction]
     affine: Mapping[Value, tuple[Loop, AffineVariable]]
     deciding: Mapping[Value, None]
     _pinned: Pinned = field(init=False)
@@ -66,7 +49,7 @@ class Rematerialisation:
     def of(sweep: Sweep, loops: AugmentedLoops) -> Rematerialisation:
         """Collects the affine variables of all loops."""
         augmented = sweep.augmented
-        primal_of = {copy: p for p, copy in augmented.values.items() if isinstance(p, Instruction)}
+        primal_of = {copy: p for p, copy in augmented.values.items() if isinstance(p, ir.Instruction)}
         affine: dict[Value, tuple[Loop, AffineVariable]] = {}
         if not augmented.unit.everything:
             for primal, twin in loops.twins.items():
@@ -80,19 +63,28 @@ class Rematerialisation:
 
     def _again(self, value: Value) -> list[Value] | None:
         """The same without regard to how numbers are rounded."""
-        if self.augmented.unit.everything or not isinstance(value, Instruction):
+        if self.augmented.unit.everything or not isinstance(value, ir.Instruction):
             return None
         if value in self.affine:
             _, variable = self.affine[value]
             return [variable.start] if isinstance(variable.step, int) else [variable.start, variable.step]
         match value:
-            case Binary() | Unary() | ICmp() | FCmp() | Cast() | Select() | GetElementPtr() | ExtractValue():
+            case (
+                ir.Binary()
+                | ir.Unary()
+                | ir.ICmp()
+                | ir.FCmp()
+                | ir.Cast()
+                | ir.Select()
+                | ir.GetElementPtr()
+                | ir.ExtractValue()
+            ):
                 return value.operands
-            case InsertValue() | ExtractElement() | InsertElement() | ShuffleVector():
+            case ir.InsertValue() | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector():
                 return value.operands
-            case CallSite() if self._is_cheap_call(value):
+            case ir.CallSite() if self._is_cheap_call(value):
                 return value.arguments
-            case Load() if self._can_load_again(value):
+            case ir.Load() if self._can_load_again(value):
                 return value.operands
             case _:
                 return None
@@ -105,7 +97,7 @@ class Rematerialisation:
 
     def depth_of(self, value: Value) -> int:
         """How many loops are around a value of the forward sweep."""
-        block = value.block if isinstance(value, Instruction) else None
+        block = value.block if isinstance(value, ir.Instruction) else None
         loop = self.loops.innermost.get(block) if block is not None else None
         return loop.depth if loop is not None else 0
 
@@ -116,11 +108,11 @@ class Rematerialisation:
         match value:
             case Parameter():
                 return "it is an argument"
-            case Phi():
+            case ir.Phi():
                 return "its value depends on which branch ran"
-            case CallSite():
+            case ir.CallSite():
                 return f"{self._described(value)} is not called again"
-            case Load():
+            case ir.Load():
                 return self._why_not_again(value)
             case _:
                 return "only the forward sweep computes it"
@@ -130,35 +122,35 @@ class Rematerialisation:
         cause = "fastmath may round" if by_user else "LLVM may round"
         return f"it decides something, and {cause} what it is made of differently in the reverse sweep"
 
-    def _described(self, call: CallSite) -> str:
+    def _described(self, call: ir.CallSite) -> str:
         callee = call.callee
         rule = resolve(call, self.augmented.unit.registry)
         if isinstance(rule, Elementwise):
             return f"{rule.name}, which costs more than a load,"
         return str(callee.name) if isinstance(callee, Function) else "the target of a pointer"
 
-    def _why_not_again(self, load: Load) -> str:
+    def _why_not_again(self, load: ir.Load) -> str:
         primal = self.primal_of.get(load)
-        if not isinstance(primal, Load):
+        if not isinstance(primal, ir.Load):
             return "a pointer in shadow memory is not loaded again"
         if load.volatile or load.ordering is not None:
             return "it is a volatile or atomic load"
         return f"it is not loaded again: {self.augmented.unit.effects.explain(primal.operands[0], primal)}"
 
-    def _is_cheap_call(self, call: CallSite) -> bool:
+    def _is_cheap_call(self, call: ir.CallSite) -> bool:
         callee = resolve(call, self.augmented.unit.registry)
         if isinstance(callee, Elementwise):
             return callee.name in _CHEAP_FUNCTIONS
         return _is_integer_intrinsic(call)
 
-    def _can_load_again(self, load: Load) -> bool:
+    def _can_load_again(self, load: ir.Load) -> bool:
         primal = self.primal_of.get(load)
-        if not isinstance(primal, Load) or load.volatile or load.ordering is not None:
+        if not isinstance(primal, ir.Load) or load.volatile or load.ordering is not None:
             return False
         return not self.augmented.unit.effects.is_overwritten(primal.operands[0], primal)
 
 
-def _is_integer_intrinsic(call: CallSite) -> bool:
+def _is_integer_intrinsic(call: ir.CallSite) -> bool:
     callee = call.callee
     if not isinstance(callee, Function) or callee.name is None:
         return False

@@ -18,29 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from irad.ir import types
+from irad.ir import instructions as ir, types
 from irad.ir.builder import Builder
 from irad.ir.cfg import control_flow
-from irad.ir.instructions import (
-    Alloca,
-    Binary,
-    Call,
-    Cast,
-    ExtractElement,
-    FCmp,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    InsertElement,
-    Instruction,
-    Load,
-    Phi,
-    Select,
-    ShuffleVector,
-    Store,
-    Unary,
-    replace_uses,
-)
 from irad.ir.module import Function, Module
 from irad.ir.types import IntType, Type, VectorType
 from irad.ir.values import (
@@ -81,7 +61,7 @@ def split_vectors(module: Module) -> bool:
     return changed
 
 
-def _has_vector(inst: Instruction) -> bool:
+def _has_vector(inst: ir.Instruction) -> bool:
     return _is_vector(inst.type) or any(_is_vector(value.type) for value in inst.operands)
 
 
@@ -105,8 +85,8 @@ class _Splitter:
 
     function: Function
     parts: dict[Value, list[Value]] = field(default_factory=dict)
-    gone: dict[Instruction, None] = field(default_factory=dict)
-    phis: list[Phi] = field(default_factory=list)
+    gone: dict[ir.Instruction, None] = field(default_factory=dict)
+    phis: list[ir.Phi] = field(default_factory=list)
 
     def run(self) -> None:
         for block in control_flow(self.function).order:
@@ -116,14 +96,14 @@ class _Splitter:
         for phi in self.phis:
             for value, block in phi.incoming():
                 for twin, part in zip(self.parts[phi], self.elements(value), strict=True):
-                    assert isinstance(twin, Phi)
+                    assert isinstance(twin, ir.Phi)
                     twin.add_incoming(part, block)
         for inst in self.gone:
             inst.set_operands(())
         for inst in self.gone:
             inst.erase()
 
-    def split(self, inst: Instruction) -> None:
+    def split(self, inst: ir.Instruction) -> None:
         """Replaces one instruction."""
         made = self.made(inst)
         if made is None:
@@ -132,49 +112,49 @@ class _Splitter:
         if _is_vector(inst.type):
             self.parts[inst] = made
         elif made:
-            replace_uses(inst, made[0])
+            ir.replace_uses(inst, made[0])
         self.gone[inst] = None
 
-    def keep(self, inst: Instruction) -> None:
+    def keep(self, inst: ir.Instruction) -> None:
         """An instruction that goes on with whole vectors."""
         for index, value in enumerate(inst.operands):
             if value in self.parts and not isinstance(value, Constant | Parameter) and value in self.gone:
                 inst.set_operand(index, self.whole(value, inst))
 
-    def made(self, inst: Instruction) -> list[Value] | None:
+    def made(self, inst: ir.Instruction) -> list[Value] | None:
         """The elements of the result, or the one scalar that it is; None: it stays."""
         build = instead_of(inst)
         match inst:
-            case Phi():
+            case ir.Phi():
                 self.phis.append(inst)
                 return [Builder.before(inst).phi(_element(inst.type)) for _ in range(_count(inst.type))]
-            case Binary(operands=[a, b]):
+            case ir.Binary(operands=[a, b]):
                 return [build.binary(inst.opcode, x, y, inst.flags) for x, y in self.pairs(a, b)]
-            case ICmp(operands=[a, b]):
+            case ir.ICmp(operands=[a, b]):
                 return [build.icmp(inst.predicate, x, y) for x, y in self.pairs(a, b)]
-            case FCmp(operands=[a, b]):
+            case ir.FCmp(operands=[a, b]):
                 return [build.fcmp(inst.predicate, x, y, inst.flags) for x, y in self.pairs(a, b)]
-            case Unary(operands=[a]):
+            case ir.Unary(operands=[a]):
                 return [build.fneg(x, inst.flags) for x in self.elements(a)]
-            case Freeze(operands=[a]):
+            case ir.Freeze(operands=[a]):
                 return [build.freeze(x) for x in self.elements(a)]
-            case Cast():
+            case ir.Cast():
                 return self.cast(inst, build)
-            case Select():
+            case ir.Select():
                 return self.select(inst, build)
-            case ExtractElement(operands=[a, index]):
+            case ir.ExtractElement(operands=[a, index]):
                 return [self.chosen(build, self.elements(a), index)]
-            case InsertElement(operands=[a, value, index]):
+            case ir.InsertElement(operands=[a, value, index]):
                 return self.inserted(build, self.elements(a), value, index)
-            case ShuffleVector():
+            case ir.ShuffleVector():
                 return self.shuffled(inst)
-            case Load() if _is_bytes(_element(inst.type)) and not inst.volatile and inst.ordering is None:
+            case ir.Load() if _is_bytes(_element(inst.type)) and not inst.volatile and inst.ordering is None:
                 return self.load(inst, build)
-            case Store(operands=[value, _]) if _is_bytes(_element(value.type)) and not inst.volatile:
+            case ir.Store(operands=[value, _]) if _is_bytes(_element(value.type)) and not inst.volatile:
                 return self.store(inst, build)
-            case GetElementPtr():
+            case ir.GetElementPtr():
                 return self.address(inst, build)
-            case Call():
+            case ir.Call():
                 return self.call(inst, build)
             case _:
                 return None
@@ -212,19 +192,19 @@ class _Splitter:
         return [element_of(build, vector, index) for index in range(_count(vector.type))]
 
     def behind(self, vector: Value) -> Builder:
-        if isinstance(vector, Instruction):
+        if isinstance(vector, ir.Instruction):
             return Builder.after(vector)
         assert isinstance(vector, Parameter | Constant)
         entry = self.function.entry
-        return Builder.before(next(i for i in entry.instructions if not isinstance(i, Alloca)))
+        return Builder.before(next(i for i in entry.instructions if not isinstance(i, ir.Alloca)))
 
-    def whole(self, vector: Value, user: Instruction) -> Value:
+    def whole(self, vector: Value, user: ir.Instruction) -> Value:
         """The vector put together again."""
         return vector_of(Builder.before(user), vector.type, self.parts[vector])
 
     # -------------------------------------------------------------------------------------------- operations
 
-    def cast(self, inst: Cast, build: Builder) -> list[Value] | None:
+    def cast(self, inst: ir.Cast, build: Builder) -> list[Value] | None:
         [source] = inst.operands
         given = self.elements(source) if _is_vector(source.type) else [source]
         wanted = _element(inst.type) if _is_vector(inst.type) else inst.type
@@ -233,7 +213,7 @@ class _Splitter:
             return [build.cast(inst.opcode, x, wanted, inst.flags) for x in given]
         return repack(build, given, wanted, count)
 
-    def select(self, inst: Select, build: Builder) -> list[Value]:
+    def select(self, inst: ir.Select, build: Builder) -> list[Value]:
         condition, a, b = inst.operands
         count = _count(inst.type)
         conditions = self.elements(condition) if _is_vector(condition.type) else [condition] * count
@@ -256,7 +236,7 @@ class _Splitter:
             for number, part in enumerate(parts)
         ]
 
-    def shuffled(self, inst: ShuffleVector) -> list[Value]:
+    def shuffled(self, inst: ir.ShuffleVector) -> list[Value]:
         a, b, mask = inst.operands
         given = [*self.elements(a), *self.elements(b)]
         return [
@@ -264,7 +244,7 @@ class _Splitter:
             for place in self.constants(mask) or ()
         ]
 
-    def load(self, inst: Load, build: Builder) -> list[Value]:
+    def load(self, inst: ir.Load, build: Builder) -> list[Value]:
         kind = _element(inst.type)
         made: list[Value] = []
         for index in range(_count(inst.type)):
@@ -274,7 +254,7 @@ class _Splitter:
             made.append(part)
         return made
 
-    def store(self, inst: Store, build: Builder) -> list[Value]:
+    def store(self, inst: ir.Store, build: Builder) -> list[Value]:
         value, pointer = inst.operands
         for index, part in enumerate(self.elements(value)):
             offset = index * types.size_of(part.type)
@@ -282,13 +262,13 @@ class _Splitter:
             stored.metadata = kept_metadata(inst, "dbg", "tbaa")
         return []
 
-    def address(self, inst: GetElementPtr, build: Builder) -> list[Value]:
+    def address(self, inst: ir.GetElementPtr, build: Builder) -> list[Value]:
         count = _count(inst.type)
         columns = [self.elements(v) if _is_vector(v.type) else [v] * count for v in inst.operands]
         rows = zip(*columns, strict=True)
         return [build.gep(inst.source_type, base, indices, inst.flags) for base, *indices in rows]
 
-    def call(self, inst: Call, build: Builder) -> list[Value] | None:
+    def call(self, inst: ir.Call, build: Builder) -> list[Value] | None:
         """Intrinsics that work on each element, and reductions."""
         name = inst.callee.name if isinstance(inst.callee, Function) else None
         reduction = _REDUCTION.fullmatch(name or "")
@@ -304,7 +284,7 @@ class _Splitter:
         rows = zip(*columns, strict=True)
         return [build.intrinsic(symbol, _element(inst.type), row, inst.flags) for row in rows]
 
-    def reduce(self, inst: Call, build: Builder, word: str, kind: str) -> list[Value] | None:
+    def reduce(self, inst: ir.Call, build: Builder, word: str, kind: str) -> list[Value] | None:
         parts = [*inst.arguments[:-1], *self.elements(inst.arguments[-1])]
         made = parts[0]
         for part in parts[1:]:
