@@ -9,6 +9,8 @@ from irad.api.annotate import (
     Const as Const,
     Duplicated as Duplicated,
     DuplicatedNoNeed as DuplicatedNoNeed,
+    Forward as Forward,
+    ForwardWithPrimal as ForwardWithPrimal,
     MixedDuplicated as MixedDuplicated,
     Reverse as Reverse,
     ReverseWithPrimal as ReverseWithPrimal,

@@ -45,10 +45,10 @@ class Active(AutodiffAnnotation):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Duplicated(AutodiffAnnotation):
-    """An array or record, or a tuple of these, with its shadow.
+    """An array or record, or a tuple of these, with its shadow; in forward mode also a number, with its tangent.
 
-    On entry the shadow holds the cotangent of the array's final contents; on return, that of its initial contents. The
-    derivative of an array that the function only reads is added to its shadow.
+    In reverse mode, on entry the shadow holds the cotangent of the array's final contents; on return, that of its
+    initial contents. The derivative of an array that the function only reads is added to its shadow.
 
     Examples:
         >>> import irad
@@ -61,6 +61,13 @@ class Duplicated(AutodiffAnnotation):
         >>> irad.autodiff(irad.Reverse, square_all, irad.Duplicated(x, x_shadow), seed=None)
         (None,)
         >>> x, x_shadow
+        (array([1., 4.]), array([2., 4.]))
+
+    In forward mode the shadow holds the tangent of the array: on entry of its initial, on return of its final contents.
+
+        >>> x, x_tangent = np.array([1.0, 2.0]), np.ones(2)
+        >>> irad.autodiff(irad.Forward, square_all, irad.Duplicated(x, x_tangent))
+        >>> x, x_tangent
         (array([1., 4.]), array([2., 4.]))
     """
 
@@ -127,6 +134,12 @@ ROLES: dict[type, Role] = {
     DuplicatedNoNeed: Role.SHADOW,
     MixedDuplicated: Role.MIXED,
 }
+FORWARD_ROLES: dict[type, Role] = {
+    Const: Role.CONST,
+    Duplicated: Role.TANGENT,
+    DuplicatedNoNeed: Role.TANGENT,
+    MixedDuplicated: Role.TANGENT,
+}
 
 
 class AutodiffMode(enum.Enum):
@@ -142,10 +155,26 @@ class AutodiffMode(enum.Enum):
         (6.0,)
         >>> irad.autodiff(irad.ReverseWithPrimal, square, irad.Active(3.0))
         ((6.0,), 9.0)
+        >>> irad.autodiff(irad.Forward, square, irad.Duplicated(3.0, 1.0))
+        6.0
+        >>> irad.autodiff(irad.ForwardWithPrimal, square, irad.Duplicated(3.0, 1.0))
+        (6.0, 9.0)
     """
 
     REVERSE = "Reverse"
     REVERSE_WITH_PRIMAL = "ReverseWithPrimal"
+    FORWARD = "Forward"
+    FORWARD_WITH_PRIMAL = "ForwardWithPrimal"
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether tangents are carried along."""
+        return self in (AutodiffMode.FORWARD, AutodiffMode.FORWARD_WITH_PRIMAL)
+
+    @property
+    def has_primal(self) -> bool:
+        """Whether the value is returned, too."""
+        return self in (AutodiffMode.REVERSE_WITH_PRIMAL, AutodiffMode.FORWARD_WITH_PRIMAL)
 
     def __repr__(self) -> str:
         return f"irad.{self.value}"
@@ -153,3 +182,5 @@ class AutodiffMode(enum.Enum):
 
 Reverse = AutodiffMode.REVERSE
 ReverseWithPrimal = AutodiffMode.REVERSE_WITH_PRIMAL
+Forward = AutodiffMode.FORWARD
+ForwardWithPrimal = AutodiffMode.FORWARD_WITH_PRIMAL

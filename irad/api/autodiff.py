@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from irad.api.annotate import ROLES, Active, Annotation, AutodiffMode, Const, DuplicatedNoNeed
+from irad.api.annotate import FORWARD_ROLES, ROLES, Active, Annotation, AutodiffMode, Const, DuplicatedNoNeed
 from irad.api.functions import check_options, options_or_default, primal_of, remembered
 from irad.api.inspectable import InspectableDerivative
 from irad.errors import SignatureError
@@ -15,6 +15,7 @@ from irad.frontend.calls.raising import public
 from irad.frontend.calls.result_types import python_type
 from irad.frontend.numba.cpu import location_of
 from irad.options import Options
+from irad.passes.mode import FORWARD_MODE, REVERSE_MODE
 
 
 class _Default:
@@ -36,20 +37,22 @@ def autodiff(
     seed: Any = _DEFAULT,
     options: Options | None = None,
 ) -> Any:
-    """Runs a function and its reverse sweep, treating each argument as its annotation says.
+    """Runs a function and its derivative, treating each argument as its annotation says.
 
     Args:
-        mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``.
+        mode: ``irad.Reverse`` or ``irad.ReverseWithPrimal``, ``irad.Forward`` or ``irad.ForwardWithPrimal``.
         f: the function, as in `irad.grad`; it may return anything.
         arguments: one of ``Const(x)``, ``Active(x)``, ``Duplicated(a, da)``, ``DuplicatedNoNeed(a, da)`` and
             ``MixedDuplicated(x, dx)`` for each argument.
-        seed: the cotangent of the return value, with the same structure; None where a part has none. The default is 1
-            for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
+        seed: in reverse mode the cotangent of the return value, with the same structure; None where a part has none.
+            The default is 1 for a float; arrays and tuples need one. ``seed=None``: the value has no cotangent.
         options: how the derivative is created; see `irad.Options`.
 
     Returns:
         A tuple with one entry per argument: the derivative for ``Active`` and ``MixedDuplicated``, None for the others.
-        ``ReverseWithPrimal`` gives ``(that tuple, value)``.
+        ``ReverseWithPrimal`` gives ``(that tuple, value)``. ``Forward`` gives the tangent of the value, with None for
+        parts without a derivative, ``ForwardWithPrimal`` ``(tangent, value)``; the direction is what ``Duplicated`` and
+        its relatives hold beside the arguments, numbers as well as arrays.
 
     Raises:
         SignatureError: an annotation, a shadow or the seed does not fit. Nothing has run then, except where the seed
@@ -79,7 +82,9 @@ def autodiff(
     if source is Seed.GIVEN:
         extras.append(seed)
     found = derivative(*extras, *[a.value for a in arguments])
-    gradients, *value = found if mode is AutodiffMode.REVERSE_WITH_PRIMAL else (found,)
+    if mode.is_forward:
+        return found
+    gradients, *value = found if mode.has_primal else (found,)
     remaining = iter(gradients)
     aligned = tuple(next(remaining) if ROLES[kind].is_returned else None for kind in kinds)
     return (aligned, value[0]) if value else aligned
@@ -93,7 +98,8 @@ def _check_mode(mode: Any) -> None:
     call = f"irad.autodiff(irad.Reverse, {getattr(mode, '__name__', 'f') if is_function else 'f'}, …)"
     raise SignatureError(
         f"the first argument of irad.autodiff is {given}, which is not a mode",
-        f"(a) {call} or (b) irad.ReverseWithPrimal in place of irad.Reverse, which also returns the value",
+        f"(a) {call} or (b) irad.ReverseWithPrimal in place of irad.Reverse, which also returns the value, or "
+        "(c) irad.Forward or irad.ForwardWithPrimal, for the derivative in a direction",
         "the order is irad.autodiff(mode, function, arguments…)",
     )
 
@@ -109,7 +115,7 @@ def autodiff_of(
     """The compiled callable behind `autodiff`: it takes shadows, the seed if one is given, then the arguments.
 
     Raises:
-        SignatureError: an argument has no annotation.
+        SignatureError: an argument has no annotation, or one that does not go with the mode.
     """
     for position, argument in enumerate(arguments):
         if type(argument) not in ROLES:
@@ -121,12 +127,16 @@ def autodiff_of(
                 "the annotation of an argument says whether it has a derivative, and where that goes",
                 location_of(primal.py_func),
             )
-    roles = [(position, ROLES[type(argument)]) for position, argument in enumerate(arguments)]
+    if mode.is_forward:
+        _check_forward(primal, arguments, seed)
+    kinds = FORWARD_ROLES if mode.is_forward else ROLES
+    roles = [(position, kinds[type(argument)]) for position, argument in enumerate(arguments)]
     task = Task(
         roles=tuple((position, role) for position, role in roles if role is not Role.CONST),
-        seed=seed,
-        returns=Returns.GRADIENT if mode is AutodiffMode.REVERSE else Returns.GRADIENT_AND_VALUE,
+        seed=Seed.NONE if mode.is_forward else seed,
+        returns=Returns.GRADIENT_AND_VALUE if mode.has_primal else Returns.GRADIENT,
         options=options_or_default(options),
+        mode=FORWARD_MODE if mode.is_forward else REVERSE_MODE,
         unneeded=frozenset(i for i, argument in enumerate(arguments) if isinstance(argument, DuplicatedNoNeed)),
     )
     function = primal.py_func
@@ -138,4 +148,25 @@ def autodiff_of(
     body = f"irad_call({', '.join(['{arguments}', *more, *seeds])})"
     wrapper = make_wrapper("autodiff", function, [*targets, *seeds], body, call)
     rebuild = (autodiff_of, (primal, mode, arguments, seed, options))
-    return InspectableDerivative(wrapper, call, primal, "autodiff", rebuild, python_type(task), task)
+    kind = DerivativeDispatcher if mode.is_forward else InspectableDerivative
+    return kind(wrapper, call, primal, "autodiff", rebuild, python_type(task), task)
+
+
+def _check_forward(primal: Any, arguments: tuple[Any, ...], seed: Seed) -> None:
+    """Checks that the annotations, and the seed, are of forward mode."""
+    name = primal.py_func.__qualname__
+    for position, argument in enumerate(arguments):
+        if isinstance(argument, Active):
+            raise SignatureError(
+                f"argument {position} of {name} is irad.Active, which is for reverse mode",
+                "give a number its tangent: irad.Duplicated(x, 1.0)",
+                "in forward mode the derivative is that of the value, in the direction that the tangents give",
+                location_of(primal.py_func),
+            )
+    if seed is not Seed.ONE:
+        raise SignatureError(
+            f"{name} is given a seed in forward mode",
+            "leave the seed out; the direction is given by the tangents: irad.Duplicated(x, dx)",
+            "a seed is the cotangent of the value, which reverse mode starts from",
+            location_of(primal.py_func),
+        )

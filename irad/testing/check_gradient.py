@@ -24,6 +24,7 @@ _RTOL_SINGLE: Final = 2e-4
 _RTOL_ROUNDED: Final = 2e-3  # of differences of values that are rounded to single precision
 _PLANS_RTOL: Final = 1e-11
 _PLANS_RTOL_SINGLE: Final = 1e-4
+_MODES_RTOL: Final = 1e-10
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ def check_gradient(
     exact: bool = True,
     single: bool = False,
     quick: bool = False,
+    forward: bool = True,
 ) -> None:
     """Check irad's gradient of ``f`` at ``args`` against central differences of the plain function.
 
@@ -62,7 +64,8 @@ def check_gradient(
     gradients; that the value equals the plain call's to the bit; that memory afterwards is as the plain call leaves it;
     and that the plans agree. A function that returns arrays or tuples is checked through ``irad.vjp`` with a random
     cotangent.
-    The first plan's is called through ``irad.grad`` as well.
+    The first plan's is called through ``irad.grad`` as well. Forward mode is checked in one direction: value and memory
+    likewise, and that the product of the tangent and a cotangent is that of the gradient and the direction.
 
     Args:
         f: a Numba function, or a plain one, which is compiled.
@@ -81,6 +84,8 @@ def check_gradient(
             function included; an optimisation that goes wrong shows as a difference. Other plans are called through
             ``irad.grad``, the first one not. For functions that are only checked: their code stays as it is compiled
             first.
+
+        forward: check forward mode.
 
     Raises:
         AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
@@ -105,6 +110,8 @@ def check_gradient(
     if not quick:
         check.grad_agrees(plans[0], gradients)
     with less():
+        if forward:
+            check.forward_agrees(gradients)
         for plan in plans[1:]:
             check.plans_agree(plans[0], gradients, plan, check.plan(plan, with_value=not quick))
 
@@ -210,6 +217,27 @@ class _GradientCheck:
             scale = max(float(np.max(np.abs(y), initial=0.0)), 1e-300)
             message = f"plans {plan} and {other} differ by argument {position}"
             np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol * scale, err_msg=message)
+
+    def forward_agrees(self, gradients: tuple[Any, ...]) -> None:
+        """Assert that forward mode has the same derivative in a direction as the gradients have."""
+        argnums = self._expected.argnums
+        arguments = copied(self._args)
+        tangents = tuple(random_like(arguments[i], draw=i + 1) for i in argnums)
+        direction = [read_floats(tangent) for tangent in tangents]
+        value, tangent = irad.pushforward(self._f, argnums)(tangents, *arguments)
+        assert self._same(value, self._expected.value), f"value {value!r}, plain {self._expected.value!r} (forward)"
+        self._compare_memory("forward mode", arguments)
+        weights = np.ones(1) if self._expected.seed is None else read_floats(self._expected.seed)
+        parts = [(read_floats(g), d) for g, d in zip(gradients, direction, strict=True)]
+        scale = sum(float(np.abs(g) @ np.abs(d)) for g, d in parts)
+        rtol = _PLANS_RTOL_SINGLE if self._single else _MODES_RTOL
+        np.testing.assert_allclose(
+            weights @ read_floats(tangent),
+            sum(float(g @ d) for g, d in parts),
+            rtol=0.0,
+            atol=rtol * max(scale, 1e-300),
+            err_msg="forward and reverse mode differ",
+        )
 
     def _check_scalar(self, options: Options) -> tuple[Any, ...]:
         argnums = self._expected.argnums

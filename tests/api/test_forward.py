@@ -240,3 +240,63 @@ def test_what_has_no_tangent_yet_is_refused_by_name():
 def test_debug_mode_is_refused():
     with pytest.raises(irad.UnsupportedError, match="debug mode"):
         irad.jvp(wave, (1.0,), (1.0,), options=irad.Options(debug=True))
+
+
+# ------------------------------------------------------------------------------------------------ autodiff
+
+
+def test_autodiff_returns_the_tangent_and_the_value():
+    given = irad.Duplicated(X, np.ones(4)), irad.Duplicated(2.0, 1.0)
+    assert irad.autodiff(irad.Forward, weighted, *given) == 70.0
+    assert irad.autodiff(irad.ForwardWithPrimal, weighted, *given) == (70.0, 60.0)
+    assert irad.autodiff(irad.Forward, weighted, given[0], irad.Const(2.0)) == 40.0
+    assert irad.autodiff(irad.Forward, weighted, irad.Const(X), irad.Const(2.0)) == 0.0
+
+
+def test_autodiff_of_tuples():
+    @njit
+    def model(parameters, x):
+        scale, weights = parameters
+        return scale * (weights * x).sum(), weights * scale
+
+    given = irad.MixedDuplicated((3.0, X), (1.0, np.ones(4))), irad.Const(X)
+    tangent, value = irad.autodiff(irad.ForwardWithPrimal, model, *given)
+    assert (value[0], tangent[0]) == (90.0, 60.0)
+    np.testing.assert_array_equal(tangent[1], X + 3.0)
+
+
+def test_autodiff_carries_tangents_of_arrays_in_place():
+    @njit
+    def squared(x, out):
+        out[:] = x * x
+
+    out, tangent = np.empty(4), np.full(4, np.nan)
+    assert irad.autodiff(irad.Forward, squared, irad.Duplicated(X, np.ones(4)), irad.Duplicated(out, tangent)) is None
+    np.testing.assert_array_equal(out, X * X)
+    np.testing.assert_array_equal(tangent, 2.0 * X)
+
+
+def test_a_constant_that_takes_active_values_is_refused():
+    @njit
+    def squared(x, out):
+        out[:] = x * x
+
+    with pytest.raises(irad.ActivityError):
+        irad.autodiff(irad.Forward, squared, irad.Duplicated(X, np.ones(4)), irad.Const(np.empty(4)))
+
+
+def test_autodiff_inside_compiled_code():
+    @njit
+    def slope(x):
+        return irad.autodiff(irad.ForwardWithPrimal, wave, irad.Duplicated(x, 1.0))
+
+    assert slope(0.7) == pytest.approx((math.cos(0.7) * 0.7 + math.sin(0.7), wave(0.7)), rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [((irad.Active(1.0),), {}, "for reverse mode"), ((irad.Duplicated(1.0, 1.0),), {"seed": 2.0}, "given a seed")],
+)
+def test_what_belongs_to_reverse_mode_is_refused(arguments, keywords, message):
+    with pytest.raises(irad.SignatureError, match=message):
+        irad.autodiff(irad.Forward, wave, *arguments, **keywords)

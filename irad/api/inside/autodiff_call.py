@@ -8,7 +8,7 @@ from typing import Any, Final
 from numba.core import types
 from numba.extending import overload
 
-from irad.api.annotate import ROLES, AutodiffMode
+from irad.api.annotate import ROLES
 from irad.api.autodiff import autodiff, autodiff_of
 from irad.api.functions import primal_of
 from irad.api.inside.annotated import ModeType, annotation_of
@@ -34,7 +34,8 @@ def typed(mode: Any, f: Any, arguments: tuple[Any, ...], seed: Any, options: Any
     if not isinstance(mode, ModeType):
         raise _misfit(
             f"the first argument of irad.autodiff is {described(mode)}, which is not a mode",
-            "write irad.Reverse or irad.ReverseWithPrimal there: irad.autodiff(irad.Reverse, f, …)",
+            "write irad.Reverse, irad.ReverseWithPrimal, irad.Forward or irad.ForwardWithPrimal there: "
+            "irad.autodiff(irad.Reverse, f, …)",
         )
     if options is not None:
         raise _misfit(
@@ -54,13 +55,16 @@ def _lowered(mode: Any, function: Any, arguments: tuple[Any, ...], seed: Any) ->
     shadows = [f"{name}.shadow" for name, kind in zip(_NAMES, kinds, strict=False) if hasattr(kind, "shadow")]
     seeds = ["seed"] if source is Seed.GIVEN else []
     values = [f"{name}.value" for name, _ in zip(_NAMES, kinds, strict=False)]
-    with_value = mode.mode is AutodiffMode.REVERSE_WITH_PRIMAL
+    call = f"derivative({', '.join([*shadows, *seeds, *values])})"
+    if mode.mode.is_forward:
+        return _function("autodiff", f"    return {call}\n", {"derivative": derivative})
+    with_value = mode.mode.has_primal
     gradients = "found[0]" if with_value else "found"
     numbers = iter(range(len(kinds)))
     items = [f"{gradients}[{next(numbers)}]" if ROLES[kind].is_returned else "None" for kind in kinds]
     aligned = f"({''.join(item + ', ' for item in items)})"
     result = f"({aligned}, found[1])" if with_value else aligned
-    body = f"    found = derivative({', '.join([*shadows, *seeds, *values])})\n    return {result}\n"
+    body = f"    found = {call}\n    return {result}\n"
     return _function("autodiff", body, {"derivative": derivative})
 
 
