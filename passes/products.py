@@ -5,6 +5,9 @@ that compute both sides, so a guard in the user's source protects nothing; the g
 rarely applies: in a loop that is not vectorised, a predicted branch is cheaper than a comparison.
 
 With ``zero_wins`` a zero partial is zero as well, whatever the derivative but NaN.
+
+In forward mode a select chooses between tangents as it does between values, so no guard is needed for it. Left are
+functions that are finite where their slope is infinite, or have slope zero behind one that is: `product_or_zero`.
 """
 
 from __future__ import annotations
@@ -56,6 +59,15 @@ def scaled_again(build: Builder, derivative: Value, factor: Value, *, zero_wins:
     if zero_wins:
         product = _unless_zero(build, derivative, build.fcmp("oeq", factor, zero_of(factor.type)), product)
     return strong_zero(build, derivative, product)
+
+
+def product_or_zero(build: Builder, derivative: Value, factor: Value) -> Value:
+    """Derivative times partial, zero where either is."""
+    nothing = zero_of(derivative.type)
+    if isinstance(factor, ConstantFloat):
+        return build.fmul(derivative, factor) if math.isfinite(factor.value) and factor.value else nothing
+    is_zero = build.or_(build.fcmp("oeq", derivative, nothing), build.fcmp("oeq", factor, nothing))
+    return build.select(is_zero, nothing, build.fmul(derivative, factor))
 
 
 def divided(build: Builder, derivative: Value, divisor: Value, *, zero_wins: bool) -> Value:

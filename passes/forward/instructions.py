@@ -1,7 +1,8 @@
 """The tangent of each instruction that is neither a call nor a phi, and touches no memory.
 
-Most instructions are linear in their floats: they are repeated on the tangents. Products have a strong zero, as in the
-reverse sweep: see `irad.passes.products`.
+Most instructions are linear in their floats: they are repeated on the tangents. Slopes of functions may be infinite
+where their values are finite: see `irad.passes.products`. Those of products and quotients are not; they are guarded
+where zero is wanted of zero times infinity.
 
     z = fadd x, y       ż = fadd ẋ, ẏ                z = fmul x, y     ż = ẋ·y + x·ẏ
     z = select c x y    ż = select c ẋ ẏ             z = fdiv x, y     ż = (ẋ - z·ẏ) / y
@@ -30,7 +31,7 @@ from irad.ir.instructions import (
     Unary,
 )
 from irad.ir.types import FloatType, holds_floats
-from irad.ir.values import Constant, Value
+from irad.ir.values import Constant, ConstantFloat, Value
 from irad.passes import products
 from irad.passes.analysis.activity import is_differentiable
 from irad.passes.products import zero_of
@@ -103,7 +104,7 @@ def elementwise_tangent(here: Tangents, call: CallSite, rule: Elementwise) -> Va
             continue
         values = {name: here.value(_named(call, name)) for name in sorted(symbols_of(partial))}
         factor = emit(partial, here.after, values, call.type)
-        total = _added(here, total, products.scaled(here.after, tangent, factor, zero_wins=here.zero_wins))
+        total = _added(here, total, products.product_or_zero(here.after, tangent, factor))
     return total
 
 
@@ -147,19 +148,25 @@ def _scaled(here: Tangents, value: Value, factor: Callable[[], Value]) -> Value 
     tangent = here.known_tangent(value)
     if tangent is None:
         return None
-    return products.scaled(here.after, tangent, factor(), zero_wins=here.zero_wins)
+    product = products.product_or_zero if here.zero_wins else Builder.fmul
+    return product(here.after, tangent, factor())
 
 
 def _quotient(here: Tangents, inst: Binary) -> Value | None:
-    """D (a / b) = (da - (a / b) db) / b."""
+    """D (a / b) = (da - (a / b) db) / b, of a reciprocal without another division."""
     a, b = inst.operands
+    if isinstance(a, ConstantFloat) and a.value == 1.0 and not here.zero_wins:
+        product = _scaled(here, b, lambda: here.value(inst))
+        return None if product is None else here.after.fneg(here.after.fmul(product, here.value(inst)))
     numerator = here.known_tangent(a)
     product = _scaled(here, b, lambda: here.value(inst))
     if product is not None:
         numerator = here.after.fneg(product) if numerator is None else here.after.fsub(numerator, product)
     if numerator is None:
         return None
-    return products.divided(here.after, numerator, here.value(b), zero_wins=here.zero_wins)
+    if here.zero_wins:
+        return products.divided(here.after, numerator, here.value(b), zero_wins=True)
+    return here.after.fdiv(numerator, here.value(b))
 
 
 def _remainder(here: Tangents, inst: Binary) -> Value | None:

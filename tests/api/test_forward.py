@@ -113,6 +113,22 @@ def test_layouts_of_arrays_that_are_only_read(x, direction):
     assert irad.jvp(weighted, (x, 1.5), (direction, None)) == (weighted(x, 1.5), 3.0 * x.sum())
 
 
+def test_elements_that_repeat_have_tangents_of_their_own():
+    direction = np.arange(12.0).reshape(3, 4)
+
+    @njit
+    def squares(x):
+        s = 0.0
+        for i in range(x.shape[0]):
+            for j in range(x.shape[1]):
+                s += x[i, j] ** 2 * (i + 1)
+        return s
+
+    repeated = np.broadcast_to(X, (3, 4))
+    expected = (2.0 * repeated * direction * np.array([[1.0], [2.0], [3.0]])).sum()
+    assert irad.jvp(squares, (repeated,), (direction,))[1] == pytest.approx(expected, rel=1e-15)
+
+
 def test_arrays_in_two_dimensions():
     @njit
     def row_sums(x):

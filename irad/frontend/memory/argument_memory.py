@@ -91,8 +91,8 @@ class ArgumentMemory:
     # --- the caller's memory ------------------------------------------------------------------------------------------
 
     def _track(self, argument: Argument, leaf: Content, targets: Mapping[int, tuple[Any, Any]], role: Role) -> Tracked:
-        is_fresh = role in (Role.GRADIENT, Role.INTO)
-        if is_fresh and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
+        is_apart = role in (Role.GRADIENT, Role.INTO, Role.TANGENT)
+        if is_apart and leaf.is_array and leaf.type.layout == "A" and not leaf.type.mutable:
             self._separate(leaf)
         tracked = Tracked(argument, leaf, role, extent_of(self.builder, leaf, self.flat))
         if role.has_destination:
