@@ -56,7 +56,7 @@ def check_gradient(
     exact: bool = True,
     single: bool = False,
     quick: bool = False,
-    forward: bool = True,
+    forward: bool = False,
 ) -> None:
     """Check irad's gradient of ``f`` at ``args`` against central differences of the plain function.
 
@@ -64,8 +64,7 @@ def check_gradient(
     gradients; that the value equals the plain call's to the bit; that memory afterwards is as the plain call leaves it;
     and that the plans agree. A function that returns arrays or tuples is checked through ``irad.vjp`` with a random
     cotangent.
-    The first plan's is called through ``irad.grad`` as well. Forward mode is checked in one direction: value and memory
-    likewise, and that the product of the tangent and a cotangent is that of the gradient and the direction.
+    The first plan's is called through ``irad.grad`` as well.
 
     Args:
         f: a Numba function, or a plain one, which is compiled.
@@ -85,7 +84,8 @@ def check_gradient(
             ``irad.grad``, the first one not. For functions that are only checked: their code stays as it is compiled
             first.
 
-        forward: check forward mode.
+        forward: check forward mode as well, in one direction: value and memory likewise, and that the product of the
+            tangent and a cotangent is that of the gradient and the direction.
 
     Raises:
         AssertionError: one of the above does not hold, or ``f`` is not smooth at ``args``.
