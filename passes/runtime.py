@@ -12,6 +12,8 @@ from irad.runtime_layouts import PAIR
 ARENA_ALLOC = "irad.arena_alloc"
 ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
 ARENA_DEFER = "irad.arena_defer"
+SHADOW_ALLOC = "irad.shadow_alloc"
+SHADOW_FREE = "irad.shadow_free"
 ARENA_FAILED = "irad.arena_failed"
 STACK_FULL = "irad.stack_full"
 ARENA_REASON = "irad.arena_reason"
@@ -39,6 +41,8 @@ _TYPES: Mapping[str, FunctionType] = {
     ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),
     ARENA_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
     ARENA_DEFER: function_type(VOID, [PTR, PTR]),
+    SHADOW_ALLOC: function_type(PTR, [PTR, types.I64]),
+    SHADOW_FREE: function_type(VOID, [PTR, types.I64, PTR]),
     ARENA_FAILED: function_type(types.I1, [PTR]),
     STACK_FULL: function_type(types.I1, [PTR]),
     ARENA_REASON: function_type(types.I32, [PTR, types.I32, types.I32]),

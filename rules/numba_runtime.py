@@ -2,35 +2,69 @@
 
 The header of an NRT allocation (`struct MemInfo` in numba/core/runtime/nrt.cpp) holds the data pointer at byte 24 and
 the size at byte 32; array code reads the data pointer from there, and shadow code reads the shadow's from the shadow's
-header. Shadows are released with the tape, so reference counts concern the primal only.
+header. Shadows are released with the tape, so reference counts concern the primal only. In forward mode there is no
+tape: the shadow of an array is freed with it, by the destructor that the header has room for at byte 8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.types import PTR
-from irad.ir.values import Value, const_int
+from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_back
-from irad.ruleset.interface import CallRule, CopyContext, Effects, Inactive, Origin, Rule, carried, shadow_rule
+from irad.ruleset.interface import (
+    CallRule,
+    CopyContext,
+    Effects,
+    Inactive,
+    Origin,
+    Rule,
+    TangentContext,
+    carried,
+    shadow_rule,
+)
 
 _HEADER: Final = 64  # bytes; keeps the data as aligned as the primal's
-_DATA, _SIZE = 24, 32  # offsets in the header
+_DESTRUCTOR, _DESTRUCTOR_ARGUMENT, _DATA, _SIZE = 8, 16, 24, 32  # offsets in the header
 
 
 def _allocate(context: CopyContext, call: CallSite) -> None:
     """Shadow of a managed allocation of as many bytes as the first argument says."""
+    if context.is_active(call):
+        size, total = _sizes(context, call)
+        header = context.allocate(total)
+        fill(context.before, header, total)
+        _fill_header(context, header, size)
+
+
+def _allocate_owned(context: TangentContext, call: CallSite) -> None:
+    """The same for an allocation without a destructor: its shadow is freed with it."""
     if not context.is_active(call):
         return
+    size, total = _sizes(context, call)
+    header, free = context.allocate_owned(total)
+    _fill_header(context, header, size)
+    build = context.after
+    made = context.value(call)
+    failed = build.icmp("eq", made, ConstantNull(PTR))
+    owner = build.select(failed, header, made)  # where nothing was allocated, what is stored there does not matter
+    build.store(free, build.byte_offset(owner, _DESTRUCTOR), align=8)
+    build.store(header, build.byte_offset(owner, _DESTRUCTOR_ARGUMENT), align=8)
+
+
+def _sizes(context: CopyContext, call: CallSite) -> tuple[Value, Value]:
+    """Of the data, and of the shadow with its header."""
+    size = context.before.zext(context.value(call.arguments[0]), types.I64)
+    return size, context.before.add(size, const_int(types.I64, _HEADER))
+
+
+def _fill_header(context: CopyContext, header: Value, size: Value) -> None:
     build = context.before
-    size = build.zext(context.value(call.arguments[0]), types.I64)
-    total = build.add(size, const_int(types.I64, _HEADER))
-    header = context.allocate(total)
-    build = context.before
-    fill(build, header, total)
     build.store(build.byte_offset(header, _HEADER), build.byte_offset(header, _DATA), align=8)
     build.store(size, build.byte_offset(header, _SIZE), align=8)
     context.set_shadow(header)
@@ -73,6 +107,11 @@ def _set_data(context: CopyContext, header: Value, new: Value, size: Value) -> N
     context.set_shadow(new)
 
 
+_PLAIN: Final = (
+    *("NRT_MemInfo_alloc", "NRT_MemInfo_alloc_safe"),
+    *("NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned"),
+)
+"""Their destructor does nothing, or makes freed memory conspicuous."""
 _MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
 # A list or set begins with its size, its capacity and a flag (`ListPayload` in numba/cpython/listobj.py): 24 bytes.
 _CONTAINER: Final = Effects(result=Origin.FRESH, header=_DATA, integer_prefix=24)
@@ -80,18 +119,8 @@ _MOVED: Final = Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA,
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
-    shadow_rule(
-        (
-            "NRT_MemInfo_alloc",
-            "NRT_MemInfo_alloc_safe",
-            "NRT_MemInfo_alloc_aligned",
-            "NRT_MemInfo_alloc_safe_aligned",
-            "NRT_MemInfo_alloc_dtor",
-            "NRT_MemInfo_alloc_dtor_safe",
-        ),
-        _MANAGED,
-        _allocate,
-    ),
+    replace(shadow_rule(_PLAIN, _MANAGED, _allocate), tangent=_allocate_owned),
+    shadow_rule(("NRT_MemInfo_alloc_dtor", "NRT_MemInfo_alloc_dtor_safe"), _MANAGED, _allocate),
     shadow_rule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _allocate),
     CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate)),
     shadow_rule(("NRT_MemInfo_varsize_alloc",), _MOVED, _replace),

@@ -258,6 +258,14 @@ class TangentContext(CopyContext, Protocol):
         """Whether zero is wanted where a partial derivative is zero and the tangent infinite."""
         ...
 
+    def allocate_owned(self, size: Value) -> tuple[Value, Value]:
+        """Emits, before the call, an allocation of ``size`` (i64) zeroed bytes that the rule has to have freed.
+
+        Returns:
+            The memory, and the function that frees it when it is the last argument: `void (ptr, i64, ptr)`.
+        """
+        ...
+
     def tangent(self, argument: Value) -> Value:
         """The tangent of a float argument, of its type; zero when it is not active."""
         ...

@@ -27,6 +27,7 @@ from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, co
 from irad.passes.forward.instructions import elementwise_tangent, tangent_of
 from irad.passes.products import access_align, zero_of
 from irad.passes.program import DerivedFunctions, Program
+from irad.passes.runtime import SHADOW_ALLOC, SHADOW_FREE
 from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
 from irad.ruleset.interface import CallRule, Elementwise
@@ -170,6 +171,10 @@ class TangentVisitor(ShadowVisitor):
         ShadowVisitor.take_result(self, build, call, packed, variant)
 
     # -------------------------------------------------------------------------------------------- tangents
+
+    def allocate_owned(self, size: Value) -> tuple[Value, Value]:
+        """Memory outside the arena, and what frees it."""
+        return self.before.call(self.runtime(SHADOW_ALLOC), [self.augmented.arena, size]), self.runtime(SHADOW_FREE)
 
     def known_tangent(self, primal: Value) -> Value | None:
         """The tangent of a value; None when it is known to be zero."""

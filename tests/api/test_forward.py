@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import resource
 
 import numba
 import numpy as np
@@ -200,6 +201,29 @@ def test_a_zero_tangent_keeps_an_infinite_slope_out():
 
     assert irad.jvp(roots, (np.array([0.0, 1.0]),), (np.array([0.0, 1.0]),)) == (1.0, 1.0)
     assert irad.jvp(roots, (np.array([0.0, 1.0]),), (np.array([1.0, 0.0]),)) == (1.0, math.inf)
+
+
+def test_temporary_arrays_are_freed_with_their_tangents():
+    @njit
+    def steps(x, n):
+        for _ in range(n):
+            x = x + 1e-6 * np.sin(x)
+        return x
+
+    def resident() -> int:
+        with open("/proc/self/statm") as status:
+            return int(status.read().split()[1]) * resource.getpagesize()
+
+    x = np.linspace(0.0, 1.0, 10_000)
+    irad.jvp(steps, (x, 1), (x, None))
+    before, highest = resident(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    _, tangent = irad.jvp(steps, (x, 5000), (np.ones_like(x), None))  # 400 MB of temporaries, and as much of tangents
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - highest < 50_000  # KiB
+    h = 1e-4
+    np.testing.assert_allclose(tangent, (steps(x + h, 5000) - steps(x - h, 5000)) / (2 * h), rtol=1e-8)
+    for _ in range(1000):
+        irad.jvp(steps, (x, 3), (x, None))
+    assert resident() - before < 50_000_000
 
 
 def test_an_exception_leaves_nothing_behind():
