@@ -20,7 +20,7 @@ from irad.frontend.calls.result_types import structured
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.shadows import allocate_zeroed, array_at, extent_of_array, shadow_pointer
+from irad.frontend.memory.shadows import array_at, extent_of_array, shadow_pointer
 from irad.frontend.numba.boxing import owned_record
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
@@ -188,11 +188,9 @@ class _TangentOfValue:
     def allocate(self, size: Any) -> Any:
         """Zeroed memory for a part of the result."""
         references = self.sweeps.references
-        slot = references.slot(references.results)
-        meminfo = allocate_zeroed(self.context, self.builder, size)
-        with cgutils.if_unlikely(self.builder, cgutils.is_null(self.builder, meminfo)):
-            self.sweeps.close_arena(_CLOSE, self.arena)
-            self.sweeps.drop_value()
-            references.fail()
-        self.builder.store(meminfo, slot)
-        return meminfo
+        return references.allocated(size, references.slot(references.results), abandon=self.abandon)
+
+    def abandon(self) -> None:
+        """Ends what the call holds besides references."""
+        self.sweeps.close_arena(_CLOSE, self.arena)
+        self.sweeps.drop_value()

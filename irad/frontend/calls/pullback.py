@@ -30,16 +30,15 @@ from irad.frontend.calls.state import STATE_TYPE, Layout, layout_of, places_in
 from irad.frontend.calls.sweeps import Cotangents, Extras, Sweeps
 from irad.frontend.custom import entry, packs
 from irad.frontend.derivation import Derivation, derivation_of
+from irad.frontend.memory.buffers import copy_arrays
 from irad.frontend.memory.list_memory import clear_block, list_of_block
 from irad.frontend.memory.object_memory import clear_objects, copy_objects
+from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import (
     BYTES,
     MEMINFO_TYPE,
-    NO_MEMORY,
-    allocate_zeroed,
     bytes_at,
     clear,
-    copy_arrays,
     extent_of_array,
 )
 from irad.frontend.numba.boxing import with_numpy_numbers
@@ -197,11 +196,7 @@ def emit_forward(
 ) -> Any:
     """Emits the forward sweep; the result has the type `forward_type`."""
     layout = layout_of(derivation)
-    state = allocate_zeroed(context, builder, _INTP(layout.size))
-    with cgutils.if_unlikely(builder, cgutils.is_null(builder, state)):
-        for value, numba_type in held:
-            context.nrt.decref(builder, numba_type, value)
-        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
+    state = References(context, builder, None, held).scratch(_INTP(layout.size))
     block = context.nrt.meminfo_data(builder, state)
     places = places_in(builder, derivation, block, layout)
     extras = Extras({}, held=(*held, (state, MEMINFO_TYPE)), places=places)
@@ -230,7 +225,8 @@ def emit_forward(
             looked_at = [(sweeps.value(), derivation.return_type), *zip(values, derivation.argument_types, strict=True)]
             with builder.if_then(sweeps.watched.finish_augmented(looked_at), likely=False):
                 sweeps.close_arena("irad.arena_delete", arena)
-                _release(context, builder, [*held, (builder.load(result), result_type)])
+                for value, numba_type in (*held, (builder.load(result), result_type)):
+                    context.nrt.decref(builder, numba_type, value)
                 raise_kept(context, builder)
     return builder.load(result)
 
@@ -246,8 +242,8 @@ def emit_pullback(
     Argument shadows and the cotangent of the return value are cleared first: the sweep leaves both as it pleases.
     """
     state, shadows, seed = values
-    held = list(zip(values, signature.args, strict=True))
     shadows_type, seed_type = signature.args[1:]
+    references = References(context, builder, None, list(zip(values, signature.args, strict=True)))
     derivation.compiled.library.link_into(context.active_code_library)
     layout = layout_of(derivation)
     block = context.make_array(STATE_TYPE)(context, builder, state).data
@@ -263,27 +259,24 @@ def emit_pullback(
     if objects:
         clear_objects(context, builder, objects, blocks[0].data)
     if derivation.task.seed is Seed.NONE:
-        _seed_arrays(context, builder, derivation, list(zip(arrays, array_types, strict=True)), held)
+        final = list(zip(arrays, array_types, strict=True))
+        _seed_arrays(context, builder, derivation, final, (seed, seed_type), references)
     else:
         value = context.get_returned_value(builder, derivation.return_type, builder.load(return_pointer))
-        _check_shapes(context, builder, derivation, value, held, seed_type)
-        for part in seeding.seeded_parts(derivation.return_type, seed_type):
+        seeded = seeding.seeded_parts(derivation.return_type, seed_type)
+        _raise_on_misfits(context, builder, seeding.misfits(context, builder, value, seed, seeded), references)
+        for part in seeded:
             seeding.add_seed(context, builder, return_shadow, value, seed, part)
     watched = _watched_pullback(context, builder, derivation, (seed, seed_type))
-    cotangents = _run_reverse(context, builder, derivation, block, layout, held, watched)
-
-    def fail() -> None:
-        _release(context, builder, held)
-        context.call_conv.return_user_exc(builder, MemoryError, NO_MEMORY)
-
+    cotangents = _run_reverse(context, builder, derivation, block, layout, references, watched)
     written = derivation.compiled.written
     may_overlap = count > 1 and any(leaf.data_index in written for _, leaf in derivation.active_memory())
     made: list[Any] = []
     if objects:
-        moved, made = copy_objects(context, builder, objects, blocks, (arrays, array_types), fail)
+        moved, made = copy_objects(context, builder, objects, blocks, (arrays, array_types), references)
         copies = iter(moved)
     else:
-        copies = iter(copy_arrays(context, builder, arrays, array_types, may_overlap, fail))
+        copies = iter(copy_arrays(context, builder, arrays, array_types, may_overlap, references))
     lists, instances = iter(blocks), iter(made)
 
     def make(leaf: Content, gradient_type: Any) -> Any:
@@ -293,7 +286,7 @@ def emit_pullback(
             case LeafKind.OBJECT | LeafKind.LIST if objects:
                 return next(instances)
             case LeafKind.LIST:
-                return list_of_block(context, builder, gradient_type, next(lists).data, fail)
+                return list_of_block(context, builder, gradient_type, next(lists).data, references)
             case LeafKind.ARRAY | LeafKind.RECORD | LeafKind.OBJECT | LeafKind.INERT:
                 return next(copies)
 
@@ -309,8 +302,9 @@ def emit_pullback(
     if watched is not None:
         augmented = builder.load(field_of(builder, block, layout.call, _I64))
         with builder.if_then(watched.finish(list(zip(items, result_type.types, strict=True)), augmented), likely=False):
-            _release(context, builder, [*held, (result, result_type)])
+            references.release()
             raise_kept(context, builder)
+    references.release_transient()
     return result
 
 
@@ -342,18 +336,12 @@ def _clear(
             seeding.store_zero(builder, return_shadow, leaf.path)
 
 
-def _check_shapes(
-    context: BaseContext,
-    builder: IRBuilder,
-    derivation: Derivation,
-    value: Any,
-    held: Sequence[tuple[Any, Any]],
-    seed_type: Any,
+def _raise_on_misfits(
+    context: BaseContext, builder: IRBuilder, misfits: Iterable[seeding.Misfit], references: References
 ) -> None:
-    parts = seeding.seeded_parts(derivation.return_type, seed_type)
-    for misfit in seeding.misfits(context, builder, value, held[2][0], parts):
+    for misfit in misfits:
         with builder.if_then(misfit.is_there, likely=False):
-            _release(context, builder, held)
+            references.release()
             misfit.raise_it(context, builder, SignatureError)
 
 
@@ -362,23 +350,15 @@ def _seed_arrays(
     builder: IRBuilder,
     derivation: Derivation,
     shadows: Sequence[tuple[Any, Any]],
-    held: Sequence[tuple[Any, Any]],
+    seed: tuple[Any, Any],
+    references: References,
 ) -> None:
     """Adds the cotangents of what the function wrote to the shadows of its arrays."""
-    parts = list(final_parts(context, builder, derivation, shadows, held[2]))
-    for shadow, given in parts:
-        misfit = seeding.misfit_of_final(builder, given[0], shadow[0])
-        with builder.if_then(misfit.is_there, likely=False):
-            _release(context, builder, held)
-            misfit.raise_it(context, builder, SignatureError)
+    parts = list(final_parts(context, builder, derivation, shadows, seed))
+    misfits = (seeding.misfit_of_final(builder, given[0], shadow[0]) for shadow, given in parts)
+    _raise_on_misfits(context, builder, misfits, references)
     for shadow, given in parts:
         add_final(context, builder, shadow, given)
-
-
-def _release(context: BaseContext, builder: IRBuilder, held: Iterable[tuple[Any, Any]]) -> None:
-    """Before an exception: drops references that Numba drops only after success."""
-    for value, numba_type in held:
-        context.nrt.decref(builder, numba_type, value)
 
 
 def _run_reverse(
@@ -387,7 +367,7 @@ def _run_reverse(
     derivation: Derivation,
     block: Value,
     layout: Layout,
-    held: Sequence[tuple[Any, Any]],
+    references: References,
     watched: WatchedCall | None,
 ) -> Cotangents:
     """Calls the reverse sweep; the result holds the cotangents of numbers.
@@ -399,7 +379,7 @@ def _run_reverse(
     builder.store(ir.IntType(32)(0), failed)
     if watched is not None:
         with cgutils.if_unlikely(builder, watched.enter(arena)):
-            _release(context, builder, held)
+            references.release()
             raise_kept(context, builder)
     cotangents = Cotangents(context, builder, derivation)
     values = [block, arena, *cotangents.pointers()]
@@ -408,6 +388,6 @@ def _run_reverse(
     builder.call(cgutils.get_or_insert_function(builder.module, function_type, symbol), values)
     failure = Failure.of(context, builder, arena)
     with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
-        _release(context, builder, held)
+        references.release()
         failure.raise_it(context, builder)
     return cotangents

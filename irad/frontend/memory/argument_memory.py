@@ -15,6 +15,7 @@ from numba.core.base import BaseContext
 from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
+from irad.frontend.memory.buffers import buffers_for
 from irad.frontend.memory.list_memory import ListBlock, block_size, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory
@@ -28,7 +29,6 @@ from irad.frontend.memory.shadows import (
     clear,
     extent_of,
     extent_of_array,
-    join_overlapping,
     overlaps_itself,
     shadow_pointer,
     shape_of,
@@ -276,15 +276,12 @@ class ArgumentMemory:
         return self.references.results if tracked.role is Role.GRADIENT else self.references.transient
 
     def _allocate_joined(self, members: Sequence[Tracked]) -> None:
-        """Arrays that overlap share a buffer; each member holds a reference on it."""
-        groups = join_overlapping(self.context, self.builder, [member.extent for member in members])
-        for i, member in enumerate(members):
-            member.meminfo = self.references.slot(self._group_of(member))
-            slots = [each.meminfo for each in members[: i + 1]]
-            with groups.first_of(self.context, self.builder, i, slots):
-                self.references.allocated(groups.extents[i].size(self.builder), member.meminfo)
-            meminfo = self.builder.load(member.meminfo)
-            member.shadow = shadow_pointer(self.context, self.builder, meminfo, groups.extents[i])
+        """Shadows of arrays that may overlap."""
+        slots = [self.references.slot(self._group_of(member)) for member in members]
+        extents = [member.extent for member in members]
+        found = buffers_for(self.context, self.builder, extents, slots, self.references.allocated)
+        for member, slot, shadow in zip(members, slots, found, strict=True):
+            member.meminfo, member.shadow = slot, shadow
 
     def _allocate_scratch(self) -> None:
         """Shadows of constant pointers that the engine asks for, because they meet active ones."""
@@ -360,28 +357,21 @@ class ArgumentMemory:
 
     def list_gradient(self, leaf: Content, gradient_type: Any) -> Any:
         """The derivative of a list as a new list."""
-        slot = self.references.slot(self.references.results)
         block = self._lists[leaf.data_index].data
-        found = list_of_block(self.context, self.builder, gradient_type, block, self.references.fail)
-        self.builder.store(self.context.make_helper(self.builder, gradient_type, found).meminfo, slot)
-        return found
+        return list_of_block(self.context, self.builder, gradient_type, block, self.references)
 
     def object_gradients(self) -> dict[int, Any]:
         """The derivatives of all objects, by their first LLVM parameter: new references."""
         if self._objects is None:
             return {}
-
-        notes, found = self._objects.notes(self.references.fail), {}
+        notes, found = self._objects.notes(self.references.fail), dict[int, Any]()
         for argument, leaf in self.derivation.active_objects():
             content = abi.reference_of(leaf)
-            found[leaf.index] = notes.gradient(content)
+            gradient, gradient_type = notes.gradient(content), gradient_of_content(content)
             if self.derivation.task.role_of(argument.position) is Role.WORKSPACE:
-                self.context.nrt.decref(self.builder, gradient_of_content(content), found.pop(leaf.index))
-                continue
-            for _, meminfo in self.context.nrt.get_meminfos(
-                self.builder, gradient_of_content(content), found[leaf.index]
-            ):
-                self.builder.store(meminfo, self.references.slot(self.references.results))
+                self.context.nrt.decref(self.builder, gradient_type, gradient)
+            else:
+                found[leaf.index] = self.references.keep(gradient_type, gradient)
         return found
 
     def object_state(self) -> tuple[Any, ...]:

@@ -11,7 +11,6 @@ end the block holds the derivatives of the items that the list had at first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +21,7 @@ from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.listobject import new_list
 
+from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import array_at
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
 from irad.frontend.values.tree import Content
@@ -85,7 +85,7 @@ def clear_block(builder: IRBuilder, list_type: Any, block: Value, size: Value) -
 
 
 def list_of_block(
-    context: BaseContext, builder: IRBuilder, list_type: Any, block: Value, fail: Callable[[], None]
+    context: BaseContext, builder: IRBuilder, list_type: Any, block: Value, references: References
 ) -> Any:
     """The derivatives in a block as a new list.
 
@@ -94,19 +94,19 @@ def list_of_block(
         builder: of llvmlite.
         list_type: the type of the new list.
         block: a shadow.
-        fail: emits the end of the function when there is no memory.
+        references: hold it, as a result.
     """
     count = builder.load(_at(builder, block, _COUNT, _INTP))
     items = builder.gep(block, [_INTP(_first_item(list_type))])
     if isinstance(list_type, types.ListType):
-        return _typed_list(context, builder, list_type, items, count)
+        return references.keep(list_type, _typed_list(context, builder, list_type, items, count))
     good, made = ListInstance.allocate_ex(context, builder, list_type, count)
     with cgutils.if_unlikely(builder, builder.not_(good)):
-        fail()
+        references.fail()
     made.size = count
     target = builder.bitcast(made._gep(_INTP(0)), _VOID_POINTER)
     cgutils.raw_memcpy(builder, target, items, count, size_of_element(list_type.dtype))
-    return made.value
+    return references.keep(list_type, made.value)
 
 
 def _typed_list(context: BaseContext, builder: IRBuilder, list_type: Any, items: Any, count: Value) -> Any:

@@ -15,9 +15,11 @@ from numba.core.base import BaseContext
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import Notes
 from irad.frontend.memory.object_walk import Walk
-from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions
-from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, Extent, array_at, bytes_at
+from irad.frontend.memory.references import References
+from irad.frontend.memory.regions import INTP, VOID_POINTER, Owner, Regions, ShadowAt
+from irad.frontend.memory.shadows import MEMINFO_TYPE, Extent, array_at, bytes_at
 from irad.frontend.values.abi import reference_of
+from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.tree import Content, Reference
 
 
@@ -56,11 +58,11 @@ class ObjectMemory:
         self._found = self._walk()
         self._regions.close()
 
-    def _walk(self) -> dict[int, Any]:
-        """Walks through everything; the regions of what gets a shadow here, by LLVM parameter."""
+    def _walk(self) -> dict[int, ShadowAt]:
+        """Walks through everything; where that of what gets a shadow here will be, by LLVM parameter."""
         walk = Walk(self._context, self._builder, self._regions)
         found = {leaf.data_index: self._object(walk, leaf) for leaf in self._leaves}
-        found |= {tracked.leaf.data_index: walk.extent(tracked.extent).region for tracked in self._arrays}
+        found |= {tracked.leaf.data_index: walk.extent(tracked.extent) for tracked in self._arrays}
         for owner, other in self._others:
             walk = Walk(self._context, self._builder, self._regions, owner)
             _ = self._object(walk, other) if isinstance(other, Content) else walk.extent(other)
@@ -77,14 +79,11 @@ class ObjectMemory:
         self.meminfo = allocate(self._size)
         data = self._context.nrt.meminfo_data(build, self.meminfo)
         self._regions.connect(data)
-        self.shadows = {index: self._regions.shadow(data, region) for index, region in self._found.items()}
-        for tracked in self._arrays:
-            index, extent = tracked.leaf.data_index, tracked.extent
-            self.shadows[index] = build.gep(self.shadows[index], [build.sub(extent.data, extent.low)])
+        self.shadows = {index: self._regions.address(data, at) for index, at in self._found.items()}
 
-    def _object(self, walk: Walk, leaf: Content) -> Any:
+    def _object(self, walk: Walk, leaf: Content) -> ShadowAt:
         places = (self._builder.bitcast(self._flat[i], VOID_POINTER) for i in (leaf.index, leaf.data_index))
-        return walk.reference(reference_of(leaf), *places).region
+        return walk.reference(reference_of(leaf), *places)
 
     def notes(self, fail: Callable[[], None]) -> Notes:
         """What gradients are made from."""
@@ -113,7 +112,7 @@ def copy_objects(
     objects: Sequence[Reference],
     state: Sequence[Any],
     arrays: tuple[Sequence[Any], Sequence[Any]],
-    fail: Callable[[], None],
+    references: References,
 ) -> tuple[list[Any], list[Any]]:
     """Gradients in a copy of the shadows: of the arrays, whose shadows lie there, too, and of the objects.
 
@@ -123,12 +122,10 @@ def copy_objects(
         objects: among the differentiated arguments.
         state: notes and shadows as arrays of bytes (struct proxies).
         arrays: shadows of arrays (struct proxies) and their types.
-        fail: emits the end of the function when there is no memory.
+        references: hold the gradients, as results, and the copy.
     """
     noted, buffer = state
-    meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, buffer.nitems, ALIGNMENT)
-    with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
-        fail()
+    meminfo = references.allocated(buffer.nitems, references.slot(references.transient), zeroed=False)
     data = context.nrt.meminfo_data(builder, meminfo)
     cgutils.raw_memcpy(builder, data, buffer.data, buffer.nitems, 1)
     distance = builder.sub(builder.ptrtoint(data, INTP), builder.ptrtoint(buffer.data, INTP))
@@ -137,15 +134,9 @@ def copy_objects(
         place = builder.gep(builder.bitcast(array.data, VOID_POINTER), [distance])
         context.nrt.incref(builder, MEMINFO_TYPE, meminfo)
         copies.append(array_at(context, builder, array_type, place, array.shape, array.strides, meminfo))
-
-    def release() -> None:
-        context.nrt.decref(builder, MEMINFO_TYPE, meminfo)
-        fail()
-
-    notes = Notes(context, builder, noted.data, meminfo, release, distance)
-    found = [notes.gradient(content) for content in objects]
-    context.nrt.decref(builder, MEMINFO_TYPE, meminfo)
-    return copies, found
+        references.keep(array_type, copies[-1])
+    notes = Notes(context, builder, noted.data, meminfo, references.fail, distance)
+    return copies, [references.keep(gradient_of_content(content), notes.gradient(content)) for content in objects]
 
 
 def _never() -> None:

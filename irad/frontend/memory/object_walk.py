@@ -64,9 +64,7 @@ class Walk:
 
     def extent(self, extent: Extent) -> ShadowAt:
         """The region of an array; returns the shadow of its first element."""
-        build = self._builder
-        region = self._regions.region(extent.low, extent.high, extent.size(build), self._owner)
-        return ShadowAt(region, build.sub(extent.data, extent.low))
+        return self._regions.extent(extent, self._owner)
 
     def _span(self, pointer: Value, size: Value, shadow_size: int | None = None) -> ShadowAt:
         low = self._builder.ptrtoint(pointer, INTP)

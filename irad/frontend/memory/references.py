@@ -10,9 +10,13 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 
 from irad.frontend.memory.memory_checks import Refusals
-from irad.frontend.memory.shadows import MEMINFO_TYPE, NO_MEMORY, allocate_zeroed
+from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, clear
 
 _VOID_POINTER = cgutils.voidptr_t
+
+
+def _nothing() -> None:
+    """References are all that a call holds."""
 
 
 class References:
@@ -46,13 +50,23 @@ class References:
         group.append(slot)
         return slot
 
-    def allocated(self, size: Value, slot: Any) -> Any:
-        """A meminfo of zeroed memory, held in a slot."""
-        meminfo = allocate_zeroed(self._context, self._builder, size, self._clear)
+    def allocated(self, size: Value, slot: Any, *, zeroed: bool = True, abandon: Callable[[], None] = _nothing) -> Any:
+        """A meminfo of new memory, held in a slot; ``abandon`` emits what else ends with the call if there is none."""
+        nrt = self._context.nrt
+        meminfo = nrt.meminfo_alloc_aligned_unchecked(self._builder, size, ALIGNMENT)
         with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, meminfo)):
+            abandon()
             self.fail()
+        if zeroed:
+            clear(self._builder, nrt.meminfo_data(self._builder, meminfo), size, self._clear)
         self._builder.store(meminfo, slot)
         return meminfo
+
+    def keep(self, numba_type: Any, value: Any) -> Any:
+        """Holds a value that was made, as a result; returns it."""
+        for _, meminfo in self._context.nrt.get_meminfos(self._builder, numba_type, value):
+            self._builder.store(meminfo, self.slot(self.results))
+        return value
 
     def scratch(self, size: Value) -> Any:
         """A meminfo of zeroed memory that is not a result."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
 
+from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
 from numba.core.base import BaseContext
@@ -80,6 +81,11 @@ class Regions:
             place = build.gep(place, [length])
             build.store(INTP(0), count)
 
+    def open_on_stack(self, count: int) -> None:
+        """Makes room for so many entries of each kind, which are not counted first."""
+        tables = (cgutils.alloca_once(self._builder, ir.ArrayType(INTP, count * width)) for width in _WIDTHS)
+        self._tables = [cgutils.gep_inbounds(self._builder, table, 0, 0) for table in tables]
+
     def close(self) -> None:
         """The walk has ended."""
         self._builder.store(self._builder.load(self._counts[_REFERENCES]), self._held)
@@ -109,6 +115,11 @@ class Regions:
     def region(self, low: Value, high: Value, size: Value, owner: Owner) -> Any:
         """A region of memory and the bytes of its shadow; returns its number."""
         return self._add(_REGIONS, low, high, size, INTP(owner.value), INTP(0))
+
+    def extent(self, extent: Extent, owner: Owner) -> ShadowAt:
+        """The region of an array; returns the shadow of its first element."""
+        region = self.region(extent.low, extent.high, extent.size(self._builder), owner)
+        return ShadowAt(region, self._builder.sub(extent.data, extent.low))
 
     def link(self, place: ShadowAt, to: ShadowAt) -> None:
         """An address in a shadow is stored in a shadow."""
@@ -180,9 +191,10 @@ class Regions:
         found = self._builder.load(self._word(_REGIONS, self._builder.select(is_none, INTP(0), region), _SHADOW))
         return self._builder.select(is_none, other, self._builder.add(first, found))
 
-    def shadow(self, shadows: Value, region: Any) -> Any:
-        """The address of the shadow of a region."""
-        return self._builder.gep(shadows, [self._builder.load(self._word(_REGIONS, region, _SHADOW))])
+    def address(self, shadows: Value, at: ShadowAt) -> Any:
+        """An address in a shadow; ``shadows`` is that of all shadows."""
+        place = self._builder.load(self._word(_REGIONS, at.region, _SHADOW))
+        return self._builder.gep(shadows, [self._builder.add(place, at.offset)])
 
     def release(self, take: Callable[[Any], None]) -> None:
         """Emits a loop over the references that are held: none before the walk has ended."""
@@ -203,10 +215,14 @@ def _place_apart(regions: Any, order: Any, count: int) -> int:
 
 
 def _place_joined(regions: Any, order: Any, count: int) -> int:
-    """Compiled by Numba: sorts the regions (a heap sort) and joins neighbours that overlap."""
+    """Compiled by Numba: sorts the regions (a heap sort) and joins neighbours that overlap.
+
+    Words are assigned one by one, not as tuples, which take Numba longer to compile.
+    """
     for i in range(count):
         order[i] = 5 * i
-    start, end = count // 2, count
+    start = count // 2
+    end = count
     while end > 1:
         if start > 0:
             start -= 1
@@ -222,22 +238,21 @@ def _place_joined(regions: Any, order: Any, count: int) -> int:
                 break
             order[root], order[child] = order[child], order[root]
             root = child
-    base, size, low, high, owner = 0, 0, 0, 0, 0
+    base = low = high = owner = size = 0
     for i in range(count):
         k = order[i]
-        begin, end = regions[k], regions[k + 1]
-        if begin >= end:  # no bytes
-            regions[k + 4] = base
-            continue
-        if begin >= high or high == 0:
-            base += (size + 63) & ~63
-            low, high, size, owner = begin, end, 0, regions[k + 3]
-        elif regions[k + 3] != owner:
+        begin = regions[k]
+        if begin >= high:
+            base = (size + 63) & ~63
+            low = begin
+            high = begin
+            owner = regions[k + 3]
+        elif begin < regions[k + 1] and regions[k + 3] != owner:
             return -1
-        high = max(high, end)
-        size = max(size, begin - low + regions[k + 2])
+        high = max(high, regions[k + 1])
         regions[k + 4] = base + begin - low
-    return base + ((size + 63) & ~63)
+        size = max(size, regions[k + 4] + regions[k + 2])
+    return (size + 63) & ~63
 
 
 def _meets(regions: Any, count: int, low: int, high: int) -> bool:

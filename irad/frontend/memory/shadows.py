@@ -1,14 +1,12 @@
 """Shadow memory in generated code: byte extents, congruent buffers, overlap.
 
 A shadow is congruent with its primal to the byte: same strides, same offsets. The buffer of a strided array therefore
-covers the array's whole byte extent. Arrays that overlap, where one of them may be written, share one buffer in which
-they lie as they lie in memory.
+covers the array's whole byte extent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -129,78 +127,6 @@ def differ(builder: IRBuilder, left: Sequence[Any], right: Sequence[Any]) -> Any
     return any_of(builder, (builder.icmp_signed("!=", mine, theirs) for mine, theirs in zip(left, right, strict=True)))
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Extents joined to groups that overlap.
-
-    Attributes:
-        extents: of each member the extent of its group.
-        owners: of each member the number of the first member of its group, an LLVM integer.
-    """
-
-    extents: list[Extent]
-    owners: list[Any]
-
-    @contextmanager
-    def first_of(self, context: BaseContext, builder: IRBuilder, i: int, slots: Sequence[Any]) -> Iterator[None]:
-        """Around the code that makes memory for the group of member ``i``, if that is its first one.
-
-        Any other shares the memory of its group, and holds a reference on it.
-
-        Args:
-            context: Numba's target context.
-            builder: of llvmlite.
-            i: the member.
-            slots: of the members up to that one, for their references.
-        """
-        is_first = builder.icmp_signed("==", self.owners[i], _INTP(i))
-        with builder.if_else(is_first, likely=True) as (first, later):
-            with first:
-                yield
-            with later:
-                for j in range(i):
-                    with builder.if_then(builder.icmp_signed("==", self.owners[i], _INTP(j))):
-                        builder.store(builder.load(slots[j]), slots[i])
-                context.nrt.incref(builder, MEMINFO_TYPE, builder.load(slots[i]))
-
-
-def join_overlapping(context: BaseContext, builder: IRBuilder, extents: Sequence[Extent]) -> Groups:
-    """Joins the extents that overlap; costs a few comparisons when none do."""
-    count = len(extents)
-    table = ir.ArrayType(_INTP, count)
-    low, high, owner = (cgutils.alloca_once(builder, table) for _ in range(3))
-    for i, extent in enumerate(extents):
-        for place, value in ((low, extent.low), (high, extent.high), (owner, _INTP(i))):
-            builder.store(value, cgutils.gep_inbounds(builder, place, 0, i))
-    pairs = [overlap(builder, extents[i], extents[j]) for i in range(count) for j in range(i)]
-    with builder.if_then(any_of(builder, pairs), likely=False):
-        pointer = types.CPointer(types.intp)
-        firsts = [cgutils.gep_inbounds(builder, place, 0, 0) for place in (low, high, owner)]
-        signature = types.none(pointer, pointer, pointer, types.intp)
-        context.compile_internal(builder, _join, signature, [*firsts, _INTP(count)])
-
-    def read(place: Value, i: int) -> Any:
-        return builder.load(cgutils.gep_inbounds(builder, place, 0, i))
-
-    joined = [Extent(extent.data, read(low, i), read(high, i)) for i, extent in enumerate(extents)]
-    return Groups(joined, [read(owner, i) for i in range(count)])
-
-
-def _join(low: Any, high: Any, owner: Any, count: int) -> None:
-    """Compiled by Numba: gives overlapping extents their common extent and owner."""
-    changed = True
-    while changed:
-        changed = False
-        for i in range(count):
-            for j in range(i):
-                if low[i] < high[j] and low[j] < high[i] and low[i] < high[i] and low[j] < high[j]:
-                    least, most, first = min(low[i], low[j]), max(high[i], high[j]), min(owner[i], owner[j])
-                    for k in (i, j):
-                        if low[k] != least or high[k] != most or owner[k] != first:
-                            low[k], high[k], owner[k] = least, most, first
-                            changed = True
-
-
 def clear(builder: IRBuilder, pointer: Value, size: Value, symbol: str | None) -> None:
     """Clears memory: by the function ``symbol`` of a derivative with parallel loops, which uses their threads."""
     if symbol is None:
@@ -209,14 +135,6 @@ def clear(builder: IRBuilder, pointer: Value, size: Value, symbol: str | None) -
     function_type = ir.FunctionType(ir.VoidType(), [_VOID_POINTER, _INTP])
     callee = cgutils.get_or_insert_function(builder.module, function_type, symbol)
     builder.call(callee, [builder.bitcast(pointer, _VOID_POINTER), size])
-
-
-def allocate_zeroed(context: BaseContext, builder: IRBuilder, size: Value, symbol: str | None = None) -> Any:
-    """A meminfo of zeroed memory, null when there is no memory; ``symbol`` as for `clear`."""
-    meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
-    with cgutils.if_likely(builder, cgutils.is_not_null(builder, meminfo)):
-        clear(builder, context.nrt.meminfo_data(builder, meminfo), size, symbol)
-    return meminfo
 
 
 def shadow_pointer(context: BaseContext, builder: IRBuilder, meminfo: Value, extent: Extent) -> Any:
@@ -250,51 +168,3 @@ def array_at(
 def bytes_at(context: BaseContext, builder: IRBuilder, data: Any, size: Value, meminfo: Value) -> Any:
     """Memory as a value of the state of a pullback, of the type `BYTES`, which takes over a reference."""
     return array_at(context, builder, BYTES, data, (size,), (_INTP(1),), meminfo)
-
-
-def copy_arrays(
-    context: BaseContext,
-    builder: IRBuilder,
-    arrays: Sequence[Any],
-    array_types: Sequence[Any],
-    may_overlap: bool,
-    fail: Callable[[], None],
-) -> list[Any]:
-    """Copies of arrays in new memory, with their strides; arrays that overlap have copies that do so in the same way.
-
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite.
-        arrays: struct proxies.
-        array_types: their Numba types.
-        may_overlap: without it no two of them share memory.
-        fail: emits the end of the function when there is no memory; the copies are released by then.
-    """
-    extents = [extent_of_array(context, builder, a, t) for a, t in zip(arrays, array_types, strict=True)]
-    groups = Groups(extents, [_INTP(i) for i in range(len(extents))])
-    if may_overlap:
-        groups = join_overlapping(context, builder, extents)
-    slots = [cgutils.alloca_once_value(builder, cgutils.get_null_value(_VOID_POINTER)) for _ in arrays]
-    for i, (slot, group) in enumerate(zip(slots, groups.extents, strict=True)):
-        with groups.first_of(context, builder, i, slots):
-            size = group.size(builder)
-            meminfo = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, ALIGNMENT)
-            with cgutils.if_unlikely(builder, cgutils.is_null(builder, meminfo)):
-                for earlier in slots[:i]:
-                    context.nrt.decref(builder, MEMINFO_TYPE, builder.load(earlier))
-                fail()
-            builder.store(meminfo, slot)
-            source = builder.inttoptr(group.low, _VOID_POINTER)
-            cgutils.raw_memcpy(builder, context.nrt.meminfo_data(builder, meminfo), source, size, 1)
-    return [
-        _moved_array(context, builder, array, array_type, builder.load(slot), group)
-        for array, array_type, slot, group in zip(arrays, array_types, slots, groups.extents, strict=True)
-    ]
-
-
-def _moved_array(
-    context: BaseContext, builder: IRBuilder, array: Any, array_type: Any, meminfo: Value, extent: Extent
-) -> Any:
-    """An array like another one, at the same place in a copy of an extent around it."""
-    data = shadow_pointer(context, builder, meminfo, extent)
-    return array_at(context, builder, array_type, data, array.shape, array.strides, meminfo)
