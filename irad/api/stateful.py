@@ -29,10 +29,7 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
     compiled: for each derivative, and in it for each signature and each combination of arguments that take part.
 
     Args:
-        f: as for `augmented_primal`.
-        signature: likewise.
-        restores: the reverse may put back what ``f`` overwrote. irad then reads nothing that ``f`` has written again in
-            the reverse sweep, which may run several times.
+        f, signature, restores: as for `irad.rules.reverse`.
 
     Examples:
         >>> import irad

@@ -18,45 +18,7 @@ from __future__ import annotations
 
 from typing import Final, assert_never, cast
 
-from irad.ir.instructions import (
-    Alloca,
-    AnyInstruction,
-    AtomicRMW,
-    Binary,
-    Br,
-    Call,
-    CallBr,
-    CallSite,
-    Cast,
-    CmpXchg,
-    CondBr,
-    ExceptionPad,
-    ExceptionTerminator,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    Fence,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    IndirectBr,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Invoke,
-    LandingPad,
-    Load,
-    Phi,
-    Resume,
-    Ret,
-    Select,
-    ShuffleVector,
-    Store,
-    Switch,
-    Unary,
-    Unreachable,
-    VAArg,
-)
+from irad.ir import instructions as ir
 from irad.ir.module import Function
 from irad.ir.text.keywords import FAST_MATH
 from irad.ir.types import holds_floats
@@ -71,50 +33,51 @@ _EXACT: Final = frozenset(
 _JUMPING: Final = frozenset({"floor", "ceil", "trunc", "rint", "nearbyint", "round", "roundeven", "copysign"})
 
 
-def is_rounded_freely(inst: Instruction) -> bool:
+def is_rounded_freely(inst: ir.Instruction) -> bool:
     """Whether LLVM may give the result another rounding in one sweep than in the other."""
-    shape = cast("AnyInstruction", inst)
+    shape = cast("ir.AnyInstruction", inst)
     match shape:
-        case Binary(opcode="frem"):
+        case ir.Binary(opcode="frem"):
             return True
-        case Binary() | Unary() | Cast() | FCmp() | Select() | Phi():
+        case ir.Binary() | ir.Unary() | ir.Cast() | ir.FCmp() | ir.Select() | ir.Phi():
             return has_fast_math_words(inst)
-        case Call() | Invoke() | CallBr():
+        case ir.Call() | ir.Invoke() | ir.CallBr():
             return has_fast_math_words(inst) or (_computes_with_floats(shape) and _stem(shape) not in _EXACT)
         case (
-            ICmp() | Freeze() | ExtractValue() | InsertValue() | ExtractElement() | InsertElement() | ShuffleVector()
-            | Alloca() | Load() | Store() | GetElementPtr() | AtomicRMW() | CmpXchg() | Fence() | VAArg() | Ret() | Br()
-            | CondBr() | Switch() | IndirectBr() | Unreachable() | Resume() | LandingPad() | ExceptionPad()
-            | ExceptionTerminator()
+            ir.ICmp() | ir.Freeze() | ir.ExtractValue() | ir.InsertValue() | ir.ExtractElement() | ir.InsertElement()
+            | ir.ShuffleVector() | ir.Alloca() | ir.Load() | ir.Store() | ir.GetElementPtr() | ir.AtomicRMW()
+            | ir.CmpXchg() | ir.Fence() | ir.VAArg() | ir.Ret() | ir.Br() | ir.CondBr() | ir.Switch()
+            | ir.IndirectBr() | ir.Unreachable() | ir.Resume() | ir.LandingPad() | ir.ExceptionPad()
+            | ir.ExceptionTerminator()
         ):  # fmt: skip
             return False  # they move floats, or are never computed again
         case _:
             assert_never(shape)
 
 
-def is_decision(inst: Instruction) -> bool:
+def is_decision(inst: ir.Instruction) -> bool:
     """Whether the result jumps when a floating-point operand is rounded differently."""
     if not holds_floats(inst.type):
         return True
-    if isinstance(inst, CallSite):
+    if isinstance(inst, ir.CallSite):
         return _stem(inst) in _JUMPING
-    return isinstance(inst, Binary) and inst.opcode == "frem"
+    return isinstance(inst, ir.Binary) and inst.opcode == "frem"
 
 
-def has_fast_math_words(inst: Instruction) -> bool:
+def has_fast_math_words(inst: ir.Instruction) -> bool:
     """Whether an operation has one of the words that let LLVM change what it computes."""
     match inst:
-        case Binary() | Unary() | Cast() | FCmp() | Select() | Phi() | CallSite():
+        case ir.Binary() | ir.Unary() | ir.Cast() | ir.FCmp() | ir.Select() | ir.Phi() | ir.CallSite():
             return not FAST_MATH.isdisjoint(inst.flags)
         case _:
             return False
 
 
-def _computes_with_floats(call: CallSite) -> bool:
+def _computes_with_floats(call: ir.CallSite) -> bool:
     return holds_floats(call.type) or any(holds_floats(argument.type) for argument in call.arguments)
 
 
-def _stem(call: CallSite) -> str:
+def _stem(call: ir.CallSite) -> str:
     """Of what is called (`stem_of_symbol`); empty where that has no name."""
     callee = call.callee
     if not isinstance(callee, Function) or callee.name is None:

@@ -21,46 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never, cast
 
 from irad.errors import UnsupportedError
-from irad.ir import types
-from irad.ir.instructions import (
-    Alloca,
-    AnyInstruction,
-    AtomicRMW,
-    Binary,
-    Br,
-    Call,
-    CallBr,
-    CallSite,
-    Cast,
-    CmpXchg,
-    CondBr,
-    ExceptionPad,
-    ExceptionTerminator,
-    ExtractElement,
-    ExtractValue,
-    FCmp,
-    Fence,
-    Freeze,
-    GetElementPtr,
-    ICmp,
-    IndirectBr,
-    InsertElement,
-    InsertValue,
-    Instruction,
-    Invoke,
-    LandingPad,
-    Load,
-    Phi,
-    Resume,
-    Ret,
-    Select,
-    ShuffleVector,
-    Store,
-    Switch,
-    Unary,
-    Unreachable,
-    VAArg,
-)
+from irad.ir import instructions as ir, types
 from irad.ir.module import Block, Function
 from irad.ir.types import (
     ArrayType,
@@ -82,7 +43,7 @@ from irad.passes.memory.returned_addresses import is_integer_intrinsic
 from irad.passes.unit import Unit
 
 
-def lost_bits(unit: Unit) -> list[Instruction]:
+def lost_bits(unit: Unit) -> list[ir.Instruction]:
     """The instructions at which a derivative would be lost, in order."""
     if unit.everything:
         return []
@@ -95,16 +56,16 @@ def lost_bits(unit: Unit) -> list[Instruction]:
         for inst in instructions:
             if inst not in tainted and _is_tainted(unit, inst, tainted, scratch):
                 tainted.add(inst)
-            if isinstance(inst, Store) and inst.operands[0] in tainted:
+            if isinstance(inst, ir.Store) and inst.operands[0] in tainted:
                 scratch.note(inst)
         changed = before != (len(tainted), scratch.count)
     return [i for i in instructions if i.block in unit.live and _loses(unit, i, tainted)]
 
 
-def lost_error(unit: Unit, inst: Instruction) -> UnsupportedError:
+def lost_error(unit: Unit, inst: ir.Instruction) -> UnsupportedError:
     """Bits of an active number that are computed with, as far as that is certain."""
     rule = "give the function that does this a rule: irad.rules.easy_rule"
-    if unit.program.request.has_types and isinstance(inst, Store) and not _is_followed(unit, inst.operands[1]):
+    if unit.program.request.has_types and isinstance(inst, ir.Store) and not _is_followed(unit, inst.operands[1]):
         return UnsupportedError(
             "it cannot be told whether an active number is manipulated as an integer here, bit by bit",
             "(a) where a recursive function changes integers in nodes, go from node to node in a loop, with a list as "
@@ -132,7 +93,7 @@ class _Scratch:
     places: dict[int, dict[tuple[Position, int], None]] = field(default_factory=dict)
     count: int = 0
 
-    def note(self, store: Store) -> None:
+    def note(self, store: ir.Store) -> None:
         """Notes what a store writes to."""
         value, pointer = store.operands
         for item in self.unit.points_to.of(pointer):
@@ -155,50 +116,50 @@ class _Scratch:
         )
 
 
-def _is_tainted(unit: Unit, inst: Instruction, tainted: set[Value], scratch: _Scratch) -> bool:
-    shape = cast("AnyInstruction", inst)
+def _is_tainted(unit: Unit, inst: ir.Instruction, tainted: set[Value], scratch: _Scratch) -> bool:
+    shape = cast("ir.AnyInstruction", inst)
     match shape:
-        case Load() | AtomicRMW() | CmpXchg():
-            pointer, read = inst.operands[0], inst.type if isinstance(inst, Load) else inst.operands[-1].type
+        case ir.Load() | ir.AtomicRMW() | ir.CmpXchg():
+            pointer, read = inst.operands[0], inst.type if isinstance(inst, ir.Load) else inst.operands[-1].type
             if not _is_integers(read):
                 return False
             return scratch.meets(pointer, read) or meets_numbers(unit, pointer, read, unit.activity.varied_objects)
-        case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+        case ir.Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
             return source in unit.activity.varied and not is_differentiable(inst.type)
-        case Call() | Invoke() | CallBr():
+        case ir.Call() | ir.Invoke() | ir.CallBr():
             if is_integer_intrinsic(shape):
                 return any(argument in tainted for argument in shape.arguments)
             is_given = not unit.program.request.has_types and _has_body(unit, shape) and _takes_varied(unit, shape)
             return is_given and _holds_integers(inst.type) and _callee_has(shape, _makes_bits)
         case (
-            Binary() | Cast() | Phi() | Freeze() | Select() | ExtractValue() | InsertValue() | ExtractElement()
-            | InsertElement() | ShuffleVector()
+            ir.Binary() | ir.Cast() | ir.Phi() | ir.Freeze() | ir.Select() | ir.ExtractValue() | ir.InsertValue()
+            | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector()
         ):  # fmt: skip
             return any(v in tainted for v in _parts(shape)) and not is_differentiable(inst.type)
         case (
-            Unary() | ICmp() | FCmp() | Alloca() | GetElementPtr() | VAArg() | Store() | Fence() | Ret() | Br()
-            | CondBr() | Switch() | IndirectBr() | Unreachable() | Resume() | LandingPad() | ExceptionPad()
-            | ExceptionTerminator()
+            ir.Unary() | ir.ICmp() | ir.FCmp() | ir.Alloca() | ir.GetElementPtr() | ir.VAArg() | ir.Store()
+            | ir.Fence() | ir.Ret() | ir.Br() | ir.CondBr() | ir.Switch() | ir.IndirectBr() | ir.Unreachable()
+            | ir.Resume() | ir.LandingPad() | ir.ExceptionPad() | ir.ExceptionTerminator()
         ):  # fmt: skip
             return False
         case _:
             assert_never(shape)
 
 
-def _parts(inst: Instruction) -> Sequence[Value]:
+def _parts(inst: ir.Instruction) -> Sequence[Value]:
     """The operands whose bits may be among those of the result."""
-    return inst.operands[1:] if isinstance(inst, Select) else inst.operands
+    return inst.operands[1:] if isinstance(inst, ir.Select) else inst.operands
 
 
-def _loses(unit: Unit, inst: Instruction, tainted: set[Value]) -> bool:
+def _loses(unit: Unit, inst: ir.Instruction, tainted: set[Value]) -> bool:
     match inst:
-        case Cast(opcode="bitcast", operands=[source]):
+        case ir.Cast(opcode="bitcast", operands=[source]):
             return source in tainted and inst in unit.activity.useful
-        case AtomicRMW() | CmpXchg():
+        case ir.AtomicRMW() | ir.CmpXchg():
             return any(value in tainted for value in inst.operands[1:])
-        case Store(operands=[value, pointer]):
+        case ir.Store(operands=[value, pointer]):
             return value in tainted and meets_numbers(unit, pointer, value.type, unit.activity.useful_objects)
-        case CallSite():
+        case ir.CallSite():
             hands_on, takes = (_is_bits, _casts_bits) if unit.program.request.has_types else (_is_integer, _takes_bits)
             is_given = any(a in tainted and hands_on(a) for a in inst.arguments) and _has_body(unit, inst)
             return is_given and _gives_useful(unit, inst) and _callee_has(inst, takes)
@@ -217,11 +178,11 @@ def _is_integers(type_: Type) -> bool:
     return isinstance(type_.element if isinstance(type_, VectorType) else type_, IntType)
 
 
-def _has_body(unit: Unit, call: CallSite) -> bool:
+def _has_body(unit: Unit, call: ir.CallSite) -> bool:
     return unit.mod_ref.of(call).is_opaque and isinstance(unit.mod_ref.callee(call), Function | Pointer)
 
 
-def _callee_has(call: CallSite, wanted: Callable[[Instruction], bool]) -> bool:
+def _callee_has(call: ir.CallSite, wanted: Callable[[ir.Instruction], bool]) -> bool:
     """Whether a callee, or one that it calls, has such an instruction; code that a pointer leads to may have any."""
     pending, seen = [call.callee], {call.callee}
     for callee in pending:
@@ -230,21 +191,21 @@ def _callee_has(call: CallSite, wanted: Callable[[Instruction], bool]) -> bool:
         for inst in callee.instructions():
             if wanted(inst):
                 return True
-            if isinstance(inst, CallSite) and inst.callee not in seen and not _is_assembly(inst):
+            if isinstance(inst, ir.CallSite) and inst.callee not in seen and not _is_assembly(inst):
                 seen.add(inst.callee)
                 pending.append(inst.callee)
     return False
 
 
-def _is_assembly(call: CallSite) -> bool:
+def _is_assembly(call: ir.CallSite) -> bool:
     return isinstance(call.callee, InlineAsm)
 
 
-def _makes_bits(inst: Instruction) -> bool:
+def _makes_bits(inst: ir.Instruction) -> bool:
     match inst:
-        case Cast(opcode="bitcast", operands=[source]):
+        case ir.Cast(opcode="bitcast", operands=[source]):
             return is_differentiable(source.type) and not is_differentiable(inst.type)
-        case Load() | AtomicRMW() | CmpXchg():
+        case ir.Load() | ir.AtomicRMW() | ir.CmpXchg():
             return _holds_integers(inst.type)
         case _:
             return False
@@ -259,11 +220,11 @@ def _is_bits(value: Value) -> bool:
     pending, seen = [value], {value}
     for each in pending:
         match each:
-            case Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+            case ir.Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
                 return True
             case (
-                Binary() | Cast() | Phi() | Freeze() | Select() | ExtractValue() | InsertValue() | ExtractElement()
-                | InsertElement() | ShuffleVector()
+                ir.Binary() | ir.Cast() | ir.Phi() | ir.Freeze() | ir.Select() | ir.ExtractValue() | ir.InsertValue()
+                | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector()
             ):  # fmt: skip
                 new = [v for v in _parts(each) if v not in seen]
                 seen.update(new)
@@ -273,30 +234,30 @@ def _is_bits(value: Value) -> bool:
     return False
 
 
-def _casts_bits(inst: Instruction) -> bool:
+def _casts_bits(inst: ir.Instruction) -> bool:
     match inst:
-        case Cast(opcode="bitcast", operands=[source]):
+        case ir.Cast(opcode="bitcast", operands=[source]):
             return is_differentiable(inst.type) and not is_differentiable(source.type)
         case _:
             return False
 
 
-def _takes_bits(inst: Instruction) -> bool:
+def _takes_bits(inst: ir.Instruction) -> bool:
     match inst:
-        case Cast():
+        case ir.Cast():
             return _casts_bits(inst)
-        case Store() | AtomicRMW() | CmpXchg():
+        case ir.Store() | ir.AtomicRMW() | ir.CmpXchg():
             return any(_holds_integers(value.type) for value in inst.operands)
         case _:
             return False
 
 
-def _takes_varied(unit: Unit, call: CallSite) -> bool:
+def _takes_varied(unit: Unit, call: ir.CallSite) -> bool:
     reached = unit.mod_ref.of(call).reads
     return any(a in unit.activity.varied for a in call.arguments) or bool(reached & unit.activity.varied_objects)
 
 
-def _gives_useful(unit: Unit, call: CallSite) -> bool:
+def _gives_useful(unit: Unit, call: ir.CallSite) -> bool:
     written = unit.mod_ref.of(call).reads & unit.activity.useful_objects
     return call in unit.activity.useful or unit.memory_types.holds_floats(written)
 
@@ -380,7 +341,7 @@ class _Access:
         return any(not is_own or not other.is_beside(self) for other in others)
 
 
-def reinterpreted(unit: Unit) -> list[Instruction]:
+def reinterpreted(unit: Unit) -> list[ir.Instruction]:
     """The loads of active numbers from bytes that are written as active numbers of another type.
 
     A cotangent of one type would be added to the bits of one of the other. Of memory that only callees write, the loads
@@ -394,7 +355,7 @@ def reinterpreted(unit: Unit) -> list[Instruction]:
         return []
     accesses = [access for block in unit.cfg.order if block in unit.live for access in _accesses(unit, block)]
     alike = {  # one table may lead many loads to all objects: look at these once
-        inst: (isinstance(inst, Load), unit.points_to.mask(pointer), _access(unit, pointer, kind))
+        inst: (isinstance(inst, ir.Load), unit.points_to.mask(pointer), _access(unit, pointer, kind))
         for inst, pointer, kind in accesses
     }
     loaded: dict[int, set[_Access]] = {}
@@ -411,7 +372,7 @@ def reinterpreted(unit: Unit) -> list[Instruction]:
         for is_load, mask, access in set(alike.values())
         if is_load and any(access.is_of_another(mixed[i], fields[i]) for i in indices(mask) if i in mixed)
     }
-    return [inst for inst, _, _ in accesses if isinstance(inst, Load) and alike[inst][1:] in refused]
+    return [inst for inst, _, _ in accesses if isinstance(inst, ir.Load) and alike[inst][1:] in refused]
 
 
 def _may_be_mixed(accesses: Set[_Access]) -> bool:
@@ -421,7 +382,7 @@ def _may_be_mixed(accesses: Set[_Access]) -> bool:
 def _access(unit: Unit, pointer: Value, kind: FloatType) -> _Access:
     place, at = unit.points_to.record_position(pointer), unit.points_to.position(pointer)
     start, pointer_of_number = place, pointer
-    while start.period in range(1, _RECORD) and isinstance(pointer, GetElementPtr):
+    while start.period in range(1, _RECORD) and isinstance(pointer, ir.GetElementPtr):
         pointer = pointer.operands[0]
         start = unit.points_to.record_position(pointer)
     record, distance = fixed_distance(pointer_of_number) if place.period in range(1, _RECORD) else (None, 0)
@@ -443,14 +404,14 @@ def _fields(accesses: Set[_Access]) -> frozenset[tuple[FloatType, int]]:
     return frozenset(found) if apart else frozenset()
 
 
-def _accesses(unit: Unit, block: Block) -> Iterator[tuple[Instruction, Value, FloatType]]:
+def _accesses(unit: Unit, block: Block) -> Iterator[tuple[ir.Instruction, Value, FloatType]]:
     """The active numbers that a block loads and stores, with the pointers."""
     active = unit.activity.active
     for inst in block.instructions:
         match inst:
-            case Load(operands=[pointer], type=FloatType() as kind) if inst in active:
+            case ir.Load(operands=[pointer], type=FloatType() as kind) if inst in active:
                 yield inst, pointer, kind
-            case Store(operands=[value, pointer]) if isinstance(value.type, FloatType) and value in active:
+            case ir.Store(operands=[value, pointer]) if isinstance(value.type, FloatType) and value in active:
                 yield inst, pointer, value.type
             case _:
                 pass

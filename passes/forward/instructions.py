@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from irad.errors import UnsupportedError
 from irad.ir.builder import Builder
 from irad.ir.clone import clone_instruction
 from irad.ir.instructions import (
@@ -34,6 +33,7 @@ from irad.ir.types import FloatType, holds_floats
 from irad.ir.values import Constant, ConstantFloat, Value
 from irad.passes import products
 from irad.passes.analysis.activity import is_differentiable
+from irad.passes.analysis.refusals import unsupported
 from irad.passes.products import zero_of
 from irad.ruleset.expr import emit, symbols_of
 from irad.ruleset.interface import Elementwise
@@ -83,15 +83,6 @@ def tangent_of(here: Tangents, inst: Instruction) -> Value | None:
             return None  # from an integer
         case _:
             raise unsupported(inst)
-
-
-def unsupported(inst: Instruction) -> UnsupportedError:
-    """The refusal of an instruction that irad cannot differentiate."""
-    return UnsupportedError(
-        f"irad cannot differentiate the LLVM instruction {type(inst).__name__}",
-        "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
-        "no compiler is known to emit such code for active values",
-    )
 
 
 def elementwise_tangent(here: Tangents, call: CallSite, rule: Elementwise) -> Value | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from irad.errors import UnsupportedError
 from irad.ir import types
 from irad.ir.instructions import (
     Binary,
@@ -32,6 +31,7 @@ from irad.ir.instructions import (
 from irad.ir.types import FloatType, PointerType, Type, VectorType, holds_floats
 from irad.ir.values import Value, const_int
 from irad.passes import products
+from irad.passes.analysis.refusals import unsupported
 from irad.passes.parallel.windows import window_of
 from irad.passes.products import zero_of
 from irad.passes.reverse.sweep import Sweep
@@ -66,15 +66,6 @@ def reverse_instruction(sweep: Sweep, inst: Instruction) -> None:
             _reverse_vector(sweep, inst, cotangent)
         case _:
             raise unsupported(inst)
-
-
-def unsupported(inst: Instruction) -> UnsupportedError:
-    """The refusal of an instruction that irad cannot differentiate."""
-    return UnsupportedError(
-        f"irad cannot differentiate the LLVM instruction {type(inst).__name__}",
-        "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
-        "no compiler is known to emit such code for active values",
-    )
 
 
 def scaled(sweep: Sweep, cotangent: Value, factor: Value) -> Value:

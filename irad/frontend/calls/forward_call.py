@@ -66,19 +66,7 @@ def emit_forward_call(
     result_type: Any,
     extras: Extras,
 ) -> Any:
-    """Emits the primal with its tangents.
-
-    Args:
-        context: Numba's target context.
-        builder: of llvmlite.
-        derivation: what is called.
-        arguments: the caller's values, one per parameter of the primal.
-        result_type: the Numba type of the result.
-        extras: what the caller passes besides: the tangents as targets.
-
-    Returns:
-        The result, a new reference.
-    """
+    """Emits the primal with its tangents: as `irad.frontend.calls.lowering.emit_call`, with tangents as targets."""
     returns = derivation.task.returns
     sweeps = Sweeps(context, builder, derivation, arguments, extras, returns is not Returns.GRADIENT)
     arena = sweeps.open_arena("irad.arena_open")

@@ -12,6 +12,7 @@ from typing import Any, Final, assert_never, cast
 
 from irad.driver import MemoryType
 from irad.frontend.numba.target import target_context
+from irad.frontend.values import tree
 from irad.frontend.values.build import passed
 from irad.frontend.values.layouts import (
     ARRAY_DATA,
@@ -20,25 +21,6 @@ from irad.frontend.values.layouts import (
     fields_of_llvm,
     memory_of_element,
     width_of,
-)
-from irad.frontend.values.tree import (
-    AnyContent,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    LeafKind,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    Reference,
-    TupleContent,
-    UnknownContent,
-    is_headed,
-    leaves,
-    pointer_at,
 )
 
 RETURN_INDEX = 0
@@ -66,15 +48,15 @@ class Argument:
     position: int
     name: str
     type: Any
-    leaves: tuple[Content, ...]
+    leaves: tuple[tree.Content, ...]
 
     def __str__(self) -> str:
         return f"argument {self.position} ({self.name})"
 
 
-def leaves_of(numba_type: Any, index: int = 0) -> tuple[Content, ...]:
+def leaves_of(numba_type: Any, index: int = 0) -> tuple[tree.Content, ...]:
     """The leaves of a value, in the order of the LLVM parameters from ``index`` on."""
-    return tuple(leaves(passed(numba_type, index)))
+    return tuple(tree.leaves(passed(numba_type, index)))
 
 
 def arguments_of(function: Callable[..., Any], argument_types: tuple[Any, ...]) -> tuple[Argument, ...]:
@@ -93,15 +75,15 @@ def arguments_of(function: Callable[..., Any], argument_types: tuple[Any, ...]) 
 # --- memory, as the engine takes it -----------------------------------------------------------------------------------
 
 
-def memory_of_parameter(leaf: Content, offset: int, *, active: bool) -> MemoryType | None:
+def memory_of_parameter(leaf: tree.Content, offset: int, *, active: bool) -> MemoryType | None:
     """What the LLVM parameter ``offset`` places after a leaf's first one points to, None if it is not known."""
     is_data = leaf.index + offset == leaf.data_index
     match leaf.kind:
-        case LeafKind.OBJECT if active:
+        case tree.LeafKind.OBJECT if active:
             return memory_behind(reference_of(leaf)) if is_data else BOOKKEEPING
-        case LeafKind.LIST if is_headed(leaf) and offset == 0:
+        case tree.LeafKind.LIST if tree.is_headed(leaf) and offset == 0:
             found = reference_of(leaf)
-            assert isinstance(found, ListContent)
+            assert isinstance(found, tree.ListContent)
             return header_of(MemoryType(found.stride, (), integer_prefix=found.prefix))
         case _ if leaf.has_memory:
             return memory_of_element(leaf.element) if is_data else BOOKKEEPING
@@ -109,9 +91,9 @@ def memory_of_parameter(leaf: Content, offset: int, *, active: bool) -> MemoryTy
             return None
 
 
-def reference_of(content: Content) -> Reference:
+def reference_of(content: tree.Content) -> tree.Reference:
     """An object or list, as such."""
-    assert isinstance(content, InstanceContent | ListContent | DictionaryContent)
+    assert isinstance(content, tree.InstanceContent | tree.ListContent | tree.DictionaryContent)
     return content
 
 
@@ -131,28 +113,28 @@ def return_llvm_type(return_type: Any) -> Any:
     return target_context().data_model_manager[return_type].get_return_type()
 
 
-def memory_behind(reference: Reference) -> MemoryType:
+def memory_behind(reference: tree.Reference) -> MemoryType:
     """What the address in a reference leads to."""
     match reference:
-        case InstanceContent():
+        case tree.InstanceContent():
             fields = _fields(reference.type.get_data_type())
             declared = _pointees_of_parts(reference.parts, 0)
             data = MemoryType(reference.size, fields, declared=declared, single=True)
-        case ListContent():
+        case tree.ListContent():
             data = _items(reference)
-        case DictionaryContent():
+        case tree.DictionaryContent():
             keys = MemoryType(reference.key_size, _fields(reference.key.type))
             values = MemoryType(
                 reference.value_size, _fields(reference.value.type), declared=_pointees(reference.value, 0)
             )
             return _struct(keys, values)
-    if is_headed(reference):
+    if tree.is_headed(reference):
         return MemoryType(HEADER_SIZE, (), declared=((HEADER_DATA, data),), single=True)
-    return _struct(data, _INTEGERS) if isinstance(reference, ListContent) else data
+    return _struct(data, _INTEGERS) if isinstance(reference, tree.ListContent) else data
 
 
-def _items(found: Reference) -> MemoryType:
-    assert isinstance(found, ListContent)
+def _items(found: tree.Reference) -> MemoryType:
+    assert isinstance(found, tree.ListContent)
     declared = _pointees(found.item, 0)
     return MemoryType(found.stride, _fields(found.item.type), declared=declared, integer_prefix=found.prefix)
 
@@ -166,21 +148,27 @@ def _fields(numba_type: Any) -> tuple[tuple[int, str], ...]:
     return tuple(fields_of_llvm(target_context().get_data_type(numba_type), 0))
 
 
-def _pointees(content: Content, start: int) -> tuple[tuple[int, MemoryType], ...]:
+def _pointees(content: tree.Content, start: int) -> tuple[tuple[int, MemoryType], ...]:
     """Where in memory that holds a content there are addresses of other memory."""
-    known = cast("AnyContent", content)
+    known = cast("tree.AnyContent", content)
     match known:
-        case ArrayContent():
+        case tree.ArrayContent():
             return ((start + ARRAY_DATA, memory_of_element(known.type.dtype) or MemoryType(_WORD, ())),)
-        case TupleContent():
+        case tree.TupleContent():
             return _pointees_of_parts(known.parts, start)
-        case InstanceContent() | ListContent() | DictionaryContent():
-            return ((start + pointer_at(known), memory_behind(known)),)
-        case ConstantContent() | NumberContent() | OptionalContent() | RecordContent() | UnknownContent():
+        case tree.InstanceContent() | tree.ListContent() | tree.DictionaryContent():
+            return ((start + tree.pointer_at(known), memory_behind(known)),)
+        case (
+            tree.ConstantContent()
+            | tree.NumberContent()
+            | tree.OptionalContent()
+            | tree.RecordContent()
+            | tree.UnknownContent()
+        ):
             return ()
         case _:
             assert_never(known)
 
 
-def _pointees_of_parts(parts: tuple[Content, ...], start: int) -> tuple[tuple[int, MemoryType], ...]:
+def _pointees_of_parts(parts: tuple[tree.Content, ...], start: int) -> tuple[tuple[int, MemoryType], ...]:
     return tuple(found for part in parts for found in _pointees(part, start + part.offset))

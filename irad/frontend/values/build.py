@@ -15,23 +15,8 @@ from typing import Any, Final
 
 from numba.core import types
 
+from irad.frontend.values import tree
 from irad.frontend.values.layouts import COMPLEX, FLOATS, part_offsets, width_of
-from irad.frontend.values.tree import (
-    DATA_OF_OPTIONAL,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    LeafKind,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    TupleContent,
-    UnknownContent,
-    children,
-)
 
 _CONSTANTS: Final = (
     *(types.Integer, types.Boolean, types.NPDatetime, types.NPTimedelta),
@@ -40,92 +25,96 @@ _CONSTANTS: Final = (
 )
 
 
-def kind_of(numba_type: Any) -> LeafKind:
+def kind_of(numba_type: Any) -> tree.LeafKind:
     """What a value of a type means for a derivative."""
     return content_of(numba_type).kind
 
 
-def returned_leaves(return_type: Any) -> Iterator[Content]:
+def returned_leaves(return_type: Any) -> Iterator[tree.Content]:
     """The leaves of a returned value, of what may be None what it may be."""
     yield from _returned(content_of(return_type))
 
 
-def _returned(content: Content) -> Iterator[Content]:
-    if isinstance(content, TupleContent | OptionalContent):
-        for part in children(content):
+def _returned(content: tree.Content) -> Iterator[tree.Content]:
+    if isinstance(content, tree.TupleContent | tree.OptionalContent):
+        for part in tree.children(content):
             yield from _returned(part)
     else:
         yield content
 
 
-def content_of(numba_type: Any) -> Content:
+def content_of(numba_type: Any) -> tree.Content:
     """What a value of a type holds."""
     return _content(numba_type, None, (), ())
 
 
-def passed(numba_type: Any, index: int = 0) -> Content:
+def passed(numba_type: Any, index: int = 0) -> tree.Content:
     """What a value of a type holds that is passed from an LLVM parameter on."""
     return _content(numba_type, index, (), ())
 
 
-def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Content:
+def _content(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> tree.Content:
     at: Any = (numba_type, index or 0, path)
     if numba_type in around:
-        return UnknownContent(*at, described=f"a {numba_type} in a {numba_type}")
+        return tree.UnknownContent(*at, described=f"a {numba_type} in a {numba_type}")
     inside = (*around, numba_type)
     match numba_type:
         case types.Array():
-            return ArrayContent(*at)
+            return tree.ArrayContent(*at)
         case types.Record():
-            return RecordContent(*at)
+            return tree.RecordContent(*at)
         case types.Optional():
-            return OptionalContent(*at, inside=_content(numba_type.type, index, (*path, DATA_OF_OPTIONAL), inside))
+            return tree.OptionalContent(
+                *at, inside=_content(numba_type.type, index, (*path, tree.DATA_OF_OPTIONAL), inside)
+            )
         case types.BaseTuple():
-            return TupleContent(*at, parts=_laid_out(numba_type, tuple(_items(numba_type, index, path, inside))))
+            return tree.TupleContent(*at, parts=_laid_out(numba_type, tuple(_items(numba_type, index, path, inside))))
         case types.ClassInstanceType():
             return _instance(at, dict(numba_type.struct), inside)
         case types.StructRef():
             return _instance(at, dict(numba_type.field_dict), inside)
         case types.List() | types.ListType():
-            return ListContent(*at, item=_held(numba_type.dtype, inside))
+            return tree.ListContent(*at, item=_held(numba_type.dtype, inside))
         case types.DictType():
             key, value = _held(numba_type.key_type, inside), _held(numba_type.value_type, inside)
-            return DictionaryContent(*at, key=key, value=value)
+            return tree.DictionaryContent(*at, key=key, value=value)
         case types.Set():
-            return UnknownContent(*at, described=f"a {numba_type}", parts=(_held(numba_type.dtype, inside),))
+            return tree.UnknownContent(*at, described=f"a {numba_type}", parts=(_held(numba_type.dtype, inside),))
         case _ if numba_type in FLOATS or numba_type in COMPLEX:
-            return NumberContent(*at)
+            return tree.NumberContent(*at)
         case _ if _is_constant(numba_type):
-            return ConstantContent(*at)
+            return tree.ConstantContent(*at)
         case _:
-            return UnknownContent(*at, described=f"a {numba_type}")
+            return tree.UnknownContent(*at, described=f"a {numba_type}")
 
 
-def _held(numba_type: Any, around: tuple[Any, ...]) -> Content:
+def _held(numba_type: Any, around: tuple[Any, ...]) -> tree.Content:
     """What lies in memory that a reference leads to."""
     return _content(numba_type, None, (), around)
 
 
-def _items(numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]) -> Iterator[Content]:
+def _items(
+    numba_type: Any, index: int | None, path: tuple[int, ...], around: tuple[Any, ...]
+) -> Iterator[tree.Content]:
     for i, item in enumerate(numba_type.types):
         yield _content(item, index, (*path, i), around)
         index = None if index is None else index + width_of(item)
 
 
-def _instance(at: Any, fields: dict[str, Any], around: tuple[Any, ...]) -> InstanceContent:
+def _instance(at: Any, fields: dict[str, Any], around: tuple[Any, ...]) -> tree.InstanceContent:
     found = tuple(_held(field, around) for field in fields.values())
-    return InstanceContent(*at, names=tuple(fields), parts=_laid_out(at[0].get_data_type(), found))
+    return tree.InstanceContent(*at, names=tuple(fields), parts=_laid_out(at[0].get_data_type(), found))
 
 
-def _laid_out(struct: Any, parts: tuple[Content, ...]) -> tuple[Content, ...]:
+def _laid_out(struct: Any, parts: tuple[tree.Content, ...]) -> tuple[tree.Content, ...]:
     """Parts with their places, if Numba knows them; where the parts of something unknown are does not matter."""
     if any(map(_is_unknown, parts)):
         return parts
     return tuple(replace(part, offset=offset) for part, offset in zip(parts, part_offsets(struct), strict=True))
 
 
-def _is_unknown(content: Content) -> bool:
-    return isinstance(content, UnknownContent) or any(map(_is_unknown, children(content)))
+def _is_unknown(content: tree.Content) -> bool:
+    return isinstance(content, tree.UnknownContent) or any(map(_is_unknown, tree.children(content)))
 
 
 def _is_constant(numba_type: Any) -> bool:

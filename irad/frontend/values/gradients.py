@@ -9,24 +9,9 @@ from typing import Any, assert_never, cast
 from numba.core import types
 
 from irad.frontend.numba.boxing import OwnedRecord
+from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
 from irad.frontend.values.layouts import mapped, tuple_type
-from irad.frontend.values.tree import (
-    AnyContent,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    LeafKind,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    TupleContent,
-    UnknownContent,
-    has_derivative,
-)
 
 
 def gradient_type(numba_type: Any) -> Any:
@@ -36,35 +21,35 @@ def gradient_type(numba_type: Any) -> Any:
 
 def _gradient_of_leaf(numba_type: Any) -> Any:
     content = content_of(numba_type)
-    return types.none if content.kind is LeafKind.INERT else gradient_of_content(content)
+    return types.none if content.kind is tree.LeafKind.INERT else gradient_of_content(content)
 
 
-def gradient_of_content(content: Content) -> Any:
+def gradient_of_content(content: tree.Content) -> Any:
     """The type of the gradient of a value or a part of one; a named tuple for an instance."""
-    if not has_derivative(content):
+    if not tree.has_derivative(content):
         return types.none
-    known = cast("AnyContent", content)
+    known = cast("tree.AnyContent", content)
     match known:
-        case NumberContent() | OptionalContent():
+        case tree.NumberContent() | tree.OptionalContent():
             return known.type
-        case ArrayContent():
+        case tree.ArrayContent():
             return types.Array(known.type.dtype, known.type.ndim, known.type.layout)
-        case RecordContent():
+        case tree.RecordContent():
             return OwnedRecord(known.type)
-        case TupleContent():
+        case tree.TupleContent():
             return tuple_type(known.type, tuple(map(gradient_of_content, known.parts)))
-        case InstanceContent():
+        case tree.InstanceContent():
             made = _tuple_class(_class_name(known.type), known.names)
             items = tuple(map(gradient_of_content, known.parts))
             if all(item == items[0] for item in items):
                 return types.NamedUniTuple(items[0], len(items), made)
             return types.NamedTuple(items, made)
-        case ListContent():
+        case tree.ListContent():
             item = gradient_of_content(known.item)
             return types.ListType(item) if known.is_typed else types.List(item, reflected=True)
-        case DictionaryContent():
+        case tree.DictionaryContent():
             return types.DictType(known.type.key_type, gradient_of_content(known.value))
-        case ConstantContent() | UnknownContent():
+        case tree.ConstantContent() | tree.UnknownContent():
             return types.none
         case _:
             assert_never(known)
