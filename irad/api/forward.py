@@ -113,16 +113,27 @@ def jvp(
         >>> irad.jvp(area, (3.0, 4.0), (None, 1.0))
         (12.0, 3.0)
     """
-    argnums = tuple(i for i, tangent in enumerate(tangents) if tangent is not None)
-    if len(tangents) != len(args) or not argnums:
-        function = getattr(f, "__qualname__", repr(f))
-        raise SignatureError(
-            f"{function} is called with {len(args)} arguments and {len(tangents)} tangents, of which {len(argnums)} "
-            "are not None",
-            "pass one tangent for each argument, None for constants, and at least one that is not None",
-            "a derivative is taken in a direction, which the tangents give",
-            location_of(primal_of(f).py_func),
-        )
+    argnums = directions(f, len(args), tangents)
     push = pushforward(f, argnums, options=options)
     found: tuple[Any, Any] = push(tuple(tangents[i] for i in argnums), *args)
     return found
+
+
+def directions(f: Callable[..., Any], count: int, tangents: Sequence[Any]) -> tuple[int, ...]:
+    """The positions of the tangents that are not None.
+
+    Raises:
+        SignatureError: there are more or fewer tangents than the ``count`` arguments of a call, or all are None.
+    """
+    argnums = tuple(i for i, tangent in enumerate(tangents) if tangent is not None)
+    if len(tangents) == count and argnums:
+        return argnums
+    method = bound_method(f)
+    function = f if method is None else method.function
+    raise SignatureError(
+        f"{getattr(f, '__qualname__', repr(f))} is called with {count} arguments and {len(tangents)} tangents, of "
+        f"which {len(argnums)} are not None",
+        "pass one tangent for each argument, None for constants, and at least one that is not None",
+        "a derivative is taken in a direction, which the tangents give",
+        location_of(primal_of(function).py_func),
+    )

@@ -12,10 +12,12 @@ from numba.core import types
 from numba.extending import overload
 
 from irad.api.check import check
+from irad.api.forward import directions, jvp, pushforward
 from irad.api.grad import grad, value_and_grad, value_and_grad_into
 from irad.api.shadow import shadow_like
 from irad.api.tape import tape_report
 from irad.errors import SignatureError, SourceLocation
+from irad.frontend.generated import function_from
 from irad.frontend.numba.messages import described
 
 
@@ -68,6 +70,28 @@ def _value_and_grad_into(f: Any, argnums: Any = 0) -> Callable[..., Any]:
     return lambda f, argnums=0: derivative
 
 
+def _pushforward(f: Any, argnums: Any = 0) -> Callable[..., Any]:
+    derivative = pushforward(function_behind(f), _literal(argnums, "argnums"))
+    return lambda f, argnums=0: derivative
+
+
+def _jvp(f: Any, args: Any, tangents: Any) -> Callable[..., Any]:
+    """How Numba types a call of `jvp`: which tangents are None is known then."""
+    for name, value in (("args", args), ("tangents", tangents)):
+        if not isinstance(value, types.BaseTuple):
+            raise SignatureError(
+                f"{name} of irad.jvp inside compiled code is {described(value)}",
+                "write a tuple: irad.jvp(f, (x,), (x_tangent,))",
+                "which arguments have a tangent is decided when the function is compiled",
+                SourceLocation.here(),
+            )
+    function = function_behind(f)
+    argnums = directions(function, len(args.types), [None if each == types.none else each for each in tangents.types])
+    chosen = "".join(f"tangents[{i}], " for i in argnums)
+    body = f"def jvp(f, args, tangents):\n    return push(({chosen}), *args)\n"
+    return function_from("jvp", body, "irad.jvp", {"push": pushforward(function, argnums)})
+
+
 def _of_python_alone(function: Callable[..., Any], remedy: str) -> None:
     """Refuses by name what cannot be called in compiled code; Numba would call it an unknown attribute."""
 
@@ -92,4 +116,6 @@ _of_python_alone(
 
 for function in (grad, value_and_grad):
     overload(function, prefer_literal=True, strict=False)(_with_aux(function))
+overload(pushforward, prefer_literal=True, strict=False)(_pushforward)
+overload(jvp, strict=False)(_jvp)
 overload(value_and_grad_into, prefer_literal=True, strict=False)(_value_and_grad_into)

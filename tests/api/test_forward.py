@@ -9,6 +9,7 @@ import numba
 import numpy as np
 import pytest
 from numba import njit, prange
+from numba.experimental import jitclass
 
 import irad
 
@@ -162,6 +163,45 @@ def test_a_pushforward_inside_compiled_code():
         return (push(direction, x + step * direction, 1.0)[1] - push(direction, x, 1.0)[1]) / step
 
     assert curvature(X, np.ones(4), 1e-3) == pytest.approx(8.0, rel=1e-9)
+
+
+def test_written_inside_compiled_code():
+    @njit
+    def slopes(x, weight):
+        both = irad.jvp(weighted, (x, weight), (np.ones_like(x), 1.0))
+        one = irad.jvp(weighted, (x, weight), (None, 1.0))
+        return both, one, irad.pushforward(weighted, 1)(1.0, x, weight)
+
+    assert slopes(X, 2.0) == ((60.0, 70.0), (60.0, 30.0), (60.0, 30.0))
+
+
+def test_what_cannot_be_written_inside_compiled_code_says_so():
+    @njit
+    def without_tuple(x):
+        return irad.jvp(wave, x, x)
+
+    @njit
+    def without_tangent(x):
+        return irad.jvp(wave, (x,), (None,))
+
+    for function, message in ((without_tuple, "write a tuple"), (without_tangent, "of which 0 are not None")):
+        with pytest.raises(irad.SignatureError, match=message):
+            function(1.0)
+
+
+def test_methods_of_instances():
+    @jitclass([("rate", numba.float64)])
+    class Decay:
+        def __init__(self, rate):
+            self.rate = rate
+
+        def at(self, t):
+            return np.exp(-self.rate * t)
+
+    decay = Decay(2.0)
+    expected = math.exp(-1.0), -2.0 * math.exp(-1.0)
+    assert irad.jvp(decay.at, (0.5,), (1.0,)) == pytest.approx(expected, rel=1e-15)
+    assert irad.pushforward(decay.at)(1.0, 0.5) == pytest.approx(expected, rel=1e-15)
 
 
 def test_argnums():
