@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 from irad.backend.link import check_symbols
 from irad.frontend import resident
 from irad.frontend.numba import code_libraries
+from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU, parse
 
 _VISIBLE = (llvm.Linkage.external, llvm.Linkage.weak_odr)
@@ -35,9 +36,9 @@ class Linkable:
     Attributes:
         name: for listings.
         symbols: name in the text → name to call it by.
-        environments: objects behind the environment globals of the text.
+        environments: objects behind the environment globals of the text and of the libraries.
         alive: whatever must live as long as code that has linked this.
-        libraries: Numba's libraries of functions that the text calls.
+        libraries: Numba's libraries of functions that the text calls; they have no machine code either.
         functions: the Python functions of the program that the text is the derivative of.
     """
 
@@ -47,12 +48,13 @@ class Linkable:
         exports: tuple[str, ...],
         environments: tuple[object, ...],
         alive: tuple[object, ...],
-        libraries: tuple[object, ...] = (),
+        libraries: tuple[LinkedLibrary, ...] = (),
         functions: frozenset[object] = frozenset(),
     ) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self.symbols = {name: f"{name}.{digest}" for name in exports}
-        self.name, self.environments, self.alive = f"irad.{digest}", environments, alive
+        self.name, self.alive = f"irad.{digest}", alive
+        self.environments = (*environments, *(each for library in libraries for each in library.environments))
         self.libraries, self.functions = libraries, functions
         called = resident.named_in(text)
         resident.load(called)
@@ -64,7 +66,8 @@ class Linkable:
         self._module.name = self.name
         for symbol in self.symbols.values():
             self._module.get_function(symbol).linkage = "linkonce_odr"
-        check_symbols(self._module, CPU.is_loaded)
+        linked = {name for library in libraries for name in library.symbols()}
+        check_symbols(self._module, lambda name: name in linked or CPU.is_loaded(name))
         self._reload_init: set[str] = set()
 
     def _renamed(self, module: Any) -> Any:
@@ -89,19 +92,25 @@ class Linkable:
 
 
 def compile_pair(
-    text: str, exports: tuple[str, ...], environments: tuple[object, ...], alive: tuple[object, ...]
+    text: str,
+    exports: tuple[str, ...],
+    environments: tuple[object, ...],
+    alive: tuple[object, ...],
+    libraries: tuple[LinkedLibrary, ...],
 ) -> tuple[object, tuple[int, ...]]:
     """Machine code of a derivative that is called by address.
 
     Returns:
         Its library, which the code lives as long as, and the addresses of the exports.
     """
-    linked = Linkable(text, exports, environments, alive)
+    linked = Linkable(text, exports, environments, alive, libraries)
     symbols = [linked.symbols[name] for name in exports]
     module = linked._get_module_for_linking().clone()
     for symbol in symbols:
         module.get_function(symbol).linkage = "external"
-    library = CPU.build(linked.name, str(module), environments)
+    for each in libraries:
+        module.link_in(each._get_module_for_linking(), preserve=True)
+    library = CPU.build(linked.name, str(module), linked.environments)
     library.alive = alive
     return library, tuple(library.get_pointer_to_function(symbol) for symbol in symbols)
 

@@ -120,7 +120,7 @@ class _Table:
         events.install(derivative, rules_of(program.ruled))
         names = (*derivative.symbols.values(),)
         text, libraries = complete(derivative, program.ruled)
-        library, addresses = compile_pair(text, names, program.environments, (*program.alive, libraries))
+        library, addresses = compile_pair(text, names, program.environments, program.alive, libraries)
         self.alive += [found, program, library]
         return _Entry(None, address, *addresses, derivative.frame_size)
 

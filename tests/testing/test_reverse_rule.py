@@ -19,7 +19,11 @@ from irad import rules
 from irad.errors import RuleError, SignatureError
 from irad.rules import AugmentedReturn, is_active
 from irad.testing import Property, RuleFault, check_rule, test_reverse, unchecked_rules
+from irad.testing.gradients.objective import Objective
 from irad.testing.rules.custom_rule import _combinations
+from irad.testing.rules.programs import Passed, call_once
+from irad.testing.rules.reverse_rule import Checker, _passed
+from irad.testing.rules.trial import Trial
 
 A, B = np.array([0.7, -1.2]), np.array([1.3, 0.4])
 
@@ -353,6 +357,43 @@ def test_each_two_arguments_are_seen_in_all_ways(size: int, most: int):
     assert len(chosen) == len(set(chosen)) <= most
     for i, j in combinations(range(size), 2):
         assert {(each[i], each[j]) for each in chosen} == {(True, True), (True, False), (False, True), (False, False)}
+
+
+def test_finite_differences_are_taken_once(monkeypatch):
+    """What takes part does not change them where nothing is written."""
+    seen: list[tuple[Any, bytes, int]] = []
+    differences = Objective.differences
+
+    def noting(self, position, rtol, *, single=False):
+        if len(self.values) == 2 and self.values[0].dtype == np.float64:
+            seen.append((self.program, self.weights.tobytes(), position))
+        return differences(self, position, rtol, single=single)
+
+    monkeypatch.setattr(Objective, "differences", noting)
+    with ruled(inner, inner_augmented, inner_reverse):
+        check_rule(inner, A, B, aliasing=False)
+    assert seen
+    assert len(seen) == len(set(seen))
+
+
+def test_arrays_of_several_calls_are_rows_of_one_where_these_have_their_type():
+    square = np.ones((2, 2))
+    fixed = np.ones(2)
+    fixed.flags.writeable = False
+    rows = [A, square, A.astype(np.complex128), A.astype(np.float32)]
+    packed = [0.5, np.asfortranarray(np.ones((2, 3))), np.ones(4)[::2], np.array(1.0), fixed, (A, 1.0)]
+    assert {_passed(value) for value in rows} == {Passed.STACKED}
+    assert {_passed(value) for value in packed} == {Passed.PACKED}
+    assert {_passed(value) for value in (3, np.arange(2), None)} == {Passed.ONCE}
+
+
+@pytest.mark.parametrize("values", [A, np.repeat(A, 2)[::2]], ids=["rows", "packs"])
+def test_wrong_in_a_loop(values: Any):
+    with ruled(norm, shares_a_buffer, reads_the_buffer), pytest.raises(RuleFault) as caught:
+        Checker(norm, Trial(call_once(norm, 1), (values,), (True,))).live_calls(norm)
+    assert caught.value.property is Property.LIVE_CALLS
+    with ruled(norm, norm_augmented, norm_reverse):
+        Checker(norm, Trial(call_once(norm, 1), (values,), (True,))).live_calls(norm)
 
 
 def test_wrong_where_an_argument_is_constant():

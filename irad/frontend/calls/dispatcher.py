@@ -17,7 +17,7 @@ from numba.core import sigutils, types
 from numba.core.base import BaseContext
 from numba.core.registry import CPUDispatcher
 
-from irad.compiling import step
+from irad.compiling import collection_paused, step
 from irad.errors import BackendError, IradError, SignatureError, without_source
 from irad.frontend.calls import seeding
 from irad.frontend.calls.annotations import Task
@@ -108,7 +108,8 @@ class DerivativeDispatcher(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         """Numba's hook that specialises it: the derivative, and the code that calls it."""
         kinds = ", ".join(readable(str(kind)) for kind in sigutils.normalize_signature(sig)[0])
-        with step(f"compiling irad.{self.kind}({self.primal.py_func.__qualname__})", f"for {kinds}"):
+        told = step(f"compiling irad.{self.kind}({self.primal.py_func.__qualname__})", f"for {kinds}")
+        with told, collection_paused():
             return super().compile(sig)
 
     def add_overload(self, cres: Any) -> None:

@@ -35,11 +35,10 @@ from irad.frontend.custom.signature import (
     parts_of,
     pointer_index,
 )
-from irad.frontend.custom.specialise import ONLY_LINKED, rule_dispatcher
+from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.custom.workspace.stateful import Slots
 from irad.frontend.generated import function_from
-from irad.frontend.numba import code_libraries
 from irad.frontend.numba.messages import REFUSALS, explanation
 from irad.frontend.numba.target import target_context, typing_context
 from irad.frontend.values import tree
@@ -109,12 +108,15 @@ class Glue:
 
 
 def compile_both(glue: Glue) -> tuple[CompileResult, CompileResult, int]:
-    """Numba's compile results of the two functions around a rule, and the size of their frame."""
-    forward, backward = (CPUDispatcher(f(glue), targetoptions=ONLY_LINKED) for f in (_augmented, _reverse))
+    """Numba's compile results of the two functions around a rule, and the size of their frame.
+
+    They have no machine code: a derivative links them, and sets the environments that their libraries name.
+    """
+    forward, backward = (rule_dispatcher(f(glue), only_linked=True) for f in (_augmented, _reverse))
     augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
     reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
     for each in (augmented, reverse):
-        code_libraries.set_environments(each.library, tuple(glue.environments))
+        each.library.environments = (*glue.environments, each.environment)
     context = target_context()
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
@@ -122,18 +124,7 @@ def compile_both(glue: Glue) -> tuple[CompileResult, CompileResult, int]:
 
 
 def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> CompileResult:
-    """Numba's compile result."""
-    try:
-        dispatcher.compile(argument_types)
-    except REFUSALS as error:
-        raise _refused(rule, kind, error) from error
-    return dispatcher.overloads[argument_types]
-
-
-def _compile_part(
-    rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]
-) -> CompileResult:
-    """Numba's compile result of a function of the rule; its dispatcher remembers none, for there is no entry point."""
+    """Numba's compile result; the dispatcher remembers none, for there is no entry point."""
     try:
         return dispatcher._compiler.compile(argument_types, None)
     except REFUSALS as error:
@@ -292,7 +283,7 @@ def _calling(glue: Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], 
         dispatcher = rule_dispatcher(glue.rule.part(kind), only_linked=True)
         glue.dispatchers.append(dispatcher)
         taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
-        compiled = _compile_part(glue.rule, kind, dispatcher, taken)
+        compiled = _compile(glue.rule, kind, dispatcher, taken)
         glue.environments.append(compiled.environment)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:

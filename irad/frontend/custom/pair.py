@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from numba.core import types
 from numba.core.compiler import CompileResult
@@ -31,6 +31,7 @@ from irad.frontend.custom.signature import (
     result_of,
 )
 from irad.frontend.custom.workspace.stateful import built
+from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU
 from irad.frontend.values import abi, tree
 from irad.passes.variant import Variant
@@ -44,7 +45,7 @@ class CompiledPair:
     """
 
     text: str
-    libraries: tuple[Any, ...]
+    libraries: tuple[LinkedLibrary, ...]
 
 
 def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions) -> CompiledPair:

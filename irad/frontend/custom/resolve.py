@@ -8,7 +8,6 @@ Output  `registry_of`: the built-in rules under those of the program. `complete`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from numba.core.typing import Signature
 
@@ -18,6 +17,7 @@ from irad.frontend.custom import catalogue
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.outline import Outlined
 from irad.frontend.custom.pair import compile_rule, compile_symbol_rule
+from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import parse
 from irad.frontend.values import abi, layouts
@@ -89,7 +89,7 @@ def _memory(signature: Signature) -> Iterator[MemoryType | None]:
         index += layouts.width_of(numba_type)
 
 
-def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[object, ...]]:
+def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, tuple[LinkedLibrary, ...]]:
     """The text of a derivative with the pairs of ruled functions in it, and the libraries which that calls.
 
     Raises:
@@ -100,7 +100,7 @@ def complete(derivative: Derivative, ruled: tuple[Outlined, ...]) -> tuple[str, 
         return text, ()
     by_symbol = {each.symbol: each for each in ruled}
     module = parse(text)
-    libraries: list[Any] = []
+    libraries: list[LinkedLibrary] = []
     for wanted in derivative.ruled:
         callee = by_symbol.get(wanted.primal)
         if callee is None:

@@ -5,7 +5,7 @@ With `numba.private` and `numba.raw_target` this is all that touches Numba's pri
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import llvmlite.binding as llvm
 from numba.core import codegen
@@ -19,14 +19,55 @@ from irad.frontend.numba.target import engine, target_context
 
 
 class LinkedLibrary(codegen.JITCodeLibrary):
-    """Code that is only linked into other libraries: they optimise it, and only their code becomes machine code."""
+    """Code that is only linked into other libraries: they optimise it, and only their code becomes machine code.
+
+    Attributes:
+        environments: objects behind its environment globals; whoever has linked it sets them.
+    """
+
+    environments: tuple[Any, ...] = ()
+
+    def symbols(self) -> list[str]:
+        """The functions that it defines."""
+        return [function.name for function in self.get_defined_functions()]
 
     def finalize(self) -> None:
-        """Links what it calls."""
+        """Links what it calls, but for large functions of Numba's that are loaded: nobody would inline those."""
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
-            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+            called = self._called_in(library)
+            if called and all(map(_stays_call, called)):
+                self._call_loaded(library, [function.name for function in called])
+            else:
+                self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalized = True
+
+    def _called_in(self, library: CodeLibrary) -> list[llvm.ValueRef]:
+        """The compiled functions of a library that this declares; none where the library has no machine code."""
+        if not isinstance(library, codegen.JITCodeLibrary) or isinstance(library, LinkedLibrary):
+            return []
+        functions = (function for function in self._final_module.functions if function.name.startswith("_ZN"))
+        declared = {function.name for function in functions if function.is_declaration}
+        return [function for function in library.get_defined_functions() if function.name in declared]
+
+    def _call_loaded(self, library: CodeLibrary, names: list[str]) -> None:
+        """Calls functions by symbols of their own: Numba expects to find the text of those that it named."""
+        for name in names:
+            symbol = f"irad.loaded.{name}"
+            llvm.add_symbol(symbol, library.get_pointer_to_function(name))
+            self._final_module.get_function(name).name = symbol
+
+
+def _stays_call(function: llvm.ValueRef) -> bool:
+    """Whether a function is one of Numba's library, which lives as long as the process, and too large to be inlined."""
+    if not function.name.startswith("_ZN5numba") or any(b"alwaysinline" in each for each in function.attributes):
+        return False
+    size = sum(1 for block in function.blocks for _ in block.instructions)
+    return size > _MOST_INLINED
+
+
+_MOST_INLINED: Final = 200
+"""Instructions: LLVM's own limit is a quarter of that, unless arguments are constant."""
 
 
 def only_link(state: StateDict) -> None:

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from numba import typeof
 
-from irad.data.floats import has_floats
+from irad.compiling import collection_paused
+from irad.data.floats import Vector, has_floats
 from irad.data.precision import in_precision
 from irad.errors import ActivityError, IradError, RuleError, SignatureError
 from irad.frontend.custom import catalogue, packs
@@ -73,9 +74,10 @@ def check_custom_rule(
     program = call_once(function, len(arguments))
     values = tuple(in_precision(value, single=False) for value in arguments)
     narrow = tuple(in_precision(value, single=True) for value in values)
-    with remembering():
+    slopes: dict[object, Vector] = {}
+    with remembering(), collection_paused():
         for active in _combinations(values):
-            trial = Trial(program, values, active, False, rtol, atol)
+            trial = Trial(program, values, active, False, rtol, atol, slopes=slopes)
             if active == tuple(map(has_floats, values)):
                 Checker(f, trial).basics()
                 if single:
@@ -88,7 +90,7 @@ def check_custom_rule(
                     _check_some_constant(f, trial)
             if has_floats(trial.plain[0]) and any(m and a for m, a in zip(trial.modified, active, strict=True)):
                 with optimisation_limited():
-                    _check_some_constant(f, Trial(program, values, active, True, rtol, atol))
+                    _check_some_constant(f, Trial(program, values, active, True, rtol, atol, slopes=slopes))
     for each in catalogue.entries_of(f):
         if each.pattern == rule.pattern and each.is_for_reverse:
             _passed[each.key] = each.version

@@ -6,6 +6,7 @@ Numba; what the others compute is computed in Python, by calls of the first, whi
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -28,60 +29,73 @@ def call_once(f: Callable[..., Any], arity: int) -> Callable[..., Any]:
     return _program(f"def call({listing}):\n    return f({listing})\n", {"f": f})
 
 
-def call_in_loop(f: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
+class Passed(enum.Enum):
+    """How an argument is passed to a program that calls a function several times."""
+
+    ONCE = "once"  # the same in each call
+    PACKED = "packed"  # in tuples, one for each call
+    STACKED = "stacked"  # an array for each call, as the rows of one: a few arrays compile much sooner than many
+
+
+def call_in_loop(f: Callable[..., Any], passed: Sequence[Passed], has_value: bool) -> Callable[..., Any]:
     """A program of (packs, weights, further arguments…): the weighed sum of the values of three calls.
 
     Args:
         f: the function.
-        in_packs: which arguments differ from call to call and come in packs, one for each call.
+        passed: how each of its arguments is.
         has_value: whether ``f`` returns something to be weighed.
     """
-    rest = [f"x{i}" for i, packed in enumerate(in_packs) if not packed]
-    places = iter(range(len(in_packs)))
-    listing = ", ".join(f"pack[{next(places)}]" if packed else f"x{i}" for i, packed in enumerate(in_packs))
+    rest = [f"x{k}" for k, each in enumerate(passed) if each is not Passed.PACKED]
+    places = iter(range(len(passed)))
+    spelled = {
+        Passed.ONCE: lambda k: f"x{k}",
+        Passed.PACKED: lambda k: f"packs[i][{next(places)}]",
+        Passed.STACKED: lambda k: f"x{k}[i]",
+    }
+    listing = ", ".join(spelled[each](k) for k, each in enumerate(passed))
     call = f"total += weigh(weights[i], f({listing}))" if has_value else f"f({listing})"
     source = (
         f"def call({', '.join(['packs', 'weights', *rest])}):\n"
         f"    total = 0.0\n"
-        f"    for i in range(len(packs)):\n"
-        f"        pack = packs[i]\n"
+        f"    for i in range({LIVE_CALLS}):\n"
         f"        {call}\n"
         f"    return {'total' if has_value else None}\n"
     )
     return _program(source, {"f": f, "weigh": weigh})
 
 
-def loop_of(call: Callable[..., Any], in_packs: Sequence[bool], has_value: bool) -> Callable[..., Any]:
+def loop_of(call: Callable[..., Any], passed: Sequence[Passed], has_value: bool) -> Callable[..., Any]:
     """What `call_in_loop` computes, in Python.
 
     Args:
         call: `call_once` of the function.
-        in_packs, has_value: as there.
+        passed, has_value: as there.
     """
 
     def computed(packs: Any, weights: Any, *rest: Any) -> float | None:
         total = 0.0
-        for pack, weight in zip(packs, weights, strict=True):
-            packed, others = iter(pack), iter(rest)
-            value = call(*(next(packed if is_packed else others) for is_packed in in_packs))
+        for i in range(LIVE_CALLS):
+            packed, others = iter(packs[i]), iter(rest)
+            arguments = [next(packed if each is Passed.PACKED else others) for each in passed]
+            rows = zip(arguments, passed, strict=True)
+            value = call(*(each[i] if how is Passed.STACKED else each for each, how in rows))
             if has_value:
-                total += float(read_floats(weight) @ read_floats(value))
+                total += float(read_floats(weights[i]) @ read_floats(value))
         return total if has_value else None
 
     return computed
 
 
 def call_without_result(f: Callable[..., Any], taking_part: Sequence[bool]) -> Callable[..., Any]:
-    """A program whose value depends on the arguments, and on what ``f`` leaves in them, but not on its value."""
+    """A program whose value depends on what ``f`` leaves in the arguments, but not on its value."""
     names = [f"x{i}" for i in range(len(taking_part))]
     terms = " + ".join(f"total({name})" for name, takes_part in zip(names, taking_part, strict=True) if takes_part)
     source = (
         f"def call({', '.join(names)}):\n"
-        f"    before = {terms}\n"
         f"    value = f({', '.join(names)})\n"
         f"    if total(value) == -1e300:\n"
         f"        return 0.0\n"
-        f"    return before + {terms}\n"
+        f"    return {terms}\n"
     )
     return _program(source, {"f": f, "total": total})
 
@@ -91,9 +105,8 @@ def without_result(call: Callable[..., Any], taking_part: Sequence[bool]) -> Cal
 
     def computed(*arguments: Any) -> float:
         parts = [x for x, takes_part in zip(arguments, taking_part, strict=True) if takes_part]
-        before = sum(map(_plain_total, parts))
         call(*arguments)
-        return float(before + sum(map(_plain_total, parts)))
+        return float(sum(map(_plain_total, parts)))
 
     return computed
 
@@ -119,10 +132,17 @@ def _total_typed(value):  # type: ignore[no-untyped-def]
         source = f"def summed(value):\n    return {' + '.join(['0.0', *terms])}\n"
         return function_from("summed", source, _FILE, {"total": total})
     if isinstance(value, types.Array) and isinstance(value.dtype, types.Float | types.Complex):
-        return lambda value: (np.abs(value) ** 2).sum()
+        return _sum_of_squares
     if isinstance(value, types.Float | types.Complex):
         return lambda value: abs(value) ** 2
     return lambda value: 0.0
+
+
+def _sum_of_squares(value):  # type: ignore[no-untyped-def]  # a loop compiles sooner than an array expression
+    found = 0.0
+    for each in value.flat:
+        found += abs(each) ** 2
+    return found
 
 
 def _program(source: str, scope: Mapping[str, object]) -> Callable[..., Any]:

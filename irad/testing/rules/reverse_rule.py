@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
+from numba import typeof
 
 import irad
 from irad.data.copies import copied
@@ -20,6 +21,7 @@ from irad.testing.allocations import allocations
 from irad.testing.rules.fault import Property, RuleFault
 from irad.testing.rules.programs import (
     LIVE_CALLS,
+    Passed,
     call_in_loop,
     call_once,
     call_without_result,
@@ -224,26 +226,29 @@ class Checker:
     def live_calls(self, function: Callable[..., Any]) -> None:
         """Three calls in a loop, then their reverses."""
         trial = self._trial
-        packed = [has_floats(value) for value in trial.values]
+        passed = list(map(_passed, trial.values))
         points = [shrunk(trial.values, number) for number in range(LIVE_CALLS)]
-        packs = tuple(tuple(x for x, p in zip(point, packed, strict=True) if p) for point in points)
-        rest = tuple(x for x, p in zip(trial.values, packed, strict=True) if not p)
+        packs = tuple(
+            tuple(x for x, how in zip(point, passed, strict=True) if how is Passed.PACKED) for point in points
+        )
+        rest = [(i, how) for i, how in enumerate(passed) if how is not Passed.PACKED]
+        stacked = (_rows([point[i] for point in points]) if how is Passed.STACKED else points[0][i] for i, how in rest)
         has_value = trial.seed is not None
         loop = Trial(
-            call_in_loop(function, packed, has_value),
-            (packs, (trial.seed,) * LIVE_CALLS, *rest),
-            (True, False, *(False for _ in rest)),
+            call_in_loop(function, passed, has_value),
+            (packs, (trial.seed,) * LIVE_CALLS, *stacked),
+            (has_floats(packs), False, *(how is Passed.STACKED for _, how in rest)),
             False,
             trial.rtol,
             trial.atol,
-            reference=loop_of(trial.program, packed, has_value),
+            reference=loop_of(trial.program, passed, has_value),
         )
         shadows = loop.shadows(loop.modified)
         expected = loop.expected(shadows)
-        [got, *_], [wanted, *_] = loop.run(shadows).cotangents, expected
-        if not loop.agree(got, wanted):
-            what = f"the cotangents of the arguments of {LIVE_CALLS} calls in a loop"
-            self._fail(Property.LIVE_CALLS, what, wanted, got)
+        for got, wanted in zip(loop.run(shadows).cotangents, expected, strict=True):
+            if got is not None and not loop.agree(got, wanted):
+                what = f"the cotangents of the arguments of {LIVE_CALLS} calls in a loop"
+                self._fail(Property.LIVE_CALLS, what, wanted, got)
 
     def aliases(self) -> None:
         """One array as two arguments, with one shadow, for each two of the same type."""
@@ -308,6 +313,20 @@ def shrunk(values: tuple[Any, ...], number: int) -> tuple[Any, ...]:
     """Other arguments of the same types, for one of several calls."""
     factor = 1.0 - _SHRINK * number
     return tuple(in_types_of(with_floats(x, factor * read_floats(x)), x) if has_floats(x) else x for x in values)
+
+
+def _passed(value: Any) -> Passed:
+    """How an argument is passed to a program of several calls; rows of an array must have the type of the argument."""
+    if not has_floats(value):
+        return Passed.ONCE
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0 and value.dtype.kind in "fc"
+    is_plain = is_array and typeof(value) == typeof(np.empty(value.shape, value.dtype))
+    return Passed.STACKED if is_plain else Passed.PACKED
+
+
+def _rows(values: Sequence[Any]) -> Any:
+    """An array of which C-contiguous arrays are the rows."""
+    return np.ascontiguousarray(np.stack(values))
 
 
 def _twins(values: tuple[Any, ...]) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ is written that is the gradient added to what was there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -61,6 +61,7 @@ class Trial:
         nudges: the program may be called with arguments close by, too.
         reference: what finite differences are taken of, where that is not the program itself: a Python function that
             comes to the same, so that Numba need not compile the program.
+        slopes: finite differences that are known; trials of one program at one point may share them.
     """
 
     program: Callable[..., Any]
@@ -74,6 +75,7 @@ class Trial:
     unit: bool = False
     nudges: bool = True
     reference: Callable[..., Any] | None = None
+    slopes: dict[object, Vector] = field(default_factory=dict)
 
     @property
     def plainly(self) -> Callable[..., Any]:
@@ -140,11 +142,19 @@ class Trial:
             if not active:
                 found.append(None)
                 continue
-            own = objective.differences(position, self.rtol or RTOL)
+            own = self._differences(objective, position)
             if not self.modified[position]:
                 own = own + only_memory(self.values[position], shadows[position])
             found.append(own)
         return tuple(found)
+
+    def _differences(self, objective: Objective, position: int) -> Vector:
+        """Those of an objective, which depends neither on what takes part nor on the shadows if nothing is written."""
+        outside = tuple((i, each.tobytes()) for i, each in objective.outside.items())
+        key = self.plainly, position, objective.weights.tobytes(), outside
+        if key not in self.slopes:
+            self.slopes[key] = objective.differences(position, self.rtol or RTOL)
+        return self.slopes[key]
 
     def objective(self, shadows: tuple[Any, ...]) -> Objective:
         """What the cotangents are the derivative of: shadows of written memory count as cotangents."""

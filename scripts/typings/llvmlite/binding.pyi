@@ -10,6 +10,7 @@ class ValueRef:
     initializer: ValueRef | None
     blocks: Any
     arguments: Any
+    attributes: Any
 
 class ModuleRef:
     name: str
