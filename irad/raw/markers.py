@@ -122,9 +122,10 @@ def find_calls(
 
 def kind_of(call: CallSite) -> str | None:
     """What a call asks for: "autodiff", or the name of what irad does not have; None for ordinary calls."""
-    name = call.callee.name if isinstance(call.callee, Function) else None
-    if name is None or not call.callee.is_declaration:  # type: ignore[attr-defined]  # narrowed by the line above
+    callee = call.callee
+    if not isinstance(callee, Function) or callee.name is None or not callee.is_declaration:
         return None
+    name = callee.name
     if any(each in name for each in _NAMES):
         return "autodiff"
     return next((kind for kind in _OTHERS if f"__enzyme_{kind}" in name or f"__irad_{kind}" in name), None)

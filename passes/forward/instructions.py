@@ -79,8 +79,8 @@ def tangent_of(here: Tangents, inst: Instruction) -> Value | None:
             return _repeated(here, inst)
         case ExtractValue() | InsertValue() | ExtractElement() | InsertElement() | ShuffleVector():
             return _repeated(here, inst)
-        case Cast():
-            return None  # from an integer
+        case Cast(opcode="sitofp" | "uitofp"):
+            return None
         case _:
             raise unsupported(inst)
 

@@ -76,7 +76,8 @@ def watch_pair(augmented: AugmentedPrimal, sweep: Sweep, loops: AugmentedLoops) 
 
 def _blocks_of_forward(loops: AugmentedLoops) -> dict[Block, Block]:
     values = loops.augmented.values
-    return {values[block]: block for block in loops.augmented.unit.function.blocks if block in values}  # type: ignore[misc]
+    blocks = loops.augmented.unit.function.blocks
+    return {copy: block for block in blocks if isinstance(copy := values.get(block), Block)}
 
 
 def _blocks_of_reverse(sweep: Sweep) -> dict[Block, Block]:

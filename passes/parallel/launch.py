@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.module import Function, Module
+from irad.ir.module import Block, Function, Module
 from irad.ir.types import FunctionType
 from irad.ir.values import ConstantNull, GlobalVariable, Value, const_int
 from irad.passes.convention import ParallelLoops
@@ -348,8 +348,8 @@ def _repeat(build: Builder, count: Value, body: Callable[[Builder, Value], None]
     return Builder(after)
 
 
-def _unless_null(build: Builder, pointer: Value, exhausted: object) -> Builder:
+def _unless_null(build: Builder, pointer: Value, exhausted: Block) -> Builder:
     """Goes on after a check."""
     following = build.function.add_block()
-    build.cond_br(build.icmp("eq", pointer, _NULL), exhausted, following)  # type: ignore[arg-type]
+    build.cond_br(build.icmp("eq", pointer, _NULL), exhausted, following)
     return Builder(following)

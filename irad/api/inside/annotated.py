@@ -32,12 +32,12 @@ class ModeType(types.Type):
 register_model(ModeType)(models.OpaqueModel)
 
 
-@lower_constant(ModeType)  # type: ignore[untyped-decorator]
+@lower_constant(ModeType)
 def _constant_mode(context: Any, builder: Any, numba_type: Any, value: Any) -> Any:
     return context.get_dummy_value()
 
 
-@typeof_impl.register(AutodiffMode)  # type: ignore[untyped-decorator]
+@typeof_impl.register(AutodiffMode)
 def _type_of_mode(mode: AutodiffMode, _: Any) -> ModeType:
     return ModeType(mode)
 

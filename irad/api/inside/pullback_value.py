@@ -62,7 +62,7 @@ class PullbackModel(models.StructModel):
         super().__init__(manager, kind, members)
 
 
-@lower_builtin(_CALL, PullbackType, types.Any)  # type: ignore[untyped-decorator]
+@lower_builtin(_CALL, PullbackType, types.Any)
 def _call_pullback(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
     kind, cotangent = signature.args
     held = cgutils.create_struct_proxy(kind)(context, builder, values[0])
@@ -78,7 +78,7 @@ def _call_pullback(context: Any, builder: Any, signature: Any, values: Sequence[
 def pullback_maker(kind: PullbackType) -> Any:
     """An intrinsic that makes a pullback of its state, its shadows and what the tape refers to."""
 
-    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    @intrinsic
     def make(context: Any, state: Any, shadows: Any, alive: Any) -> tuple[Any, Callable[..., Any]]:
         def lower(context: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
             made = cgutils.create_struct_proxy(kind)(context, builder)

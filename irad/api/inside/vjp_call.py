@@ -15,7 +15,7 @@ from irad.frontend.calls.dispatcher import refuse_inside_primal
 from irad.frontend.numba.target import typing_context
 
 
-@overload(vjp, strict=False)  # type: ignore[untyped-decorator, unused-ignore]
+@overload(vjp, strict=False)
 def typed(f: Any, *args: Any) -> Callable[..., Any]:
     """What a call does, as Python code that Numba compiles, for the types of its arguments."""
     function = function_behind(f)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from numba import typeof
 from numba.core import types
@@ -189,7 +189,7 @@ def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool)
     Raises:
         RuleError: a value of another type is passed.
     """
-    found = [_BY_LLVM.get(str(each)) for each in (function_type.result, *function_type.params)]
+    found: list[Any] = [_BY_LLVM.get(str(each)) for each in (function_type.result, *function_type.params)]
     if found[0] == types.voidptr and not is_read:
         found[0] = types.none
     if None in found or found[0] == types.voidptr:
@@ -200,7 +200,7 @@ def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool)
             place_of(next(iter(rule.parts.values()))),
         )
     result, *parameters = found
-    return cast(Any, result)(*parameters)
+    return result(*parameters)
 
 
 @dataclass(frozen=True)

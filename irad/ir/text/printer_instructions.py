@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never, cast
+from collections.abc import Sequence
+from typing import assert_never, cast
 
 from irad.ir import instructions as ir, types
 from irad.ir.module import Block
 from irad.ir.text.printer_values import Names
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from irad.ir.instructions import AnyInstruction
-    from irad.ir.values import Value
+from irad.ir.values import Value
 
 
 def instruction_text(inst: ir.Instruction, names: Names) -> str:
     """`%r = opcode …, !kind !1`."""
-    text = _text(cast("AnyInstruction", inst), names)
+    text = _text(cast("ir.AnyInstruction", inst), names)
     if inst.metadata:
         text += "".join([f", !{kind} {node}" for kind, node in inst.metadata.items()])
     return text if inst.type is types.VOID else f"{names[inst]} = {text}"
 
 
-def _text(inst: AnyInstruction, n: Names) -> str:
+def _text(inst: ir.AnyInstruction, n: Names) -> str:
     operands = inst.operands
     match inst:  # the frequent ones first
         case ir.Call():

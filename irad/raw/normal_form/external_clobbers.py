@@ -17,18 +17,12 @@ from typing import Final
 
 from irad.ir.instructions import (
     CallSite,
-    Cast,
-    ExtractValue,
-    Freeze,
-    GetElementPtr,
     Instruction,
     Load,
-    Phi,
-    Select,
     accessed,
 )
 from irad.ir.module import Function, Module
-from irad.ir.values import ConstantExpression, GlobalAlias, GlobalVariable, InlineAsm, Value
+from irad.ir.values import GlobalAlias, GlobalVariable, InlineAsm, Value, parts_of
 from irad.ir.worklist import Worklist
 from irad.passes.analysis.callees import ELSEWHERE, Unknown, effects_of, resolve
 from irad.raw.attributes import expanded
@@ -98,17 +92,6 @@ def _is_elsewhere(pointer: Value, registry: Registry) -> bool:
         match value:
             case GlobalVariable(constant=False) | GlobalAlias():
                 return True
-            case (
-                Phi(operands=parts)
-                | Select(operands=[_, *parts])
-                | GetElementPtr(operands=[*parts])
-                | Cast(operands=parts)
-                | Freeze(operands=parts)
-                | Load(operands=parts)
-                | ExtractValue(operands=[*parts])
-                | ConstantExpression(operands=parts)
-            ):
-                pending.add(*parts)
             case CallSite():
                 callee = resolve(value, registry)
                 effects = effects_of(callee)
@@ -116,6 +99,8 @@ def _is_elsewhere(pointer: Value, registry: Registry) -> bool:
                     return True
                 if effects.result is Origin.ARGUMENT:
                     pending.add(value.arguments[effects.result_argument])
+            case Instruction():
+                pending.add(*value.operands)
             case _:
-                pass
+                pending.add(*parts_of(value))
     return False

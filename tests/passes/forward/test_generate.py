@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from tests.passes.units import DOUBLES, POINTERS, derivative, doubles, gradient,
 PLANS = pytest.mark.parametrize("plan", ["default", "save_all"])
 
 
-def directional(text: str, point: list[float], direction: list[float], *integers: int, **options: object) -> float:
+def directional(text: str, point: list[float], direction: list[float], *integers: int, **options: Any) -> float:
     """The tangent of what `i32 (ptr result, ptr exception, ptr a, i64…)` stores to its result."""
     memory = [DOUBLES, POINTERS, DOUBLES, *(None for _ in integers)]
     made = running(text, "scs" + "c" * len(integers), memory, mode=FORWARD_MODE, **options)
