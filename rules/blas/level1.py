@@ -13,6 +13,7 @@ from irad.rules.dense.elements import Scalar, product_or_zero
 from irad.rules.dense.kernel import NONE
 from irad.rules.dense.matrix import Vector
 from irad.rules.dense.routine import Body, Routine, fortran_rule
+from irad.rules.dense.tangent import Differential, Tangent
 from irad.ruleset.interface import Rule
 
 
@@ -27,6 +28,25 @@ def _dot(*, conjugates: bool) -> Body:
                 shadow[i] = shadow[i] + share * (given[i] if conjugates else given[i].conj())
 
     return body
+
+
+def _dot_tangent(*, conjugates: bool) -> Differential:
+    """Of s = Σ x y, or Σ conj(x) y."""
+
+    def body(r: Tangent) -> Scalar:
+        total = r.k.variable()
+
+        def turned(x: Scalar) -> Scalar:
+            return x.conj() if conjugates else x
+
+        x, y = r.vector("x"), r.vector("y")
+        with r.active_vector("x") as x_dot, r.k.loop(x.size) as i:
+            total.accumulate(r.scaled(turned(x_dot[i]), y[i]))
+        with r.active_vector("y") as y_dot, r.k.loop(y.size) as i:
+            total.accumulate(r.scaled(y_dot[i], turned(x[i])))
+        return total.value
+
+    return Differential(after=body)
 
 
 def _norm(r: Adjoint) -> None:
@@ -96,6 +116,11 @@ def _add_to_alpha(r: Adjoint, x: Vector, bar: Vector) -> None:
         alpha_bar.value = alpha_bar.value + bar.sum(lambda i: product_or_zero(bar[i], x[i].conj()))
 
 
+def _product(name: str, letters: str, *, conjugates: bool) -> Rule:
+    adjoint, tangent = _dot(conjugates=conjugates), _dot_tangent(conjugates=conjugates)
+    return fortran_rule(Routine(name, _TWO, _BOTH, _OTHER, adjoint, tangent=tangent), letters=letters)
+
+
 _TWO: Final = "n x incx y incy"
 _X: Final = {"x": VectorShape("n", "incx")}
 _BOTH: Final = {"x": VectorShape("n", "incx"), "y": VectorShape("n", "incy")}
@@ -103,9 +128,9 @@ _OTHER: Final = {"x": "y", "y": "x"}
 _REAL_RESULT: Final = ("s", "d", "sc", "dz")
 
 RULES: Final[tuple[Rule, ...]] = (
-    fortran_rule(Routine("dot", _TWO, _BOTH, _OTHER, _dot(conjugates=False))),
-    fortran_rule(Routine("dotu", _TWO, _BOTH, _OTHER, _dot(conjugates=False)), letters="cz"),
-    fortran_rule(Routine("dotc", _TWO, _BOTH, _OTHER, _dot(conjugates=True)), letters="cz"),
+    _product("dot", "sd", conjugates=False),
+    _product("dotu", "cz", conjugates=False),
+    _product("dotc", "cz", conjugates=True),
     fortran_rule(Routine("nrm2", "n x incx", _X, {"x": "x"}, _norm), letters=_REAL_RESULT),
     fortran_rule(Routine("asum", "n x incx", _X, {"x": "x"}, _absolute_sum), letters=_REAL_RESULT),
     fortran_rule(Routine("axpy", "n alpha x incx y incy", _BOTH, {"x": "alpha"}, _add_scaled, "y"), letters="sdcz"),

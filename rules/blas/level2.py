@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value, const_int
+from irad.rules.blas.bilinear import GEMV, SYMV
 from irad.rules.dense.adjoint import Adjoint, ArrayShape, MatrixShape, Room, Shapes, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose
 from irad.rules.dense.kernel import I1, NONE, TRUE
@@ -168,7 +169,14 @@ def _update(name: str, letters: str, *, conjugates: bool) -> Rule:
 RULES: Final[tuple[Rule, ...]] = (
     fortran_rule(
         Routine(
-            "gemv", "trans m n alpha a lda x incx beta y incy", _OPERANDS, _NEEDED, _gemv, "y", _room(_OPERANDS["y"])
+            "gemv",
+            "trans m n alpha a lda x incx beta y incy",
+            _OPERANDS,
+            _NEEDED,
+            _gemv,
+            "y",
+            _room(_OPERANDS["y"]),
+            tangent=GEMV,
         ),
         letters="sdcz",
     ),
@@ -176,7 +184,16 @@ RULES: Final[tuple[Rule, ...]] = (
     _update("geru", "cz", conjugates=False),
     _update("gerc", "cz", conjugates=True),
     fortran_rule(
-        Routine("symv", "uplo n alpha a lda x incx beta y incy", _TRIANGLE, _NEEDED, _symv, "y", _room(_TRIANGLE["y"]))
+        Routine(
+            "symv",
+            "uplo n alpha a lda x incx beta y incy",
+            _TRIANGLE,
+            _NEEDED,
+            _symv,
+            "y",
+            _room(_TRIANGLE["y"]),
+            tangent=SYMV,
+        )
     ),
     fortran_rule(Routine("trmv", _TRIANGULAR, _ONE_VECTOR, {"a": "x", "old x": "a"}, _trmv, "x"), letters="sdcz"),
     fortran_rule(Routine("trsv", _TRIANGULAR, _ONE_VECTOR, {"a": "a x", "new x": "a"}, _trsv, "x"), letters="sdcz"),

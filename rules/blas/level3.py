@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value
+from irad.rules.blas.bilinear import GEMM, SYMM, SYRK
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Size, Sizes
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import TRUE
@@ -213,10 +214,11 @@ RULES: Final[tuple[Rule, ...]] = (
             _gemm,
             "c",
             _product_room,
+            tangent=GEMM,
         ),
         letters="sdcz",
     ),
-    fortran_rule(Routine("symm", _SYMM, {**_SIDE, "c": _C}, _NEEDED, _symm, "c", _room)),
+    fortran_rule(Routine("symm", _SYMM, {**_SIDE, "c": _C}, _NEEDED, _symm, "c", _room, tangent=SYMM)),
     fortran_rule(
         Routine(
             "syrk",
@@ -226,6 +228,7 @@ RULES: Final[tuple[Rule, ...]] = (
             _syrk,
             "c",
             lambda sizes, _: Room([(sizes["n"], sizes["n"])]),
+            tangent=SYRK,
         ),
         letters="sdcz",
     ),

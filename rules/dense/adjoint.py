@@ -1,4 +1,4 @@
-"""What the body of a routine's adjoint sees: sizes, operands and shadows as matrices and vectors, working memory."""
+"""What the body of a derivative sees: sizes, operands and shadows as matrices and vectors, working memory."""
 
 from __future__ import annotations
 
@@ -165,12 +165,12 @@ class WorkMemory:
     reals: Sequence[Vector]
 
 
-# ------------------------------------------------------------------------------------------------ adjoints
+# ------------------------------------------------------------------------------------------------ derivatives
 
 
 @dataclass(frozen=True, slots=True)
-class Adjoint:
-    """What the body of an adjoint sees.
+class Operands:
+    """What the body of an adjoint or a tangent sees of a call.
 
     Attributes:
         k: where it emits.
@@ -178,12 +178,10 @@ class Adjoint:
         sizes: letters and sizes.
         factors: values of alpha and beta.
         shapes: of arrays.
-        arrays: operands by name, `new …` results and `old …` contents of what is overwritten, as `Routine.needs` says;
-            null if not needed.
-        bars: shadows of arrays and factors; null if there is none.
+        arrays: operands by name, and what is kept of them; null if not needed.
+        shadows: of arrays and factors; null if there is none.
         memory: working memory.
         room: how it is divided.
-        result_bar: the cotangent of the number that the routine returns.
     """
 
     k: Kernel
@@ -192,44 +190,39 @@ class Adjoint:
     factors: Mapping[str, Scalar]
     shapes: Shapes
     arrays: Mapping[str, Value]
-    bars: Mapping[str, Value]
+    shadows: Mapping[str, Value]
     memory: Value
     room: Room
-    result_bar: Scalar | None
 
     def matrix(self, key: str) -> Matrix:
         """A matrix that is needed."""
-        return self._matrix(key.rpartition(" ")[2], self.arrays[key])
+        return self._matrix(key, self.arrays[key])
 
     def vector(self, key: str) -> Vector:
         """A vector that is needed."""
-        return self._vector(key.rpartition(" ")[2], self.arrays[key])
+        return self._vector(key, self.arrays[key])
 
-    def bar(self, name: str) -> Matrix:
-        """The shadow of a matrix."""
-        return self._matrix(name, self.bars[name])
-
-    def vector_bar(self, name: str) -> Vector:
-        """The shadow of a vector."""
-        return self._vector(name, self.bars[name])
+    def operand(self, key: str) -> Matrix | Vector:
+        """Either of them, as its shape says."""
+        return self._array(key, self.arrays[key])
 
     @contextmanager
     def active(self, name: str) -> Iterator[Matrix]:
         """Emits what is done if a matrix has a shadow; gives that."""
         with self._if_given(name):
-            yield self.bar(name)
+            yield self._matrix(name, self.shadows[name])
 
     @contextmanager
     def active_vector(self, name: str) -> Iterator[Vector]:
         """Emits what is done if a vector has a shadow; gives that."""
         with self._if_given(name):
-            yield self.vector_bar(name)
+            yield self._vector(name, self.shadows[name])
 
     @contextmanager
     def active_factor(self, name: str) -> Iterator[Cell]:
         """Emits what is done if alpha or beta has a shadow; gives that."""
         with self._if_given(name):
-            yield Cell(self.k, self.bars[name])
+            yield Cell(self.k, self.shadows[name])
 
     @property
     def work(self) -> WorkMemory:
@@ -244,35 +237,9 @@ class Adjoint:
         """The working memory as a vector with the steps of another."""
         return Vector(self.k, self.memory, like.size, like.step, like.start)
 
-    @contextmanager
-    def conjugated(self, condition: Value, *matrices: Matrix) -> Iterator[None]:
-        """If the condition holds, complex matrices in memory are their conjugates for what is emitted inside."""
-        self._conjugate(condition, matrices)
-        yield
-        self._conjugate(condition, matrices)
-
-    def _conjugate(self, condition: Value, matrices: Sequence[Matrix]) -> None:
-        if self.k.element.is_complex:
-            for a in matrices:
-                with self.k.when(condition):
-                    a.conjugate()
-
-    def conjugated_unless(self, condition: Value, factor: Scalar) -> Scalar:
-        """A factor, or its conjugate where the condition does not hold."""
-        return choose(condition, factor, factor.conj())
-
-    def call(self, routine: str, *operands: str | KernelArgument | Matrix | Vector) -> None:
+    def call(self, routine: str, *operands: str | KernelArgument) -> None:
         """Calls a routine of the library: of a matrix with its leading dimension, of a vector with its step."""
-        given: list[str | KernelArgument] = []
-        for operand in operands:
-            match operand:
-                case Matrix():
-                    given += [operand.data, operand.leading]
-                case Vector():
-                    given += [operand.data, ONE if operand.step is None else operand.step]
-                case _:
-                    given.append(operand)
-        self.library.call(self.k, routine, *given)
+        self.library.call(self.k, routine, *operands)
 
     @contextmanager
     def triangle(self, size: Value) -> Iterator[tuple[Value, Value]]:
@@ -293,23 +260,65 @@ class Adjoint:
                 more = choose(k.build.and_(self.sizes.is_unit(), k.same(i, j)), 0.0, more)
             target[i, j] = target[i, j] + more
 
+    @contextmanager
+    def _if_given(self, name: str) -> Iterator[None]:
+        with self.k.when(is_given(self.k, self.shadows[name])):
+            yield
+
+    def _matrix(self, key: str, data: Value) -> Matrix:
+        found = self._array(key, data)
+        assert isinstance(found, Matrix)
+        return found
+
+    def _vector(self, key: str, data: Value) -> Vector:
+        found = self._array(key, data)
+        assert isinstance(found, Vector)
+        return found
+
+    def _array(self, key: str, data: Value) -> Matrix | Vector:
+        return self.shapes[key.rpartition(" ")[2]].view(self.k, self.sizes, data)
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint(Operands):
+    """What the body of an adjoint sees.
+
+    ``arrays`` are operands by name, `new …` results and `old …` contents of what is overwritten, as `Routine.needs`
+    says; shadows hold cotangents.
+
+    Attributes:
+        result_bar: the cotangent of the number that the routine returns.
+    """
+
+    result_bar: Scalar | None
+
+    def bar(self, name: str) -> Matrix:
+        """The shadow of a matrix."""
+        return self._matrix(name, self.shadows[name])
+
+    def vector_bar(self, name: str) -> Vector:
+        """The shadow of a vector."""
+        return self._vector(name, self.shadows[name])
+
+    @contextmanager
+    def conjugated(self, condition: Value, *matrices: Matrix) -> Iterator[None]:
+        """If the condition holds, complex matrices in memory are their conjugates for what is emitted inside."""
+        self._conjugate(condition, matrices)
+        yield
+        self._conjugate(condition, matrices)
+
+    def _conjugate(self, condition: Value, matrices: Sequence[Matrix]) -> None:
+        if self.k.element.is_complex:
+            for a in matrices:
+                with self.k.when(condition):
+                    a.conjugate()
+
+    def conjugated_unless(self, condition: Value, factor: Scalar) -> Scalar:
+        """A factor, or its conjugate where the condition does not hold."""
+        return choose(condition, factor, factor.conj())
+
     def end_output(self, bar: Matrix, old: Callable[[], Matrix]) -> None:
         """The part of beta: its cotangent, and that of the old content of the output."""
         with self.active_factor("beta") as beta_bar:
             beta_bar.value = beta_bar.value + old().inner(bar)
         bar.scale(self.factors["beta"].conj())
-
-    @contextmanager
-    def _if_given(self, name: str) -> Iterator[None]:
-        with self.k.when(is_given(self.k, self.bars[name])):
-            yield
-
-    def _matrix(self, name: str, data: Value) -> Matrix:
-        shape = self.shapes[name]
-        assert isinstance(shape, MatrixShape)
-        return shape.view(self.k, self.sizes, data)
-
-    def _vector(self, name: str, data: Value) -> Vector:
-        shape = self.shapes[name]
-        assert isinstance(shape, VectorShape)
-        return shape.view(self.k, self.sizes, data)

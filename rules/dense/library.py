@@ -18,8 +18,9 @@ from typing import ClassVar, Final, TypeAlias
 from irad.ir import types
 from irad.ir.values import Value, const_int
 from irad.rules.dense.elements import ElementType, Scalar, element_of
-from irad.rules.dense.kernel import I8, I64, PTR, Kernel, KernelArgument, values_of
-from irad.ruleset.interface import AugmentedContext
+from irad.rules.dense.kernel import I8, I64, ONE, PTR, Kernel, KernelArgument, values_of
+from irad.rules.dense.matrix import Matrix, Vector
+from irad.ruleset.interface import CopyContext
 
 LETTERS: Final = frozenset({"trans", "transa", "transb", "uplo", "side", "diag", "jobz"})
 _BLAS: Final = "scipy.linalg.cython_blas."
@@ -58,11 +59,11 @@ class FortranLibrary:
         prefix = _BLAS if self.prefix == _LAPACK and routine in _OF_BLAS else self.prefix
         return f"{prefix}{self.letter}{routine}{self.suffix}"
 
-    def adjoint_of(self, routine: str) -> str:
-        """The name of a routine's adjoint."""
-        return f"{self.prefix}{routine}{self.suffix}_adjoint"
+    def derivative_name(self, routine: str, what: str) -> str:
+        """The name of the function with a part of a routine's derivative."""
+        return f"{self.prefix}{routine}{self.suffix}_{what}"
 
-    def read(self, context: AugmentedContext, name: str, argument: Value) -> Value:
+    def read(self, context: CopyContext, name: str, argument: Value) -> Value:
         """A letter or size, in the forward sweep."""
         if name in LETTERS:
             return context.before.load(I8, context.value(argument))
@@ -79,13 +80,23 @@ class FortranLibrary:
 
 
 def _places(k: Kernel, operand: str | KernelArgument) -> list[Value]:
-    if isinstance(operand, str):
-        operand = const_int(I8, ord(operand))
-    if isinstance(operand, Scalar):
-        slot = k.slot(k.element.type)
-        k.store(operand, slot)
-        return [slot]
-    return [_place(k, value) for value in values_of(operand)]
+    match operand:
+        case str():
+            return [_place(k, const_int(I8, ord(operand)))]
+        case Scalar():
+            return [_number(k, operand)]
+        case Matrix():
+            return [operand.data, _place(k, operand.leading)]
+        case Vector():
+            return [operand.data, _place(k, ONE if operand.step is None else operand.step)]
+        case _:
+            return [_place(k, value) for value in values_of(operand)]
+
+
+def _number(k: Kernel, value: Scalar) -> Value:
+    slot = k.slot(k.element.type)
+    k.store(value, slot)
+    return slot
 
 
 def _place(k: Kernel, value: Value) -> Value:
@@ -110,17 +121,31 @@ class NumbaLibrary:
     element: ElementType
     by_value: ClassVar[bool] = True
 
-    def read(self, context: AugmentedContext, name: str, argument: Value) -> Value:
+    def read(self, context: CopyContext, name: str, argument: Value) -> Value:
         """A letter or size, in the forward sweep."""
         return context.value(argument)
 
-    def adjoint_of(self, routine: str) -> str:
-        """The name of a routine's adjoint."""
-        return f"{routine}_adjoint"
+    def derivative_name(self, routine: str, what: str) -> str:
+        """The name of the function with a part of a routine's derivative."""
+        return f"{routine}_{what}"
 
     def call(self, k: Kernel, routine: str, *operands: str | KernelArgument) -> None:
-        """Calls another routine of the same element type."""
-        k.entry(routine, *operands)
+        """Calls another routine of the same element type; numbers are put into memory, vectors have no gaps."""
+        k.entry(f"numba_xx{routine}", *(value for operand in operands for value in _numba_operand(k, operand)))
+
+
+def _numba_operand(k: Kernel, operand: str | KernelArgument) -> list[Value]:
+    match operand:
+        case str():
+            return [const_int(I8, ord(operand))]
+        case Scalar():
+            return [_number(k, operand)]
+        case Matrix():
+            return [operand.data, operand.leading]
+        case Vector():
+            return [operand.data]
+        case _:
+            return values_of(operand)
 
 
 Library: TypeAlias = FortranLibrary | NumbaLibrary

@@ -114,12 +114,18 @@ class Vector:
     @property
     def line(self) -> Matrix:
         """A matrix of one row; a negative step counts from the other end, for all that are seen so."""
-        assert self.step is not None
+        if self.step is None:
+            return Matrix(self.k, self.data, ONE, self.size, ONE)
         distance = self.k.build.intrinsic("llvm.abs.i64", I64, [self.step, const_int(I1, 0)])
         return Matrix(self.k, self.data, ONE, self.size, distance)
 
 
 # ------------------------------------------------------------------------------------------------ matrices
+
+
+def as_matrix(operand: Matrix | Vector) -> Matrix:
+    """A matrix, or a vector as one, for what does not depend on order or shape."""
+    return operand.line if isinstance(operand, Vector) else operand
 
 
 @dataclass(frozen=True, slots=True)

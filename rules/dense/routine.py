@@ -1,14 +1,14 @@
-"""A routine of BLAS or LAPACK with its adjoint, in one notation for all ways of calling it (`library`).
+"""A routine of BLAS or LAPACK with its adjoint and its tangent, in one notation for all ways of calling it (`library`).
 
 A `Routine` names the parameters, says what shapes the arrays have and which of them the adjoint needs, and emits the
-adjoint as a function of its own, whose body sees matrices and vectors (`Adjoint`).
+adjoint as a function of its own, whose body sees matrices and vectors (`Adjoint`). Its tangent: see `tangent`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from irad.errors import UnsupportedError
 from irad.ir.builder import Builder
@@ -21,10 +21,8 @@ from irad.rules.dense.kernel import I64, PTR, Kernel
 from irad.rules.dense.library import FortranLibrary, Library, NumbaLibrary, symbols
 from irad.rules.dense.matrix import NOWHERE
 from irad.rules.dense.saved import copied, kept_operand, kept_pivots, kept_result, shadow_or_null, workspace
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, TangentContext, TangentPart
-
-_FACTORS: Final = frozenset({"alpha", "beta"})
-_OTHER: Final = frozenset({"kind", "ipiv", "info", "rank"})
+from irad.rules.dense.tangent import Differential, Interface, emit_tangent
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, TangentContext
 
 Body: TypeAlias = Callable[[Adjoint], None]
 Work: TypeAlias = Callable[[Sizes, IsActive], Room]
@@ -32,7 +30,7 @@ Work: TypeAlias = Callable[[Sizes, IsActive], Room]
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """A routine with its adjoint.
+    """A routine with its derivatives.
 
     Attributes:
         name: without the letter of the element type; names the adjoint.
@@ -45,7 +43,7 @@ class Routine:
         work: the memory that the adjoint works in.
         extra: integers for the adjoint that are not parameters.
         constant: arrays with a shape whose shadows the adjoint does not see.
-        tangent: as that of a `CallRule`, for a call in the way of a library.
+        tangent: see `Differential`; None where nobody has written it yet.
     """
 
     name: str
@@ -57,41 +55,28 @@ class Routine:
     work: Work = field(default=lambda sizes, active: Room())
     extra: Mapping[str, Callable[[CallSite], Value]] = field(default_factory=dict)
     constant: str = ""
-    tangent: Callable[[Library, TangentContext, CallSite], None] | None = None
+    tangent: Differential | None = None
 
     @property
-    def _names(self) -> list[str]:
-        return self.parameters.split()
-
-    @property
-    def _read(self) -> list[str]:
-        """Letters and sizes."""
-        others = self.shapes.keys() | _FACTORS | _OTHER
-        return [name for name in self._names if name not in others and not name.startswith("_")]
-
-    @property
-    def _factors(self) -> list[str]:
-        return [name for name in self._names if name in _FACTORS]
-
-    @property
-    def _differentiable(self) -> list[str]:
-        found = [name for name in self._names if name in _FACTORS or name in self.shapes]
-        return [name for name in found if name not in self.constant.split()]
+    def interface(self) -> Interface:
+        """Its parameters."""
+        return Interface(self.name, self.parameters, self.shapes, self.outputs, self.extra, self.constant)
 
     # -------------------------------------------------------------------------------------------- forward sweep
 
     def augmented(self, library: Library, context: AugmentedContext, call: CallSite) -> Sequence[Value]:
         """Reads and keeps what the adjoint needs."""
-        arguments = dict(zip(self._names, call.arguments, strict=True))
+        interface = self.interface
+        arguments = interface.arguments(call)
 
         def active(name: str) -> bool:
             return context.is_active(arguments[name])
 
-        if not any(map(active, self._differentiable)):
+        if not any(map(active, interface.differentiable)):
             return ()
         build, element = context.before, library.element
-        read = {name: library.read(context, name, arguments[name]) for name in self._read}
-        factors = [p for name in self._factors for p in element.load(build, context.value(arguments[name]))]
+        read = {name: library.read(context, name, arguments[name]) for name in interface.read}
+        factors = [p for name in interface.factors for p in element.load(build, context.value(arguments[name]))]
         sizes = Sizes(build, read)
         kept = [
             self._kept(library, context, sizes, key, arguments) if any(map(active, reasons.split())) else NOWHERE
@@ -120,30 +105,31 @@ class Routine:
 
     def reverse(self, library: Library, context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
         """Calls the adjoint."""
-        arguments = dict(zip(self._names, call.arguments, strict=True))
+        interface = self.interface
+        arguments = interface.arguments(call)
         outputs = self.outputs.split()
         if not saved or (outputs and not any(context.is_active(arguments[name]) for name in outputs)):
             return
-        given = [context.value(arguments[name]) for name in self._read] if library.by_value else []
+        given = [context.value(arguments[name]) for name in interface.read] if library.by_value else []
         given += [context.value(value) for value in saved]
         given += [context.value(of(call)) for of in self.extra.values()]
-        given += [shadow_or_null(context, arguments[name]) for name in self._differentiable]
+        given += [shadow_or_null(context, arguments[name]) for name in interface.differentiable]
         if not outputs:
             given += _parts(context.builder, context.cotangent(call))
 
         def body(k: Kernel, *values: Value) -> None:
             self.adjoint(self._seen(k, library, iter(values)))
 
-        Kernel(context.builder, library.element).outline(library.adjoint_of(self.name), body, *given)
+        Kernel(context.builder, library.element).outline(library.derivative_name(self.name, "adjoint"), body, *given)
 
     def _seen(self, k: Kernel, library: Library, rest: Iterator[Value]) -> Adjoint:
-        width = 2 if library.element.is_complex else 1
-        sizes = {name: next(rest) for name in self._read}
-        factors = {name: Scalar(k.build, tuple(next(rest) for _ in range(width))) for name in self._factors}
+        interface, width = self.interface, 2 if library.element.is_complex else 1
+        sizes = {name: next(rest) for name in interface.read}
+        factors = {name: Scalar(k.build, tuple(next(rest) for _ in range(width))) for name in interface.factors}
         arrays = {key: next(rest) for key in self.needs}
         work = next(rest)
         sizes |= {name: next(rest) for name in self.extra}
-        bars = {name: next(rest) for name in self._differentiable}
+        bars = {name: next(rest) for name in interface.differentiable}
         result = None if self.outputs else Scalar(k.build, tuple(rest))
         seen = Sizes(k.build, sizes)
         return Adjoint(
@@ -177,10 +163,11 @@ class _Calls:
         if routine is not None:
             routine.reverse(self.library(call), context, call, saved)
 
-    def tangent_of(self, routine: Routine | Pick) -> TangentPart | None:
-        """The tangent of the rule, which is that of its only routine."""
-        emit = routine.tangent if isinstance(routine, Routine) else None
-        return None if emit is None else lambda context, call: emit(self.library(call), context, call)
+    def tangent(self, context: TangentContext, call: CallSite) -> None:
+        routine = self.pick(call)
+        if routine is not None:
+            assert routine.tangent is not None, routine.name
+            emit_tangent(routine.interface, routine.tangent, self.library(call), context, call)
 
 
 def fortran_rule(
@@ -215,7 +202,8 @@ def fortran_rule(
 
     calls = _Calls(lambda _: routine, library)
     claimed = symbols(routine.name, letters, collection)
-    return CallRule(claimed, effects, calls.reverse, calls.augmented, source, tangent=calls.tangent_of(routine))
+    tangent = None if routine.tangent is None else calls.tangent
+    return CallRule(claimed, effects, calls.reverse, calls.augmented, source, tangent=tangent)
 
 
 def numba_rule(
@@ -227,6 +215,7 @@ def numba_rule(
     writes: tuple[int, ...],
     source: str = "",
     policy: str = "",
+    has_tangents: bool = False,
 ) -> CallRule:
     """The rule of an entry point of Numba's.
 
@@ -236,10 +225,13 @@ def numba_rule(
         pick: the routine, or which one a call is; None: the call adds nothing. It may refuse the call.
         reads, writes: arguments that lead to memory.
         source, policy: as `CallRule`.
+        has_tangents: whether each routine that ``pick`` chooses has its tangent.
     """
     calls = _Calls(
         (lambda _: pick) if isinstance(pick, Routine) else pick,
         lambda call: NumbaLibrary(element_of(call.arguments[0], operation)),
     )
     effects = Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
-    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy, calls.tangent_of(pick))
+    known = pick.tangent is not None if isinstance(pick, Routine) else has_tangents
+    tangent = calls.tangent if known else None
+    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy, tangent)

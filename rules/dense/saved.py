@@ -11,7 +11,7 @@ from irad.rules.dense.elements import ElementType
 from irad.rules.dense.kernel import I64
 from irad.rules.dense.matrix import NOWHERE
 from irad.rules.dense.triangular import read_pivots
-from irad.ruleset.interface import AugmentedContext, ReverseContext
+from irad.ruleset.interface import AugmentedContext, Context, CopyContext
 
 
 def letter(value: Value, known: str, operation: str) -> str:
@@ -67,7 +67,7 @@ def same(a: Value, b: Value) -> bool:
 # ------------------------------------------------------------------------------------------------ kept memory
 
 
-def copied(context: AugmentedContext, build: Builder, pointer: Value, element: ElementType, count: Value) -> Value:
+def copied(context: CopyContext, build: Builder, pointer: Value, element: ElementType, count: Value) -> Value:
     """A copy of so many elements on the tape, made where ``build`` stands: `context.before` or `context.after`."""
     copy = workspace(context, element, count)
     size = build.mul(count, const_int(I64, element.size))
@@ -90,18 +90,18 @@ def kept_result(context: AugmentedContext, pointer: Value, element: ElementType,
     return copied(context, context.after, pointer, element, count)
 
 
-def kept_pivots(context: AugmentedContext, pointer: Value, size: Value) -> Value:
+def kept_pivots(context: CopyContext, pointer: Value, size: Value) -> Value:
     """The row exchanges of a factorisation, on the tape as i64."""
     rows = context.allocate(context.before.mul(size, const_int(I64, 8)))
     read_pivots(context.after, size, context.value(pointer), rows)
     return rows
 
 
-def workspace(context: AugmentedContext, element: ElementType, count: Value) -> Value:
-    """Memory for so many elements, for the adjoint to work in."""
+def workspace(context: CopyContext, element: ElementType, count: Value) -> Value:
+    """Memory for so many elements, for a derivative to work in."""
     return context.allocate(context.before.mul(count, const_int(I64, element.size)))
 
 
-def shadow_or_null(context: ReverseContext, pointer: Value) -> Value:
+def shadow_or_null(context: Context, pointer: Value) -> Value:
     """The shadow of a pointer, null where it has none."""
     return context.shadow(pointer) if context.is_active(pointer) else NOWHERE

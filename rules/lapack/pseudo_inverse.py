@@ -70,7 +70,7 @@ def pseudo_inverse_adjoint(r: Adjoint) -> None:
     full_gu, full_gv, scaled, p, core = r.work.matrices
     gu, gv, scaled = full_gu.sized(n, rank), full_gv.sized(m, rank), scaled.sized(m, rank)
     p, core = p.sized(rank, rank), core.sized(rank, rank)
-    bar, g = Matrix.dense(k, r.bars["a"], m, n), Matrix.dense(k, r.bars["a"], n, m)
+    bar, g = Matrix.dense(k, r.shadows["a"], m, n), Matrix.dense(k, r.shadows["a"], n, m)
     outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
 
     with k.when(g.any_nonzero()):

@@ -1,0 +1,107 @@
+"""Tangents of `out ← α left · right + β out`: gemv, gemm, symv, symm, and of syrk, whose factors are one matrix.
+
+They are calls of the same library before the call, on the operands and their tangents, and need no memory:
+
+    out' ← α left' · right + α left · right' + α' left · right + β out' + β' out
+
+The first of these takes β, those that follow 1. With β = 0 what the shadow held before is not read, as BLAS does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Final, TypeAlias
+
+from irad.ir.values import Value
+from irad.rules.dense.elements import Scalar, choose, product_or_zero
+from irad.rules.dense.kernel import NONE, Cell
+from irad.rules.dense.matrix import Matrix, Vector, as_matrix
+from irad.rules.dense.tangent import Differential, Tangent
+
+Operand: TypeAlias = Matrix | Vector
+Multiply: TypeAlias = Callable[[Tangent, Scalar, Operand, Operand, Scalar, Operand], None]
+"""Calls the routine itself: (r, factor, left, right, keep, out) emits `out ← factor left · right + keep out`."""
+
+
+def product_tangent(left: str, right: str, out: str, multiply: Multiply) -> Differential:
+    """The tangent of a product of two operands."""
+
+    def body(r: Tangent) -> None:
+        a, b, target = r.operand(left), r.operand(right), r.operand_tangent(out)
+        with _sum(r, out, as_matrix(target).each) as keep:
+            with r.moving_operand(left) as tangent:
+                multiply(r, r.factors["alpha"], tangent, b, _take(keep), target)
+            with r.moving_operand(right) as tangent:
+                multiply(r, r.factors["alpha"], a, tangent, _take(keep), target)
+            with r.moving_factor("alpha") as factor:
+                multiply(r, factor, a, b, _take(keep), target)
+
+    return Differential(before=body)
+
+
+@contextmanager
+def _sum(r: Tangent, out: str, places: Callable[[], AbstractContextManager[tuple[Value, Value]]]) -> Iterator[Cell]:
+    """Gives what the next product is to multiply its output by; at the end, does that if there was no product."""
+    k, keep = r.k, r.k.variable(r.factors["beta"])
+    yield keep
+    target, old, factor = as_matrix(r.operand_tangent(out)), as_matrix(r.operand(out)), keep.value
+    with k.when((factor - 1.0).is_nonzero()), places() as place:
+        target[place] = choose(factor.is_zero(), 0.0, product_or_zero(target[place], factor))
+    with r.moving_factor("beta") as tangent, places() as place:
+        target[place] = target[place] + product_or_zero(tangent, old[place])
+
+
+def _take(keep: Cell) -> Scalar:
+    value = keep.value
+    keep.value = keep.k.number(1.0)
+    return value
+
+
+def _gemv(r: Tangent, factor: Scalar, a: Operand, x: Operand, keep: Scalar, y: Operand) -> None:
+    s = r.sizes
+    r.call("gemv", s["trans"], s["m"], s["n"], factor, a, x, keep, y)
+
+
+def _gemm(r: Tangent, factor: Scalar, a: Operand, b: Operand, keep: Scalar, c: Operand) -> None:
+    s = r.sizes
+    r.call("gemm", s["transa"], s["transb"], s["m"], s["n"], s["k"], factor, a, b, keep, c)
+
+
+def _symv(r: Tangent, factor: Scalar, a: Operand, x: Operand, keep: Scalar, y: Operand) -> None:
+    r.call("symv", r.sizes["uplo"], r.sizes["n"], factor, a, x, keep, y)
+
+
+def _symm(r: Tangent, factor: Scalar, a: Operand, b: Operand, keep: Scalar, c: Operand) -> None:
+    s = r.sizes
+    r.call("symm", s["side"], s["uplo"], s["m"], s["n"], factor, a, b, keep, c)
+
+
+def _unless_empty(product: Differential) -> Differential:
+    """With m or n = 0 BLAS leaves y."""
+
+    def body(r: Tangent) -> None:
+        some = r.k.build.icmp("sgt", r.sizes.smaller("m", "n"), NONE)
+        with r.k.when(some):
+            assert product.before is not None
+            product.before(r)
+
+    return Differential(before=body)
+
+
+def _syrk(r: Tangent) -> None:
+    """On the triangle C' ← α (A' Aᵀ + A A'ᵀ) + α' A Aᵀ + β C' + β' C, or with Aᵀ A."""
+    s, a, target = r.sizes, r.matrix("a"), r.tangent("c")
+    flags = s["uplo"], s["trans"], s["n"], s["k"]
+    with _sum(r, "c", lambda: r.triangle(s["n"])) as keep:
+        with r.moving("a") as tangent:
+            r.call("syr2k", *flags, r.factors["alpha"], tangent, a, _take(keep), target)
+        with r.moving_factor("alpha") as factor:
+            r.call("syrk", *flags, factor, a, _take(keep), target)
+
+
+GEMV: Final = _unless_empty(product_tangent("a", "x", "y", _gemv))
+GEMM: Final = product_tangent("a", "b", "c", _gemm)
+SYMV: Final = product_tangent("a", "x", "y", _symv)
+SYMM: Final = product_tangent("a", "b", "c", _symm)
+SYRK: Final = Differential(before=_syrk)
