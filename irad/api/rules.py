@@ -63,7 +63,7 @@ def augmented_primal(f: Any, *, signature: Any = None) -> Callable[[_Function], 
         >>> irad.grad(loss)(2.0)
         12.0
     """
-    return _registering(f, "augmented_primal", signature)
+    return registering(f, "augmented_primal", signature)
 
 
 @public
@@ -105,7 +105,7 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
         >>> irad.grad(dot)(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
         array([3., 4.])
     """
-    return _registering(f, "reverse", signature, restores=restores)
+    return registering(f, "reverse", signature, restores=restores)
 
 
 @public
@@ -129,7 +129,7 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
         >>> irad.rules.has_rule(square)
         False
     """
-    register = _registering(f, "forward", None)
+    register = registering(f, "forward", None)
 
     @public
     def register_forward(function: _Function) -> _Function:
@@ -278,9 +278,15 @@ def _compiled(f: Any) -> Any:
     return jit(f) if isinstance(f, FunctionType) else f
 
 
-def _registering(
-    f: Any, kind: str, signature: Any, *, restores: bool | None = None
+def registering(
+    f: Any,
+    kind: str,
+    signature: Any,
+    *,
+    restores: bool | None = None,
+    reason: str = "a rule is code that runs as part of the derivative",
 ) -> Callable[[_Function], _Function]:
+    """The decorator of a function that is to be a part of a rule; ``reason`` is why it has to be a function."""
     target, pattern = target_of(f), limited_to(f, signature)
 
     @public
@@ -289,10 +295,10 @@ def _registering(
             raise RuleError(
                 f"{function!r} is not a function",
                 f"decorate a function with irad.rules.{kind}(…)",
-                "a rule is code that runs as part of the derivative",
+                reason,
             )
         with catalogue.edited(target, pattern) as rule:
-            if rule.is_easy and kind != "forward":  # its parts belong together
+            if rule.is_easy and kind in ("augmented_primal", "reverse"):  # its parts belong together
                 rule.parts, rule.is_easy = {}, False
             rule.parts[kind] = function
             if restores is not None:

@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 from numba.core.registry import CPUDispatcher
 
 from irad.api.functions import primal_of
-from irad.errors import RuleError
+from irad.api.rules import registering
 from irad.frontend.calls.dispatcher import DerivativeDispatcher
 from irad.frontend.calls.raising import public
-from irad.frontend.custom import catalogue
-from irad.frontend.custom.symbols import limited_to, target_of
+from irad.frontend.custom.symbols import target_of
 from irad.frontend.custom.workspace.pools import Pool, Workspace, pools_for
 from irad.frontend.derivation import pools_in
 
@@ -63,21 +62,7 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
         >>> irad.grad(loss)(np.array([1.0, 3.0]))
         array([2., 6.])
     """
-    target, pattern = target_of(f), limited_to(f, signature)
-
-    @public
-    def register(function: _Function) -> _Function:
-        if not callable(function):
-            raise RuleError(
-                f"{function!r} is not a function",
-                "decorate a function with irad.rules.build_rule(…)",
-                "it is called to build the rule",
-            )
-        with catalogue.edited(target, pattern) as rule:
-            rule.parts["build_rule"], rule.restores = function, restores
-        return function
-
-    return register
+    return registering(f, "build_rule", signature, restores=restores, reason="it is called to build the rule")
 
 
 @public
