@@ -343,7 +343,7 @@ class _Solver:
         possible = mask_of(
             o for o in self.points_to.objects if can_have_shadow(o, self.shadowable, self.mod_ref.registry)
         )
-        groups = dict.fromkeys(self.points_to.pointees.values())
+        groups = dict.fromkeys(mask for mask, _ in self.points_to.pointees.values())
         for call in self.function.instructions():
             if isinstance(call, ir.CallSite) and call not in idle and (access := self.mod_ref.of(call)).is_opaque:
                 groups[access.reads] = None

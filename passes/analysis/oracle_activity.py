@@ -62,7 +62,7 @@ def everything(
 
 def _without_mixed(points_to: PointsTo, shadowed: int, needed: int) -> int:
     """Leaves out of a set of objects those that a pointer may mix with others; and what they lead to."""
-    groups = dict.fromkeys(points_to.pointees.values())
+    groups = dict.fromkeys(mask for mask, _ in points_to.pointees.values())
     previous = -1
     while shadowed != previous:
         previous = shadowed

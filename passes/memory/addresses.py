@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from typing import Final
@@ -15,7 +15,7 @@ from irad.ir.values import ConstantInt, ConstantNull, GlobalVariable, Parameter,
 _WORD: Final = 64
 _ARITHMETIC: Final = frozenset({"add", "sub", "mul", "shl", "and", "or", "srem", "urem"})
 _FEW: Final = 8  # offsets that are distinguished
-_GROWTHS: Final = 2  # of a position: in a loop that moves a pointer, it would grow with each
+MOST_GROWTHS: Final = 2  # of a position: in a loop that moves a pointer, it would grow with each
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +113,9 @@ ANYWHERE: Final = Position(0, 1)
 START: Final = Position(0, 0)
 
 
-class _Everything:
-    """Contains all values."""
-
-    def __contains__(self, value: object) -> bool:
-        return True
-
-
-EVERYTHING: Final = _Everything()
-
-
-def position(pointer: Value, bases: Container[Value] = ()) -> Position:
-    """Where a pointer may point in its object; ``bases`` as in `offset_modulo`.
-
-    With `EVERYTHING` for bases, where it points in an array, whose elements may start anywhere in the object.
-    """
-    return Positions(bases).of(pointer)
+def position(pointer: Value, loaded: Position = ANYWHERE) -> Position:
+    """Where a pointer may point in its object; ``loaded`` as in `Positions`."""
+    return Positions(loaded).of(pointer)
 
 
 def fixed_distance(pointer: Value) -> tuple[Value, int]:
@@ -149,9 +136,13 @@ class Positions:
     A pointer that is chosen or moved in a loop depends on itself. What belongs to such a circle is solved together,
     from nothing known upwards, so that two pointers that a loop swaps keep their places. Integers are solved with
     them, as multiples: the offsets that LLVM computes are products and shifts.
+
+    Attributes:
+        loaded: where pointers point that the function does not compute: `ANYWHERE`; with `START`, positions are those
+            in an array, whose elements may start anywhere in the object.
     """
 
-    bases: Container[Value]
+    loaded: Position
     _known: dict[Value, Position] = field(default_factory=dict, repr=False)
 
     def of(self, pointer: Value) -> Position:
@@ -159,6 +150,11 @@ class Positions:
         if pointer not in self._known:
             self._solve(pointer)
         return self._known[pointer]
+
+    def steps_of(self, gep: GetElementPtr) -> Position:
+        """What a getelementptr adds."""
+        indices = gep.operands[1:]
+        return _steps(gep, indices, [self.of(_scaled(i)[0]) for i in indices if not isinstance(i, ConstantInt)])
 
     def _solve(self, root: Value) -> None:
         """All that the position of a value depends on, until nothing grows; each value loses factors only."""
@@ -174,7 +170,7 @@ class Positions:
                 continue
             grown = found[value].or_else(place) if value in found else place
             growths[value] = growths.get(value, 0) + 1
-            found[value] = grown if growths[value] <= _GROWTHS else grown.endless()
+            found[value] = grown if growths[value] <= MOST_GROWTHS else grown.endless()
             for user in users.get(value, ()):
                 if user not in waiting:
                     waiting.add(user)
@@ -226,7 +222,7 @@ class Positions:
                 known = [place for place in places if place is not None]
                 return None if len(known) < len(places) else known[0].moved(_steps(value, indices, known[1:]))
             case Phi() | Select() | Freeze() | Cast(opcode="addrspacecast"):
-                return _any_of(place for place in places if place is not None)
+                return cover(place for place in places if place is not None)
             case Binary() | Cast() if places:
                 known = [place for place in places if place is not None]
                 return None if len(known) < len(places) else _computed(value, known)
@@ -241,14 +237,15 @@ class Positions:
             return False
         if isinstance(value, GetElementPtr | Select | Phi | Freeze | ConstantNull | Undef | Poison):
             return False
-        return isinstance(value, Parameter | Alloca | GlobalVariable) or value in self.bases
+        return isinstance(value, Parameter | Alloca | GlobalVariable) or self.loaded is START
 
 
-def _any_of(places: Iterable[Position]) -> Position | None:
-    """What covers all of some positions."""
+def cover(places: Iterable[Position]) -> Position | None:
+    """What covers all of some positions; None of none."""
     found: Position | None = None
     for place in places:
-        found = place if found is None else found.or_else(place)
+        if place is not found:
+            found = place if found is None else found.or_else(place)
     return found
 
 
@@ -315,12 +312,11 @@ def _bits(value: Value) -> int:
     return value.type.bits if isinstance(value.type, types.IntType) else _WORD
 
 
-def offset_modulo(pointer: Value, stride: int | None, bases: Container[Value] = ()) -> int | None:
+def offset_modulo(pointer: Value, stride: int | None) -> int | None:
     """Byte offset of a pointer from the start of its object, modulo ``stride``; None when it is not known.
 
     With ``stride`` None the plain offset. Phis and selects count when all ways agree; a loop that advances a pointer by
-    whole records agrees with its start. ``bases`` are values known to point to the start of an object, beside
-    parameters and local variables.
+    whole records agrees with its start.
     """
-    found = position(pointer, bases if stride is None else EVERYTHING)
+    found = position(pointer, ANYWHERE if stride is None else START)
     return found.exact if stride is None else found.modulo(stride)

@@ -8,22 +8,21 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, assert_never, cast
+from typing import Final, NamedTuple, assert_never, cast
 
 from irad.ir import types
 from irad.ir.instructions import Alloca, CallSite
 from irad.ir.types import PointerType, Type
 from irad.ir.values import (
     ConstantInt,
+    GlobalVariable,
     Parameter,
     Value,
     parts_of,
 )
-from irad.passes.memory.addresses import ANYWHERE, EVERYTHING, Position, Positions
+from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions, cover
 from irad.ruleset.interface import MemoryPath
 from irad.ruleset.memory_type import MemoryType
-
-_MOST_PLACES: Final = 64  # in one object at which pointers are distinguished
 
 
 class ObjectKind(enum.Enum):
@@ -67,38 +66,55 @@ class MemoryObject:
         return self.kind is ObjectKind.ARGUMENT and isinstance(value, Parameter) and "noalias" in value.attributes
 
 
+class Targets(NamedTuple):
+    """Where a pointer may point: into one of a set of objects, at a place in it, the same for all of them.
+
+    Where the set is empty the place has no meaning.
+    """
+
+    mask: int
+    place: Position
+
+
+NOWHERE: Final = Targets(0, START)
+
+
+def joined(several: Iterable[Targets]) -> Targets:
+    """All that some pointers may point to."""
+    known = [targets for targets in several if targets.mask]
+    place = cover(targets.place for targets in known)
+    return NOWHERE if place is None else Targets(union(targets.mask for targets in known), place)
+
+
 @dataclass(frozen=True, slots=True)
 class PointsTo:
     """Where pointers may point. Sets are bit masks over ``objects`` (bit i is ``objects[i]``).
 
-    ``bases`` are pointers to the start of an object. ``contents`` says what the pointers in an object point to,
-    ``parts`` the same by the place where they are stored. ``handed`` are, for calls of functions with a body, the
-    objects that the callee is given or makes, by what they hold. ``stated``: what the request says of memory that an
-    argument leads to. ``exposed``: objects that code of unknown effect may know: the caller's memory, global variables,
-    and what has been stored there or handed to such code. ``prefixes``: bytes at the start of an object that hold
-    integers only.
+    ``contents`` says which objects the pointers in an object lead to, ``parts`` where to by the place they lie at.
+    ``handed`` are, for calls of functions with a body, the objects that the callee is given or makes, by what they
+    hold. ``declared``: what the request says of memory that an argument leads to. ``exposed``: objects that code of
+    unknown effect may know: the caller's memory, global variables, and what has been stored there or handed to such
+    code. ``prefixes``: bytes at the start of an object that hold integers only.
     """
 
     objects: tuple[MemoryObject, ...]
-    pointees: Mapping[Value, int]
+    pointees: Mapping[Value, Targets]
     contents: tuple[int, ...]
     globals: Mapping[Value, int]
     overlaps: tuple[int, ...]
-    bases: frozenset[Value]
-    parts: tuple[Mapping[Position, int], ...] = ()
+    parts: tuple[Mapping[Position, Targets], ...] = ()
     handed: Mapping[CallSite, Mapping[MemoryType | None, int]] = field(default_factory=dict)
     declared: Mapping[int, MemoryType] = field(default_factory=dict)
     exposed: int = 0
     prefixes: Mapping[int, int] = field(default_factory=dict)
     _members: dict[int, tuple[MemoryObject, ...]] = field(default_factory=dict, repr=False)  # asked before, as in
     _overlapping: dict[int, int] = field(default_factory=dict, repr=False)  # functions with hundreds of objects
-    _positions: dict[Value, Position] = field(default_factory=dict, repr=False)
-    _record_positions: dict[Value, Position] = field(default_factory=dict, repr=False)
+    _in_records: Positions = field(default_factory=lambda: Positions(START), repr=False)
 
     def mask(self, pointer: Value) -> int:
         """The set of objects that a pointer (or an aggregate holding pointers) may point to."""
         found = self.pointees.get(pointer)
-        return _constant_mask(pointer, self.globals) if found is None else found
+        return _constant_mask(pointer, self.globals) if found is None else found.mask
 
     def of(self, pointer: Value) -> tuple[MemoryObject, ...]:
         """The same as objects."""
@@ -106,11 +122,14 @@ class PointsTo:
 
     def position(self, pointer: Value) -> Position:
         """Where a pointer may point in its object."""
-        return Positions(self.bases, self._positions).of(pointer)
+        found = self.pointees.get(pointer)
+        if found is not None and found.mask:
+            return found.place
+        return START if isinstance(pointer, GlobalVariable) else ANYWHERE
 
     def record_position(self, pointer: Value) -> Position:
         """Where a pointer may point in an array, whose elements may start anywhere in the object."""
-        return Positions(EVERYTHING, self._record_positions).of(pointer)
+        return self._in_records.of(pointer)
 
     def place(self, call: CallSite, place: MemoryPath) -> int:
         """The objects that a place of a callee may be."""
@@ -159,61 +178,19 @@ def _constant_mask(value: Value, known: Mapping[Value, int]) -> int:
     return known.get(value, 0) | union(_constant_mask(part, known) for part in parts_of(value))
 
 
-def follow(parts: Sequence[Mapping[Position, int]], mask: int, path: Iterable[Position]) -> int:
+def follow(parts: Sequence[Mapping[Position, Targets]], mask: int, path: Iterable[Position]) -> int:
     """What pointers stored in a set of objects may point to, step by step, by where they are stored."""
     for place in path:
-        mask = union(
-            stored
-            for index in indices(mask)
-            for at, stored in parts[index].items()
-            if at is place or place is ANYWHERE or at.may_be(place)
-        )
+        mask = union(targets.mask for targets in stored_at(parts, mask, place))
     return mask
 
 
-@dataclass(eq=False, slots=True)
-class Contents:
-    """What the pointers stored in objects may point to, while that is being found.
-
-    Attributes:
-        parts: by object, and by the place where they are stored.
-        prefixes: bytes at the start of an object that hold integers only.
-    """
-
-    parts: list[dict[Position, int]] = field(default_factory=list)
-    prefixes: dict[int, int] = field(default_factory=dict)
-
-    def add_object(self, integer_prefix: int) -> None:
-        """For the next object."""
-        if integer_prefix:
-            self.prefixes[len(self.parts)] = integer_prefix
-        self.parts.append({})
-
-    def behind(self, mask: int, place: Position = ANYWHERE) -> int:
-        """What pointers stored in a set of objects may point to: at a place, or anywhere."""
-        return follow(self.parts, self._holding(mask, place), (place,))
-
-    def hold(self, into: int, mask: int, place: Position) -> bool:
-        """Pointers may be at a place; returns whether that was news.
-
-        Of too many places, which a copy within an object makes, the rest are one.
-        """
-        changed = False
-        for at in [Position(offset, 0) for offset in place.few] or [place]:
-            for index in indices(self._holding(into, at)):
-                held = self.parts[index]
-                known = at if at in held or len(held) < _MOST_PLACES else ANYWHERE
-                old = held.get(known, 0)
-                if mask & ~old:
-                    held[known] = old | mask
-                    changed = True
-        return changed
-
-    def _holding(self, mask: int, place: Position) -> int:
-        """The objects of a set that may hold pointers there."""
-        if place.exact is None:
-            return mask
-        return mask & ~union(1 << i for i in indices(mask) if i in self.prefixes and place.exact < self.prefixes[i])
+def stored_at(parts: Sequence[Mapping[Position, Targets]], mask: int, place: Position) -> Iterator[Targets]:
+    """Where the pointers lead that may lie at a place in a set of objects."""
+    for index in indices(mask):
+        for at, stored in parts[index].items():
+            if at is place or place is ANYWHERE or at.may_be(place):
+                yield stored
 
 
 def place_of(offset: int | None) -> Position:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from irad.passes.memory.addresses import START, Position
 from irad.passes.memory.memory_types import find_memory_types
 from irad.passes.memory.mod_ref import ModRef
 from irad.passes.request import MemoryType
@@ -122,3 +123,28 @@ def test_a_pattern_says_where_pointers_are():
     assert HEADER.pattern().holds_unknown_pointers()
     assert PAYLOAD.pattern() == MemoryType(32, PAYLOAD.fields)
     assert DOUBLES.pattern() is DOUBLES
+
+
+def test_a_pointer_into_a_single_object_keeps_its_place_in_a_variable():
+    """Only what the request declares leads to the start; what the function stores leads where it pointed."""
+    text = """
+    define double @f(ptr %o, i1 %c) {
+      %variable = alloca ptr
+      %slot = getelementptr i8, ptr %o, i64 24
+      %inner = load ptr, ptr %slot
+      %n = getelementptr i8, ptr %inner, i64 8
+      store ptr %n, ptr %variable
+      %again = load ptr, ptr %variable
+      %x.place = getelementptr i8, ptr %o, i64 16
+      %either = select i1 %c, ptr %o, ptr %x.place
+      %second = alloca ptr
+      store ptr %either, ptr %second
+      %kept = load ptr, ptr %second
+      %x = load double, ptr %kept
+      ret double %x
+    }"""
+    function, points_to = points_to_of(text, [PAYLOAD, None])
+    place = {name: points_to.position(value(function, name)) for name in ("inner", "again", "kept")}
+    assert place["inner"] == START
+    assert place["again"] == Position(8, 0)
+    assert place["kept"] == Position(0, 16, among=(0, 16))

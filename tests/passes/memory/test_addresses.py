@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from irad.passes.memory.addresses import ANYWHERE, Position, Positions, offset_modulo, position
+from irad.passes.memory.addresses import ANYWHERE, START, Position, Positions, offset_modulo, position
 from tests.passes.units import parsed, value
 
 TEXT = """
@@ -63,8 +63,7 @@ def test_offsets(name, stride, offset):
 
 def test_bases_are_starts():
     _, function = parsed(TEXT)
-    loaded, inner = value(function, "loaded"), value(function, "inner")
-    assert offset_modulo(inner, None, {loaded}) == 8
+    assert position(value(function, "inner"), START).exact == 8
 
 
 def test_a_long_chain_is_followed():
@@ -236,7 +235,7 @@ end:
 )
 def test_pointers_that_loops_move_and_indices_that_are_computed(name: str, expected: Position) -> None:
     _, function = parsed(CIRCLES)
-    assert position(value(function, name), {value(function, "made")}) == expected
+    assert position(value(function, name), START) == expected
 
 
 def test_what_is_not_known_in_a_circle_is_known_nowhere_in_it():
@@ -247,10 +246,10 @@ def test_what_is_not_known_in_a_circle_is_known_nowhere_in_it():
 
 def test_positions_are_solved_once():
     _, function = parsed(CIRCLES)
-    positions = Positions({value(function, "made")})
+    positions = Positions(START)
     names = ["field", "kept", "pair", "down", "counted"]
     together = [positions.of(value(function, name)) for name in names]
-    assert together == [position(value(function, name), {value(function, "made")}) for name in names]
+    assert together == [position(value(function, name), START) for name in names]
 
 
 @pytest.mark.parametrize(

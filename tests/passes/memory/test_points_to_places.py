@@ -1,9 +1,10 @@
-"""Which loads give the start of an object, and what is known of pointers in memory by it."""
+"""Where in their objects pointers point that are loaded from memory."""
 
 from __future__ import annotations
 
 import pytest
 
+from irad.ir.instructions import Store
 from irad.passes.memory.addresses import ANYWHERE, Position
 from tests.passes.units import objects, points_to_of, value
 
@@ -48,7 +49,14 @@ def test_what_is_read_back_from_nodes_is_a_node():
 
 def test_another_address_that_is_stored_may_be_read_back():
     text = NODES.replace("store ptr %made, ptr %next", "store ptr %next, ptr %next")
-    assert place(text, "following") == ANYWHERE
+    assert place(text, "following") == Position(8, 0)
+    assert place(text, "node") == Position(0, 8, among=(0, 8))
+
+
+def test_either_of_two_stored_addresses_may_be_read_back():
+    text = NODES.replace("store ptr %made, ptr %next", "store ptr %made, ptr %next\n  store ptr %next, ptr %next")
+    assert place(text, "following") == Position(0, 8, among=(0, 8))
+    assert place(text, "node") == Position(0, 8, among=(0, 8))
 
 
 def test_other_code_may_store_another_address():
@@ -184,20 +192,23 @@ def test_a_loop_may_store_to_the_memory_it_descends_to():
 
 
 @pytest.mark.parametrize(
-    "stored",
+    ("stored", "expected"),
     [
-        "store ptr %count, ptr %link",
-        "%moved = getelementptr i8, ptr %new, i64 %n\n  store ptr %moved, ptr %link",
-        "call void @unknown(ptr %new)",
-        "call void @unknown(ptr %p)",
-        "%bits = ptrtoint ptr %new to i64\n  %odd = or i64 %bits, 1\n  store i64 %odd, ptr %link",
-        "%pair = insertvalue { ptr, ptr } poison, ptr %count, 1\n  store { ptr, ptr } %pair, ptr %left",
+        ("store ptr %count, ptr %link", Position(0, 8)),
+        ("%moved = getelementptr i8, ptr %new, i64 %n\n  store ptr %moved, ptr %link", ANYWHERE),
+        ("call void @unknown(ptr %new)", ANYWHERE),
+        ("call void @unknown(ptr %p)", ANYWHERE),
+        ("%bits = ptrtoint ptr %new to i64\n  %odd = or i64 %bits, 1\n  store i64 %odd, ptr %link", ANYWHERE),
+        (
+            "%pair = insertvalue { ptr, ptr } poison, ptr %count, 1\n  store { ptr, ptr } %pair, ptr %left",
+            Position(0, 8),
+        ),
     ],
 )
-def test_an_assumption_that_does_not_hold_is_given_up(stored: str):
+def test_another_address_in_the_nodes_moves_the_loop_that_descends(stored: str, expected: Position):
     text = TREE.replace("store ptr %new, ptr %link", f"store ptr %new, ptr %link\n  {stored}")
-    assert place(text, "child") == ANYWHERE
-    assert place(text, "count") == ANYWHERE
+    assert place(text, "child") == expected
+    assert place(text, "count") == expected
 
 
 TWO = (
@@ -225,6 +236,63 @@ done:
 )
 
 
-def test_assumptions_that_hold_are_kept_beside_others():
+def test_one_list_does_not_blur_another():
     assert place(TWO, "next") == Position(0, 0)
-    assert place(TWO, "inner") == ANYWHERE
+    assert place(TWO, "inner") == Position(0, 8)
+
+
+VECTORS = (
+    ALLOCATE
+    + """
+define void @f(i64 %n) {
+  %a = call ptr @malloc(i64 16)
+  %b = call ptr @malloc(i64 16)
+  %m = call ptr @malloc(i64 16)
+  %second = getelementptr i8, ptr %m, i64 8
+  %u = insertelement <2 x ptr> poison, ptr %a, i32 0
+  %v = insertelement <2 x ptr> %u, ptr %b, i32 1
+  store <2 x ptr> %v, ptr %m
+  %x = load ptr, ptr %second
+  %w = load <2 x ptr>, ptr %m
+  %y = extractelement <2 x ptr> %w, i32 1
+  ret void
+}
+"""
+)
+
+
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_pointers_in_vectors_lie_beside_each_other(name: str):
+    function, points_to = points_to_of(VECTORS)
+    assert objects(points_to, value(function, name)) == {"allocation a", "allocation b"}
+
+
+@pytest.mark.parametrize(
+    "exchange",
+    ["atomicrmw xchg ptr %m, ptr %a seq_cst", "cmpxchg ptr %m, ptr null, ptr %a seq_cst seq_cst"],
+)
+def test_an_atomic_exchange_stores_an_address(exchange: str):
+    text = f"""{ALLOCATE}
+    define void @f() {{
+      %a = call ptr @malloc(i64 16)
+      %m = call ptr @malloc(i64 16)
+      %old = {exchange}
+      %x = load ptr, ptr %m
+      ret void
+    }}"""
+    function, points_to = points_to_of(text)
+    assert objects(points_to, value(function, "x")) == {"allocation a"}
+
+
+def test_a_global_variable_is_its_start():
+    text = """
+    @table = global [2 x double] zeroinitializer
+    define ptr @f() {
+      %second = getelementptr double, ptr @table, i64 1
+      %x = load double, ptr %second
+      store double %x, ptr @table
+      ret ptr %second
+    }"""
+    function, points_to = points_to_of(text)
+    stores = [inst for inst in function.instructions() if isinstance(inst, Store)]
+    assert points_to.position(stores[0].operands[1]) == Position(0, 0)
