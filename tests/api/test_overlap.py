@@ -140,7 +140,7 @@ def test_chain_of_three_that_overlap():
     np.testing.assert_allclose(shadow, expected, rtol=1e-8, atol=1e-9)
 
 
-def test_two_pairs_far_apart_share_two_buffers():
+def test_arrays_that_overlap_beside_arrays_that_do_not():
     left, right = np.linspace(1.0, 2.0, 5), np.linspace(2.0, 3.0, 5)
 
     @numba.njit
@@ -151,6 +151,36 @@ def test_two_pairs_far_apart_share_two_buffers():
     assert not np.shares_memory(da, db)
     assert np.shares_memory(dc, dd)
     np.testing.assert_allclose(dc, 24 * np.linspace(2.0, 3.0, 5) ** 2)
+
+
+@numba.njit
+def of_any_sizes(x, y, z):
+    for i in range(min(x.size, y.size)):
+        x[i] = x[i] * y[i] + 0.5
+    for i in range(z.size):
+        z[i] = z[i] * (x[i % x.size] if x.size else 1.0) + np.sin(z[i])
+    s = 0.0
+    for values in (x, y, z):
+        for i in range(values.size):
+            s += values[i] * (i + 1.0)
+    return s
+
+
+def test_any_three_parts_of_an_array_empty_ones_too():
+    random = np.random.default_rng(3)
+
+    def parts(memory):
+        return [memory[cut] for cut in cuts]
+
+    for _ in range(40):
+        memory = random.uniform(0.5, 1.5, 14)
+        cuts = [slice(start, start + random.integers(0, 6)) for start in random.integers(0, 9, 3)]
+        expected = parts(finite_differences(of_any_sizes, memory, parts))
+        found = irad.grad(of_any_sizes, (0, 1, 2))(*parts(memory.copy()))
+        of_pullback = irad.vjp(of_any_sizes, *parts(memory.copy()))[1](1.0)
+        for mine, its, want in zip(found, of_pullback, expected, strict=True):
+            np.testing.assert_allclose(mine, want, rtol=1e-7, atol=1e-8)
+            np.testing.assert_array_equal(its, mine)
 
 
 def test_constant_that_overlaps_a_written_argument_is_refused():
