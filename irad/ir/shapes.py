@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Final, assert_never, cast
 
 from irad.ir import instructions as ir, types
@@ -82,7 +83,7 @@ def shape_problem(inst: ir.Instruction, function: Function) -> str | None:
 
 
 def _expect(given: Sequence[Type], wanted: Sequence[Type]) -> str | None:
-    if len(given) == len(wanted) and all(a is b for a, b in zip(given, wanted, strict=True)):
+    if len(given) == len(wanted) and all(map(is_, given, wanted)):
         return None
     return f"its operands are ({_list(given)}), they must be ({_list(wanted)})"
 

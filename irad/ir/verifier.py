@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from irad.errors import InternalError
 from irad.ir.cfg import control_flow
@@ -18,6 +18,8 @@ from irad.ir.instructions import CallBr, Instruction, Invoke, Phi, Terminator
 from irad.ir.module import Block, Function, Module
 from irad.ir.shapes import shape_problem
 from irad.ir.values import MetadataOperand, Parameter, TrackedValue, Value
+
+_ENDS: Final = (Terminator, Invoke, CallBr)
 
 
 def verify(unit: Module | Function) -> None:
@@ -105,15 +107,16 @@ def _verify_blocks(check: _Check) -> None:
 def _verify_order(check: _Check, block: Block) -> None:
     head = True
     last = len(block.instructions) - 1
+    position, uses = check.position, check.uses
     for index, inst in enumerate(block.instructions):
-        if inst.block is not block or inst in check.position:
+        if inst.block is not block or inst in position:
             check.fail("the instruction belongs to another block or is listed twice", inst)
-        check.position[inst] = index
+        position[inst] = index
         for value in inst.operands:
             if isinstance(value, TrackedValue):
-                users = check.uses.setdefault(value, {})
+                users = uses.setdefault(value, {})
                 users[inst] = users.get(inst, 0) + 1
-        ends = isinstance(inst, Terminator | Invoke | CallBr)
+        ends = isinstance(inst, _ENDS)
         if ends != (index == last):
             check.fail("a terminator stands in the middle" if ends else "the block has no terminator", inst)
         if not isinstance(inst, Phi):
@@ -125,7 +128,7 @@ def _verify_order(check: _Check, block: Block) -> None:
 
 
 def _verify_targets(check: _Check, inst: Instruction, block: Block) -> None:
-    if inst.targets and not isinstance(inst, Terminator | Invoke | CallBr):
+    if inst.targets and not isinstance(inst, _ENDS):
         check.fail("it has targets but is not a terminator", inst)
     for target in inst.targets:
         if target not in check.incoming:
@@ -168,7 +171,8 @@ def _verify_operand(check: _Check, tree: DominatorTree, value: Value, inst: Inst
     if not isinstance(value, Instruction):
         return
     if value.block is block:
-        available = check.position[value] < check.position[inst] or block not in tree.immediate
+        position = check.position
+        available = position[value] < position[inst] or block not in tree.immediate
     else:
         available = tree.value_dominates(value, inst)
     if not available:
@@ -177,11 +181,13 @@ def _verify_operand(check: _Check, tree: DominatorTree, value: Value, inst: Inst
 
 def _verify_ownership(check: _Check, value: Value, user: Instruction) -> None:
     """A local operand must be of the same function, a function of the same module."""
-    if isinstance(value, Instruction) and value not in check.position:
-        check.fail(f"its operand {describe(value)} is not in the function", user)
-    if isinstance(value, Parameter) and not any(value is p for p in check.function.params):
-        check.fail(f"its operand %{value.name} is a parameter of another function", user)
-    if isinstance(value, Function) and value.module is not check.function.module:
+    if isinstance(value, Instruction):
+        if value not in check.position:
+            check.fail(f"its operand {describe(value)} is not in the function", user)
+    elif isinstance(value, Parameter):
+        if not any(value is p for p in check.function.params):
+            check.fail(f"its operand %{value.name} is a parameter of another function", user)
+    elif isinstance(value, Function) and value.module is not check.function.module:
         check.fail(f"@{value.name} is of another module", user)
 
 
