@@ -1,4 +1,4 @@
-"""Tangents of `out ← α left · right + β out`: gemv, gemm, symv, symm, and of syrk, whose factors are one matrix.
+"""Tangents of `out ← α left · right + β out`: gemv, gemm, symv, symm, ger, and of syrk, whose factors are one matrix.
 
 They are calls of the same library before the call, on the operands and their tangents, and need no memory:
 
@@ -98,6 +98,25 @@ def _syrk(r: Tangent) -> None:
             r.call("syr2k", *flags, r.factors["alpha"], tangent, a, _take(keep), target)
         with r.moving_factor("alpha") as factor:
             r.call("syrk", *flags, factor, a, _take(keep), target)
+
+
+def outer_product_tangent(routine: str) -> Differential:
+    """The tangent of ger and its like: A' += α x' yᵀ + α x y'ᵀ + α' x yᵀ, or with yᴴ."""
+
+    def body(r: Tangent) -> None:
+        x, y, alpha = r.vector("x"), r.vector("y"), r.factors["alpha"]
+
+        def add(factor: Scalar, left: Operand, right: Operand) -> None:
+            r.call(routine, r.sizes["m"], r.sizes["n"], factor, left, right, r.tangent("a"))
+
+        with r.moving_operand("x") as tangent:
+            add(alpha, tangent, y)
+        with r.moving_operand("y") as tangent:
+            add(alpha, x, tangent)
+        with r.moving_factor("alpha") as factor:
+            add(factor, x, y)
+
+    return Differential(before=body)
 
 
 GEMV: Final = _unless_empty(product_tangent("a", "x", "y", _gemv))

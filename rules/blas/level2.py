@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value, const_int
-from irad.rules.blas.bilinear import GEMV, SYMV
+from irad.rules.blas.bilinear import GEMV, SYMV, outer_product_tangent
+from irad.rules.blas.triangles import TRMV, TRSV
 from irad.rules.dense.adjoint import Adjoint, ArrayShape, MatrixShape, Room, Shapes, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose
 from irad.rules.dense.kernel import I1, NONE, TRUE
@@ -163,7 +164,8 @@ def _room(of: ArrayShape) -> Work:
 
 def _update(name: str, letters: str, *, conjugates: bool) -> Rule:
     needs, body = {"x": "y alpha", "y": "x alpha"}, _ger(conjugates=conjugates)
-    return fortran_rule(Routine(name, _GER, _UPDATE, needs, body, "a", _room(_UPDATE["x"])), letters=letters)
+    work, tangent = _room(_UPDATE["x"]), outer_product_tangent(name)
+    return fortran_rule(Routine(name, _GER, _UPDATE, needs, body, "a", work, tangent=tangent), letters=letters)
 
 
 RULES: Final[tuple[Rule, ...]] = (
@@ -195,6 +197,10 @@ RULES: Final[tuple[Rule, ...]] = (
             tangent=SYMV,
         )
     ),
-    fortran_rule(Routine("trmv", _TRIANGULAR, _ONE_VECTOR, {"a": "x", "old x": "a"}, _trmv, "x"), letters="sdcz"),
-    fortran_rule(Routine("trsv", _TRIANGULAR, _ONE_VECTOR, {"a": "a x", "new x": "a"}, _trsv, "x"), letters="sdcz"),
+    fortran_rule(
+        Routine("trmv", _TRIANGULAR, _ONE_VECTOR, {"a": "x", "old x": "a"}, _trmv, "x", tangent=TRMV), letters="sdcz"
+    ),
+    fortran_rule(
+        Routine("trsv", _TRIANGULAR, _ONE_VECTOR, {"a": "a x", "new x": "a"}, _trsv, "x", tangent=TRSV), letters="sdcz"
+    ),
 )

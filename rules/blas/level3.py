@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.ir.values import Value
 from irad.rules.blas.bilinear import GEMM, SYMM, SYRK
+from irad.rules.blas.triangles import TRMM, TRSM, order
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Size, Sizes
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import TRUE
@@ -24,11 +24,6 @@ def _stored(flag: str, rows: str, columns: str, leading: str) -> MatrixShape:
         return lambda sizes: sizes.swapped(sizes.is_plain(flag), sizes[rows], sizes[columns])[which]
 
     return MatrixShape(size(0), size(1), leading)
-
-
-def _order(sizes: Sizes) -> Value:
-    """Of the symmetric or triangular matrix at a side of an m x n one."""
-    return sizes.swapped(sizes.is_left(), sizes["m"], sizes["n"])[0]
 
 
 # ------------------------------------------------------------------------------------------------ general matrices
@@ -188,9 +183,9 @@ def _room(sizes: Sizes, active: IsActive) -> Room:
     """For a result, if alpha is active, or a product of the order of the other matrix."""
     if not (active("a") or active("alpha")):
         return Room()
-    build, order = sizes.build, _order(sizes)
+    build, side = sizes.build, order(sizes)
     area = build.mul(sizes["m"], sizes["n"])
-    return Room(vectors=[build.intrinsic("llvm.smax.i64", order.type, [area, build.mul(order, order)])])
+    return Room(vectors=[build.intrinsic("llvm.smax.i64", side.type, [area, build.mul(side, side)])])
 
 
 _SYMM: Final = "side uplo m n alpha a lda b ldb beta c ldc"
@@ -198,7 +193,7 @@ _SYRK: Final = "uplo trans n k alpha a lda beta c ldc"
 _TRIANGULAR: Final = "side uplo transa diag m n alpha a lda b ldb"
 _A, _B = _stored("transa", "m", "k", "lda"), _stored("transb", "k", "n", "ldb")
 _C: Final = MatrixShape("m", "n", "ldc")
-_SIDE: Final = {"a": MatrixShape(_order, _order, "lda"), "b": MatrixShape("m", "n", "ldb")}
+_SIDE: Final = {"a": MatrixShape(order, order, "lda"), "b": MatrixShape("m", "n", "ldb")}
 _UPDATED: Final = {"a": _stored("trans", "n", "k", "lda"), "c": MatrixShape("n", "n", "ldc")}
 _NEEDED: Final = {"a": "b alpha", "b": "a alpha", "old c": "beta"}
 _TRMM: Final = {"a": "b alpha", "old b": "a alpha"}
@@ -232,6 +227,6 @@ RULES: Final[tuple[Rule, ...]] = (
         ),
         letters="sdcz",
     ),
-    fortran_rule(Routine("trmm", _TRIANGULAR, _SIDE, _TRMM, _trmm, "b", _room), letters="sdcz"),
-    fortran_rule(Routine("trsm", _TRIANGULAR, _SIDE, _TRSM, _trsm, "b", _room), letters="sdcz"),
+    fortran_rule(Routine("trmm", _TRIANGULAR, _SIDE, _TRMM, _trmm, "b", _room, tangent=TRMM), letters="sdcz"),
+    fortran_rule(Routine("trsm", _TRIANGULAR, _SIDE, _TRSM, _trsm, "b", _room, tangent=TRSM), letters="sdcz"),
 )

@@ -20,11 +20,7 @@ numba_dict_insert numba_dict_iter numba_dict_iter_next numba_dict_lookup numba_d
 numba_dict_popitem numba_ez_cgeev numba_ez_gelsd numba_ez_geqrf numba_ez_gesdd numba_ez_rgeev numba_ez_xxgetri
 numba_ez_xxgqr numba_ez_xxxevd numba_frexp numba_list_append numba_list_base_ptr numba_list_delitem
 numba_list_new numba_list_setitem numba_xgesv numba_xxdot numba_xxgemm numba_xxgemv numba_xxgetrf numba_xxnrm2
-numba_xxpotrf scipy.linalg.cython_blas.cgerc scipy.linalg.cython_blas.cgeru scipy.linalg.cython_blas.sasum
-scipy.linalg.cython_blas.saxpy scipy.linalg.cython_blas.scopy scipy.linalg.cython_blas.sger
-scipy.linalg.cython_blas.snrm2 scipy.linalg.cython_blas.sscal scipy.linalg.cython_blas.sswap
-scipy.linalg.cython_blas.strmm scipy.linalg.cython_blas.strmv scipy.linalg.cython_blas.strsm
-scipy.linalg.cython_blas.strsv scipy.linalg.cython_lapack.sgesv scipy.linalg.cython_lapack.sgetrf
+numba_xxpotrf scipy.linalg.cython_lapack.sgesv scipy.linalg.cython_lapack.sgetrf
 scipy.linalg.cython_lapack.sgetrs scipy.linalg.cython_lapack.spotrf scipy.linalg.cython_lapack.spotrs
 scipy.linalg.cython_lapack.strtrs scipy.special.airy scipy.special.fresnel scipy.special.shichi
 scipy.special.sici
