@@ -4,8 +4,9 @@
     irad.fft.r2c.f64(data, result, outer, n, inner, forward, factor)       n real numbers to n // 2 + 1 complex ones
     irad.fft.c2r.f64(data, result, outer, n, inner, forward, factor)       back
 
-All are linear, so the adjoints are transforms in the other direction, by the same library. Half a spectrum stands for a
-whole one: `c2r` counts all but the first and, of an even number, the last twice, `r2c` gives them once.
+All are linear, so tangents are transformed like the numbers, and the adjoints are transforms in the other direction, by
+the same library. Half a spectrum stands for a whole one: `c2r` counts all but the first and, of an even number, the
+last twice, `r2c` gives them once.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from typing import Final
 from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
-from irad.ir.values import Value
+from irad.ir.values import Value, const_int
 from irad.rules.dense.elements import ElementType, choose
 from irad.rules.dense.kernel import I64, NONE, ONE, PTR, TWO, Kernel, values_of
 from irad.rules.dense.matrix import Vector
 from irad.rules.dense.saved import workspace
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.rules.memory import fill
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule, TangentContext
 
 _PRECISIONS: Final = {"f32": types.FLOAT, "f64": types.DOUBLE}
 # Numba's functions that return nothing return a pointer.
@@ -42,6 +44,13 @@ def _in_place_reverse(context: ReverseContext, call: CallSite, saved: Sequence[V
     function = context.declare(name, _WHOLE)
     given = [context.shadow(data), *(context.value(v) for v in sizes)]
     build.call(function, [*given, build.sub(ONE, context.value(forward)), context.value(factor)])
+
+
+def _in_place_tangent(context: TangentContext, call: CallSite) -> None:
+    data, *numbers = call.arguments
+    if context.is_active(data):
+        function = context.declare(call.callee.name or "", _WHOLE)
+        context.after.call(function, [context.shadow(data), *(context.value(v) for v in numbers)])
 
 
 # ------------------------------------------------------------------------------------------------ real numbers
@@ -79,6 +88,22 @@ def _half_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value
     lines = build.mul(context.value(outer), context.value(inner))
     each = build.add(build.mul(context.value(n), TWO), TWO)
     return (workspace(context, _precision(call), build.mul(lines, each)),)
+
+
+def _half_tangent(context: TangentContext, call: CallSite) -> None:
+    data, result, *numbers = call.arguments
+    if not context.is_active(result):
+        return
+    build, given = context.after, [context.value(v) for v in numbers]
+    if context.is_active(data):
+        function = context.declare(call.callee.name or "", _HALF)
+        build.call(function, [context.shadow(data), context.shadow(result), *given])
+        return
+    lines, k = _Lines(*given), Kernel(build, _precision(call))
+    is_real = ".c2r." in (call.callee.name or "")
+    count = lines.count(build) if is_real else lines.halved(build).count(build)
+    width = const_int(types.I64, types.size_of(k.element.type) * (1 if is_real else 2))
+    fill(build, context.shadow(result), build.mul(count, width))
 
 
 def _half_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
@@ -142,6 +167,7 @@ RULES: Final[tuple[Rule, ...]] = (
         Effects(reads=frozenset({0}), writes=frozenset({0}), other=False),
         _in_place_reverse,
         source="linear: the conjugate transform",
+        tangent=_in_place_tangent,
     ),
     CallRule(
         tuple(f"irad.fft.{kind}.{precision}" for kind in ("r2c", "c2r") for precision in _PRECISIONS),
@@ -149,5 +175,6 @@ RULES: Final[tuple[Rule, ...]] = (
         _half_reverse,
         _half_augmented,
         source="linear: the conjugate transform",
+        tangent=_half_tangent,
     ),
 )

@@ -32,7 +32,7 @@ from irad.ir.values import Value, const_float
 from irad.rules.dense.elements import DOUBLES
 from irad.rules.dense.kernel import TRUE, Kernel
 from irad.ruleset.expr import Expr, Symbol, apply, emit, where
-from irad.ruleset.interface import PURE, AugmentedContext, CallRule, Inactive, ReverseContext, Rule
+from irad.ruleset.interface import PURE, CallRule, Context, Inactive, ReverseContext, Rule, TangentContext
 
 _DOUBLE: Final = types.DOUBLE
 _ZERO, _ONE = const_float(_DOUBLE, 0.0), const_float(_DOUBLE, 1.0)
@@ -55,7 +55,22 @@ def _reverse(partials: Sequence[Partial], context: ReverseContext, call: CallSit
             context.accumulate(parameter, build.select(silent, nothing, build.fmul(cotangent, slope)))
 
 
-def _refuse(what: Mapping[int, str], remedy: str, context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _tangent(
+    partials: Sequence[Partial], refuse: Callable[..., object], context: TangentContext, call: CallSite
+) -> None:
+    refuse(context, call)
+    build = context.after
+    total: Value = _ZERO
+    for parameter, partial_ in zip(call.arguments[1:], partials, strict=True):
+        if context.is_active(parameter):
+            tangent = context.tangent(parameter)
+            slope = partial_(build, [context.value(argument) for argument in call.arguments])
+            silent = build.fcmp("oeq", tangent, _ZERO)
+            total = build.fadd(total, build.select(silent, _ZERO, build.fmul(tangent, slope)))
+    context.set_tangent(total)
+
+
+def _refuse(what: Mapping[int, str], remedy: str, context: Context, call: CallSite) -> Sequence[Value]:
     for position, text in what.items():
         if context.is_active(call.arguments[position]):
             reason = "the derivative of a draw is that of its quantile, for which there is no formula here"
@@ -288,7 +303,10 @@ def _rule(
     source: str = _FIGURNOV,
 ) -> CallRule:
     augmented = partial(_refuse, refused or {}, remedy)
-    return CallRule((f"irad.drawn.{distribution}",), PURE, partial(_reverse, partials), augmented, source)
+    tangent = partial(_tangent, partials, augmented)
+    return CallRule(
+        (f"irad.drawn.{distribution}",), PURE, partial(_reverse, partials), augmented, source, tangent=tangent
+    )
 
 
 _DF: Final = (

@@ -13,23 +13,28 @@ from typing import Final
 
 from irad.ir import types
 from irad.ir.builder import Builder
-from irad.ir.instructions import CallSite, ExtractElement
+from irad.ir.instructions import CallSite, ExtractElement, InsertElement
 from irad.ir.types import FloatType, VectorType
 from irad.ir.values import Value, const_float, const_int, zero
 from irad.rules.dense.elements import ElementType, Scalar, choose
 from irad.rules.dense.kernel import Cell, Kernel
 from irad.ruleset.expr import call_function
-from irad.ruleset.interface import PURE, AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.ruleset.interface import PURE, CallRule, CopyContext, Effects, ReverseContext, Rule, TangentContext
 
 # ------------------------------------------------------------------------------------------------ parts of a number
 
 
-def _frexp_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _frexp_augmented(context: CopyContext, call: CallSite) -> Sequence[Value]:
     """The power of two that was taken out of the number, as 1 / 2**exponent."""
     exponent = context.after.load(types.I32, context.value(call.arguments[1]))
     negated = context.after.sub(zero(types.I32), exponent)
     type_ = _float_type(call)
     return (call_function("ldexp", context.after, [const_float(type_, 1.0), negated], type_),)
+
+
+def _frexp_tangent(context: TangentContext, call: CallSite) -> None:
+    (factor,) = _frexp_augmented(context, call)
+    context.set_tangent(context.after.fmul(context.tangent(call.arguments[0]), factor))
 
 
 def _frexp_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]) -> None:
@@ -44,6 +49,13 @@ def _modf_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value
     context.accumulate(x, context.cotangent(call))
 
 
+def _modf_tangent(context: TangentContext, call: CallSite) -> None:
+    x, whole = call.arguments
+    if context.is_active(whole):
+        context.after.store(zero(_float_type(call)), context.shadow(whole))
+    context.set_tangent(context.tangent(x))
+
+
 # ------------------------------------------------------------------------------------------------ complex power
 
 
@@ -51,7 +63,7 @@ def _kernel(builder: Builder, call: CallSite) -> Kernel:
     return Kernel(builder, ElementType(types.FLOAT if call.callee.name == "numba_cpowf" else types.DOUBLE, True))
 
 
-def _power_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _power_augmented(context: CopyContext, call: CallSite) -> Sequence[Value]:
     builders = context.before, context.before, context.after
     places = [(_kernel(builder, call), argument) for builder, argument in zip(builders, call.arguments, strict=True)]
     return [part for k, argument in places for part in k.load(context.value(argument)).parts]
@@ -75,6 +87,23 @@ def _power_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Valu
         bar = Cell(k, context.shadow(exponent))
         logarithm = choose(a.is_zero(), 0.0, _logarithm(a))
         bar.value = bar.value + choose(silent, 0.0, cotangent * (c * logarithm).conj())
+
+
+def _power_tangent(context: TangentContext, call: CallSite) -> None:
+    base, exponent, result = call.arguments
+    if not context.is_active(result):
+        return
+    before, k = _kernel(context.before, call), _kernel(context.after, call)
+    tangents = {x: before.load(context.shadow(x)).parts for x in (base, exponent) if context.is_active(x)}
+    parts = _power_augmented(context, call)
+    a, b, c = (Scalar(k.build, pair) for pair in zip(parts[::2], parts[1::2], strict=True))
+    logarithm = choose(a.is_zero(), 0.0, _logarithm(a))
+    total = k.nothing
+    for argument, partial in ((base, _partial_by_base(a, b, c)), (exponent, c * logarithm)):
+        if argument in tangents:
+            tangent = Scalar(k.build, tangents[argument])
+            total = total + choose(tangent.is_zero(), 0.0, tangent * partial)
+    Cell(k, context.shadow(result)).value = total
 
 
 def _partial_by_base(a: Scalar, b: Scalar, c: Scalar) -> Scalar:
@@ -141,6 +170,39 @@ def _quotient_reverse(context: ReverseContext, call: CallSite, saved: Sequence[V
     _accumulate(context, call, cotangent, by_first, by_first * (-(a * inverse)).conj())
 
 
+def _operands(build: Builder, parts: Sequence[Value]) -> tuple[Scalar, Scalar]:
+    a, b, c, d = parts
+    return Scalar(build, (a, b)), Scalar(build, (c, d))
+
+
+def _set_complex_tangent(context: TangentContext, call: CallSite, number: Scalar) -> None:
+    build = context.after
+    packed: Value = zero(call.type)
+    for index, part in enumerate(number.parts):
+        if isinstance(call.type, VectorType):
+            inserted = InsertElement(call.type, operands=[packed, part, const_int(types.I64, index)])
+            build.insert(inserted)
+            packed = inserted
+        else:
+            packed = build.insert_value(packed, part, index)
+    context.set_tangent(packed)
+
+
+def _product_tangent(context: TangentContext, call: CallSite) -> None:
+    """D (a b) = a' b + a b'."""
+    a, b = _operands(context.after, [context.value(argument) for argument in call.arguments])
+    a_dot, b_dot = _operands(context.after, [context.tangent(argument) for argument in call.arguments])
+    _set_complex_tangent(context, call, a_dot * b + a * b_dot)
+
+
+def _quotient_tangent(context: TangentContext, call: CallSite) -> None:
+    """D (a / b) = (a' - (a / b) b') / b."""
+    _, b = _operands(context.after, [context.value(argument) for argument in call.arguments])
+    a_dot, b_dot = _operands(context.after, [context.tangent(argument) for argument in call.arguments])
+    quotient = _returned(context.after, context.value(call), _float_type(call.arguments[0]))
+    _set_complex_tangent(context, call, (a_dot - quotient * b_dot) * (b.conj() * _inverse(b.square())))
+
+
 _WRITES_INTEGER: Final = Effects(writes=frozenset({1}), writes_no_floats=True, other=False)
 _WRITES_FLOAT: Final = Effects(writes=frozenset({1}), other=False)
 _POWER_EFFECTS: Final = Effects(reads=frozenset({0, 1}), writes=frozenset({2}), other=False)
@@ -153,9 +215,17 @@ RULES: Final[tuple[Rule, ...]] = (
         _WRITES_INTEGER,
         _frexp_reverse,
         _frexp_augmented,
+        tangent=_frexp_tangent,
     ),
-    CallRule(("modf", "modff", "__nv_modf", "__nv_modff"), _WRITES_FLOAT, _modf_reverse),
-    CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse),
-    CallRule(("__divdc3", "__divsc3"), PURE, _quotient_reverse),
-    CallRule(("numba_cpow", "numba_cpowf"), _POWER_EFFECTS, _power_reverse, _power_augmented, policy=_POWER_POLICY),
+    CallRule(("modf", "modff", "__nv_modf", "__nv_modff"), _WRITES_FLOAT, _modf_reverse, tangent=_modf_tangent),
+    CallRule(("__muldc3", "__mulsc3"), PURE, _product_reverse, tangent=_product_tangent),
+    CallRule(("__divdc3", "__divsc3"), PURE, _quotient_reverse, tangent=_quotient_tangent),
+    CallRule(
+        ("numba_cpow", "numba_cpowf"),
+        _POWER_EFFECTS,
+        _power_reverse,
+        _power_augmented,
+        policy=_POWER_POLICY,
+        tangent=_power_tangent,
+    ),
 )

@@ -1,6 +1,8 @@
 """SciPy's special functions of one number that give several: `sici(x, si, ci)` writes through pointers.
 
 ct_x += d si/dx · shadow[si] + d ci/dx · shadow[ci];  both shadows are cleared, since what they held was overwritten
+
+In forward mode shadow[si] = d si/dx · tangent of x, and likewise for the others.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_float
 from irad.ruleset.expr import Expr, Symbol, apply, emit, symbols_of
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule
+from irad.ruleset.interface import AugmentedContext, CallRule, Effects, ReverseContext, Rule, TangentContext
 
 _ZERO: Final = const_float(types.DOUBLE, 0.0)
 _HALF_PI: Final = math.pi / 2.0
@@ -41,8 +43,20 @@ def _outputs(name: str, count: int, formula: Callable[..., Sequence[Expr]], sour
                 product = build.fmul(cotangent, emit(partial, build, needed, types.DOUBLE))
                 context.accumulate(x, build.select(build.fcmp("oeq", cotangent, _ZERO), _ZERO, product))
 
+    def tangent(context: TangentContext, call: CallSite) -> None:
+        x, pointers = call.arguments[0], call.arguments[1 : 1 + count]
+        build, x_dot = context.after, context.tangent(x)
+        given = {"x": context.value(x)}
+        given |= {str(i): build.load(types.DOUBLE, context.value(p)) for i, p in enumerate(pointers)}
+        for pointer, partial in zip(pointers, partials, strict=True):
+            if context.is_active(pointer):
+                needed = {name: given[name] for name in sorted(symbols_of(partial))}
+                product = build.fmul(x_dot, emit(partial, build, needed, types.DOUBLE))
+                build.store(build.select(build.fcmp("oeq", x_dot, _ZERO), _ZERO, product), context.shadow(pointer))
+
     writes = frozenset(range(1, 1 + count))
-    return CallRule((f"scipy.special.{name}",), Effects(writes=writes, other=False), reverse, augmented, source)
+    effects = Effects(writes=writes, other=False)
+    return CallRule((f"scipy.special.{name}",), effects, reverse, augmented, source, tangent=tangent)
 
 
 RULES: Final[tuple[Rule, ...]] = (
