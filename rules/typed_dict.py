@@ -7,16 +7,27 @@ only the cell's address must be known in the reverse sweep. No cell is read afte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from irad.errors import UnsupportedError
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.types import I64, PTR, VOID, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.rules.typed_list import call_helper
-from irad.ruleset.interface import AugmentedContext, CallRule, Effects, MemoryPath, ReverseContext, Rule, no_adjoint
+from irad.ruleset.interface import (
+    CallRule,
+    CopyContext,
+    Effects,
+    MemoryPath,
+    ReverseContext,
+    Rule,
+    TangentContext,
+    TangentPart,
+    shadow_rule,
+)
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import DICT
 
@@ -34,11 +45,11 @@ def memory_of_dict(keys: MemoryType | None, values: MemoryType | None) -> Memory
     return MemoryType(_STRUCT_BYTES, (), behind=((_KEYS, keys), (_VALUES, values)))
 
 
-def _new_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _new(context: CopyContext, call: CallSite) -> None:
     """An empty shadow dictionary."""
     slot, _, key_size, value_size = call.arguments
     if not context.is_active(slot):
-        return ()
+        return
     struct = context.allocate(const_int(I64, _STRUCT_BYTES))
     build = context.before
     fill(build, struct, const_int(I64, _KEY_BYTES))
@@ -47,10 +58,9 @@ def _new_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]
     for offset, value in ((_KEY_BYTES, size), (_VALUE_AT, raised), (_VALUE_BYTES, context.value(value_size))):
         build.store(value, build.byte_offset(struct, offset), align=8)
     context.after.store(struct, context.shadow(slot), align=8)
-    return ()
 
 
-def _insert_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _insert(context: CopyContext, call: CallSite) -> Sequence[Value]:
     """The cell of the entry, with the shadows of pointers in key and value. Returns it, and its key's if it is new."""
     container, key, hash_, value, old = call.arguments
     if not context.is_active(container):
@@ -89,10 +99,10 @@ def _replaced(build: Builder, shadow: Value, cell: Value, new: Value) -> Value:
     return build.select(build.icmp("eq", cell, new), _NULL, _value_in(build, shadow, cell))
 
 
-def _hand_on(context: AugmentedContext, part: Value, place: tuple[Value, int], source: Value, size_at: int) -> None:
-    """The shadows of pointers in a key or value that was inserted go to its part of a cell, if there is one."""
+def _hand_on(context: CopyContext, part: Value, place: tuple[Value, int], source: Value, size_at: int) -> None:
+    """The shadow of a key or value that was inserted goes to its part of a cell, if there is one."""
     container, name = place
-    if not context.holds_pointers(container, name):
+    if not context.is_carried(container, name):
         return
     build = context.after
     size = _size(build, context.shadow(container), part, size_at)
@@ -126,7 +136,7 @@ def _value_in(build: Builder, shadow: Value, cell: Value) -> Value:
     return call_helper(build, "irad.dict_value", PTR, [shadow, cell])
 
 
-def _lookup_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _lookup(context: CopyContext, call: CallSite) -> Sequence[Value]:
     container, _, _, into = call.arguments
     if not context.is_active(container):
         return ()
@@ -145,10 +155,10 @@ def _lookup_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Val
     _give_back(context, value, (container, _VALUES), into, _VALUE_BYTES)
 
 
-def _hand_out(context: AugmentedContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
-    """The shadows of pointers in a part of a cell go where the key or value was copied."""
+def _hand_out(context: CopyContext, part: Value, place: tuple[Value, int], into: Value, size_at: int) -> None:
+    """What a part of a cell carries goes where the key or value was copied."""
     container, name = place
-    if not context.is_active(into) or not context.holds_pointers(container, name):
+    if not context.is_active(into) or not context.is_carried(container, name):
         return
     build = context.after
     move(build, context.shadow(into), part, _size(build, context.shadow(container), part, size_at))
@@ -167,15 +177,45 @@ def _give_back(context: ReverseContext, part: Value, place: tuple[Value, int], i
     fill(build, target, build.load(I64, build.byte_offset(shadow, size_at), align=8))
 
 
-def _delete_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _reads(part: Callable[[CopyContext, CallSite], object], *outputs: int) -> TangentPart:
+    """The tangent of a callee that copies entries into its arguments ``outputs``; a constant entry has none."""
+
+    def tangent(context: TangentContext, call: CallSite) -> None:
+        if context.is_active(call.arguments[0]):
+            part(context, call)
+        else:
+            for into in (call.arguments[i] for i in outputs):
+                _clear(context, into)
+
+    return tangent
+
+
+def _clear(context: TangentContext, into: Value) -> None:
+    """What is written there is constant.
+
+    Raises:
+        UnsupportedError: it is not known how much is written.
+    """
+    if not context.is_active(into):
+        return
+    layout = context.number_places(into)
+    if layout is None:
+        raise UnsupportedError(
+            "an entry of a constant dictionary is copied into memory that also holds active values, of unknown type",
+            "differentiate with respect to the dictionary as well, or use reverse mode",
+            "the tangents of what was in that memory have to be cleared, and it is not known where they are",
+        )
+    fill(context.after, context.shadow(into), const_int(I64, layout.stride))
+
+
+def _delete(context: CopyContext, call: CallSite) -> None:
     container, _, entry = call.arguments
     if context.is_active(container):
         given = [context.shadow(container), context.value(entry), context.value(call)]
         call_helper(context.after, "irad.dict_delete", VOID, given)
-    return ()
 
 
-def _pop_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _pop(context: CopyContext, call: CallSite) -> Sequence[Value]:
     container, key, value = call.arguments
     if not context.is_active(container):
         return ()
@@ -196,19 +236,18 @@ def _pop_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Value]
     _give_back(context, cell, (container, _KEYS), key, _KEY_BYTES)
 
 
-def _begin_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _begin(context: CopyContext, call: CallSite) -> None:
     """The iterator's shadow, in the shadow of the memory that the primal's is in."""
     iterator, container = call.arguments
     if context.is_active(iterator):
         call_helper(context.after, "irad.dict_begin", VOID, [context.shadow(iterator), context.shadow(container)])
-    return ()
 
 
-def _next_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _next(context: CopyContext, call: CallSite) -> None:
     """The shadows of key and value are parts of the cell."""
     iterator, key, value = call.arguments
     if not context.is_active(iterator):
-        return ()
+        return
     build = context.after
     cell = call_helper(build, "irad.dict_next", PTR, [context.shadow(iterator), context.value(call)])
     dictionary = build.load(PTR, context.shadow(iterator), align=8)
@@ -216,7 +255,6 @@ def _next_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value
         build.store(cell, context.shadow(key), align=8)
     if context.is_active(value):
         build.store(_value_in(build, dictionary, cell), context.shadow(value), align=8)
-    return ()
 
 
 _KEY_PLACE: Final[MemoryPath] = (0, _KEYS)
@@ -231,41 +269,39 @@ def _changes(*moves: tuple[MemoryPath, MemoryPath], also: tuple[int, ...] = ()) 
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    CallRule(
+    shadow_rule(
         ("numba_dict_new_sized", "numba_dict_new"),
         Effects(writes=_ITSELF, makes=((0, (_KEYS, _VALUES)),), raw=True),
-        no_adjoint,
-        _new_augmented,
+        _new,
     ),
     CallRule(
         ("numba_dict_insert",),
         _changes((_KEY_PLACE, (1,)), (_VALUE_PLACE, (3,)), ((4,), _VALUE_PLACE)),
         _insert_reverse,
-        _insert_augmented,
+        _insert,
+        tangent=_reads(_insert, 4),
     ),
     CallRule(
         ("numba_dict_lookup",),
         Effects(reads=_ITSELF, writes=frozenset({3}), moves=(((3,), _VALUE_PLACE),), raw=True),
         _lookup_reverse,
-        _lookup_augmented,
+        _lookup,
+        tangent=_reads(_lookup, 3),
     ),
-    CallRule(("numba_dict_delitem",), _changes(), no_adjoint, _delete_augmented),
+    shadow_rule(("numba_dict_delitem",), _changes(), _delete),
     CallRule(
         ("numba_dict_popitem",),
         _changes(((1,), _KEY_PLACE), ((2,), _VALUE_PLACE), also=(1, 2)),
         _pop_reverse,
-        _pop_augmented,
+        _pop,
+        tangent=_reads(_pop, 1, 2),
     ),
-    CallRule(
-        ("numba_dict_iter",),
-        Effects(reads=frozenset({1}), writes=_ITSELF, links=((0, (1,)),), raw=True),
-        no_adjoint,
-        _begin_augmented,
+    shadow_rule(
+        ("numba_dict_iter",), Effects(reads=frozenset({1}), writes=_ITSELF, links=((0, (1,)),), raw=True), _begin
     ),
-    CallRule(
+    shadow_rule(
         ("numba_dict_iter_next",),
         Effects(reads=_ITSELF, writes=frozenset({0, 1, 2}), links=((1, (0, 0, _KEYS)), (2, (0, 0, _VALUES))), raw=True),
-        no_adjoint,
-        _next_augmented,
+        _next,
     ),
 )

@@ -2,7 +2,7 @@
 
 The shadow of the list's struct is `%irad.list` (irad/backend/runtime/lists.ll): the shadows of the items, which
 lie as the items do. What the C functions do to items is done to the shadows, in the forward sweep to the pointers in
-them, in the reverse sweep, backwards, to the cotangents.
+them, in the reverse sweep, backwards, to the cotangents; in forward mode to pointers and tangents.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from irad.ir.types import I64, PTR, VOID, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_cotangents
 from irad.ruleset.interface import (
-    AugmentedContext,
     CallRule,
+    CopyContext,
     Effects,
     Inactive,
     Origin,
     ReverseContext,
     Rule,
-    no_adjoint,
+    carried,
+    shadow_rule,
 )
 from irad.ruleset.memory_type import MemoryType
 from irad.runtime_layouts import LIST
@@ -47,20 +48,19 @@ def call_helper(build: Builder, name: str, result: Type, arguments: Sequence[Val
     return build.call(declared, arguments)
 
 
-def _new_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _new(context: CopyContext, call: CallSite) -> None:
     """An empty shadow list."""
     slot, size = call.arguments[:2]
     if not context.is_active(slot):
-        return ()
+        return
     struct = context.allocate(const_int(I64, _STRUCT_BYTES))
     build = context.before
     fill(build, struct, const_int(I64, _SIZE))
     build.store(context.value(size), build.byte_offset(struct, _SIZE), align=8)
     context.after.store(struct, context.shadow(slot), align=8)
-    return ()
 
 
-def _append_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _append(context: CopyContext, call: CallSite) -> Sequence[Value]:
     """Room for one more, as in the primal; the shadow of the new item."""
     container = call.arguments[0]
     if not context.is_active(container):
@@ -77,7 +77,7 @@ def _append_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Val
     return (slot, old, memory, moved) if slot is not None else ()
 
 
-def _set_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _set(context: CopyContext, call: CallSite) -> Sequence[Value]:
     container, index, _ = call.arguments
     if not context.is_active(container):
         return ()
@@ -85,10 +85,10 @@ def _set_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]
     return (slot,) if slot is not None else ()
 
 
-def _written(context: AugmentedContext, call: CallSite, shadow: Value, index: Value) -> Value | None:
+def _written(context: CopyContext, call: CallSite, shadow: Value, index: Value) -> Value | None:
     """Where the shadow of the item is that a call writes, null if it fails; None if there are no numbers in items.
 
-    The pointers in the new item's shadow go there.
+    What moves with the item, pointers and tangents, goes there.
     """
     container, item = call.arguments[0], call.arguments[-1]
     build = context.after
@@ -96,7 +96,7 @@ def _written(context: AugmentedContext, call: CallSite, shadow: Value, index: Va
     items = build.load(PTR, shadow, align=8)
     succeeded = build.icmp("eq", context.value(call), const_int(types.I32, 0))
     slot = build.select(succeeded, build.byte_offset(items, build.mul(index, size)), _NULL)
-    if context.holds_pointers(container, _ITEMS):
+    if context.is_carried(container, _ITEMS):
         bytes_ = build.select(succeeded, size, _ZERO)
         if context.is_active(item):
             move(build, slot, context.shadow(item), bytes_)
@@ -123,13 +123,12 @@ def _written_reverse(context: ReverseContext, call: CallSite, saved: Sequence[Va
         call_helper(build, "irad.list_shrink", VOID, growth)
 
 
-def _base_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _base(context: CopyContext, call: CallSite) -> None:
     if context.is_active(call):
         context.set_shadow(context.after.load(PTR, context.shadow(call.arguments[0]), align=8))
-    return ()
 
 
-def _remove_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
+def _remove(context: CopyContext, call: CallSite) -> Sequence[Value]:
     """The shadows of the items behind move down. Returns where they are, and the length before."""
     container = call.arguments[0]
     if not context.is_active(container):
@@ -139,7 +138,7 @@ def _remove_augmented(context: AugmentedContext, call: CallSite) -> Sequence[Val
     shadow = context.shadow(container)
     items = build.load(PTR, shadow, align=8)
     succeeded = build.icmp("eq", context.value(call), const_int(types.I32, 0))
-    if context.holds_pointers(container, _ITEMS):
+    if context.is_carried(container, _ITEMS):
         size = build.load(I64, build.byte_offset(shadow, _SIZE), align=8)
         start, stop, step = _slice(build, [context.value(a) for a in call.arguments[1:]])
         stop = build.select(succeeded, stop, start)
@@ -181,20 +180,20 @@ def _effects(item: int | None = None) -> Effects:
 
 
 RULES: Final[tuple[Rule, ...]] = (
+    shadow_rule(("numba_list_new",), Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True), _new),
+    CallRule(("numba_list_append",), _effects(1), _written_reverse, _append, tangent=carried(_append)),
+    CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set, tangent=carried(_set)),
     CallRule(
-        ("numba_list_new",),
-        Effects(writes=frozenset({0}), makes=((0, (_ITEMS, _LENGTH)),), raw=True),
-        no_adjoint,
-        _new_augmented,
+        ("numba_list_delitem", "numba_list_delete_slice"),
+        _effects(),
+        _remove_reverse,
+        _remove,
+        tangent=carried(_remove),
     ),
-    CallRule(("numba_list_append",), _effects(1), _written_reverse, _append_augmented),
-    CallRule(("numba_list_setitem",), _effects(2), _written_reverse, _set_augmented),
-    CallRule(("numba_list_delitem", "numba_list_delete_slice"), _effects(), _remove_reverse, _remove_augmented),
-    CallRule(
+    shadow_rule(
         ("numba_list_base_ptr",),
         Effects(reads=frozenset({0}), result=Origin.ARGUMENT, header=_ITEMS, raw=True, other=False),
-        no_adjoint,
-        _base_augmented,
+        _base,
     ),
     Inactive(
         ("numba_list_size_address",),

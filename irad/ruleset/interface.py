@@ -209,6 +209,10 @@ class CopyContext(Context, Protocol):
         """
         ...
 
+    def is_carried(self, pointer: Value, *path: int) -> bool:
+        """Whether what moves the memory that a pointer leads to moves its shadow: pointers in it, or tangents."""
+        ...
+
     def is_made_here(self, pointer: Value) -> bool:
         """Whether the memory is the function's own: its shadow holds no derivatives yet."""
         ...

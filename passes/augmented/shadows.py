@@ -138,6 +138,10 @@ class ShadowVisitor(RuleContext):
         assert isinstance(found, Instruction)
         return found
 
+    def is_carried(self, pointer: Value, *path: int) -> bool:
+        """Whether what moves the memory that a pointer leads to moves its shadow."""
+        return self.holds_pointers(pointer, *path)
+
     def visit(self) -> None:
         """Adds it."""
         inst, unit = self.inst, self.augmented.unit

@@ -172,6 +172,10 @@ class TangentVisitor(ShadowVisitor):
 
     # -------------------------------------------------------------------------------------------- tangents
 
+    def is_carried(self, pointer: Value, *path: int) -> bool:
+        """Tangents move with the numbers that they belong to."""
+        return self.holds_pointers(pointer, *path) or self.holds_floats(pointer, *path)
+
     def allocate_owned(self, size: Value) -> tuple[Value, Value]:
         """Memory outside the arena, and what frees it."""
         return self.before.call(self.runtime(SHADOW_ALLOC), [self.augmented.arena, size]), self.runtime(SHADOW_FREE)

@@ -69,6 +69,9 @@ class Sweep:
     def holds_pointers(self, pointer: Value, *path: int) -> bool:
         return False
 
+    def is_carried(self, pointer: Value, *path: int) -> bool:
+        return self.holds_pointers(pointer, *path)
+
     def number_places(self, pointer: Value) -> MemoryType | None:
         return None
 
