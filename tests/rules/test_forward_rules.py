@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 
+import llvmlite.binding as ll
 import numpy as np
 import pytest
 from numba import njit
@@ -83,6 +84,10 @@ def arithmetic(function: str, words: dict[str, str]) -> str:
 
 @pytest.mark.parametrize("function", ["__muldc3", "__divdc3"])
 def test_products_and_quotients_of_complex_numbers_as_compilers_call_them(function):
+    try:
+        ll.load_library_permanently("libgcc_s.so.1")
+    except RuntimeError:
+        pytest.skip("needs the library of GCC, in which such products are")
     text, point = arithmetic(function, STRUCTURE), [1.3, -0.4]
     for direction, expected in zip(([1.0, 0.0], [0.0, 1.0]), gradient(text, point), strict=True):
         made = running(text, "scs", [DOUBLES, POINTERS, DOUBLES], mode=FORWARD_MODE)
