@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Final, TypeAlias
 
 from irad.ir.values import Value
+from irad.rules.dense.adjoint import MatrixShape, Shapes, Size, VectorShape
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import NONE, Cell
 from irad.rules.dense.matrix import Matrix, Vector, as_matrix
@@ -24,20 +25,39 @@ Multiply: TypeAlias = Callable[[Tangent, Scalar, Operand, Operand, Scalar, Opera
 """Calls the routine itself: (r, factor, left, right, keep, out) emits `out ← factor left · right + keep out`."""
 
 
-def product_tangent(left: str, right: str, out: str, multiply: Multiply) -> Differential:
-    """The tangent of a product of two operands."""
+# ------------------------------------------------------------------------------------------------ shapes
 
-    def body(r: Tangent) -> None:
-        a, b, target = r.operand(left), r.operand(right), r.operand_tangent(out)
-        with _sum(r, out, as_matrix(target).each) as keep:
-            with r.moving_operand(left) as tangent:
-                multiply(r, r.factors["alpha"], tangent, b, _take(keep), target)
-            with r.moving_operand(right) as tangent:
-                multiply(r, r.factors["alpha"], a, tangent, _take(keep), target)
-            with r.moving_factor("alpha") as factor:
-                multiply(r, factor, a, b, _take(keep), target)
 
-    return Differential(before=body)
+def stored(flag: str, rows: str, columns: str, leading: str) -> MatrixShape:
+    """A matrix whose op has so many rows and columns."""
+
+    def size(which: int) -> Size:
+        return lambda sizes: sizes.swapped(sizes.is_plain(flag), sizes[rows], sizes[columns])[which]
+
+    return MatrixShape(size(0), size(1), leading)
+
+
+def gemv_shapes(step_of_x: str, step_of_y: str) -> Shapes:
+    """Those of gemv, with the names of the steps."""
+
+    def size(which: int) -> Size:
+        return lambda sizes: sizes.swapped(sizes.is_plain("trans"), sizes["m"], sizes["n"])[which]
+
+    return {
+        "a": MatrixShape("m", "n", "lda"),
+        "x": VectorShape(size(1), step_of_x),
+        "y": VectorShape(size(0), step_of_y),
+    }
+
+
+GEMM_SHAPES: Final[Shapes] = {
+    "a": stored("transa", "m", "k", "lda"),
+    "b": stored("transb", "k", "n", "ldb"),
+    "c": MatrixShape("m", "n", "ldc"),
+}
+
+
+# ------------------------------------------------------------------------------------------------ sums
 
 
 @contextmanager
@@ -56,6 +76,25 @@ def _take(keep: Cell) -> Scalar:
     value = keep.value
     keep.value = keep.k.number(1.0)
     return value
+
+
+# ------------------------------------------------------------------------------------------------ routines
+
+
+def _product_tangent(left: str, right: str, out: str, multiply: Multiply) -> Differential:
+    """The tangent of a product of two operands."""
+
+    def body(r: Tangent) -> None:
+        a, b, target = r.operand(left), r.operand(right), r.operand_tangent(out)
+        with _sum(r, out, as_matrix(target).each) as keep:
+            with r.moving_operand(left) as tangent:
+                multiply(r, r.factors["alpha"], tangent, b, _take(keep), target)
+            with r.moving_operand(right) as tangent:
+                multiply(r, r.factors["alpha"], a, tangent, _take(keep), target)
+            with r.moving_factor("alpha") as factor:
+                multiply(r, factor, a, b, _take(keep), target)
+
+    return Differential(before=body)
 
 
 def _gemv(r: Tangent, factor: Scalar, a: Operand, x: Operand, keep: Scalar, y: Operand) -> None:
@@ -119,8 +158,8 @@ def outer_product_tangent(routine: str) -> Differential:
     return Differential(before=body)
 
 
-GEMV: Final = _unless_empty(product_tangent("a", "x", "y", _gemv))
-GEMM: Final = product_tangent("a", "b", "c", _gemm)
-SYMV: Final = product_tangent("a", "x", "y", _symv)
-SYMM: Final = product_tangent("a", "b", "c", _symm)
+GEMV: Final = _unless_empty(_product_tangent("a", "x", "y", _gemv))
+GEMM: Final = _product_tangent("a", "b", "c", _gemm)
+SYMV: Final = _product_tangent("a", "x", "y", _symv)
+SYMM: Final = _product_tangent("a", "b", "c", _symm)
 SYRK: Final = Differential(before=_syrk)

@@ -33,22 +33,17 @@ def _dot(*, conjugates: bool) -> Body:
 
 
 def _dot_tangent(*, conjugates: bool) -> Differential:
-    """Of s = Σ x y, or Σ conj(x) y."""
+    return Differential(after=lambda r: inner_product_tangent(r, Scalar.conj if conjugates else lambda x: x))
 
-    def body(r: Tangent) -> Scalar:
-        total = r.k.variable()
 
-        def turned(x: Scalar) -> Scalar:
-            return x.conj() if conjugates else x
-
-        x, y = r.vector("x"), r.vector("y")
-        with r.active_vector("x") as x_dot, r.k.loop(x.size) as i:
-            total.accumulate(r.scaled(turned(x_dot[i]), y[i]))
-        with r.active_vector("y") as y_dot, r.k.loop(y.size) as i:
-            total.accumulate(r.scaled(y_dot[i], turned(x[i])))
-        return total.value
-
-    return Differential(after=body)
+def inner_product_tangent(r: Tangent, turned: Callable[[Scalar], Scalar]) -> Scalar:
+    """Σ turned(x') y + turned(x) y' of s = Σ turned(x) y."""
+    total, x, y = r.k.variable(), r.vector("x"), r.vector("y")
+    with r.active_vector("x") as tangent, r.k.loop(x.size) as i:
+        total.accumulate(r.scaled(turned(tangent[i]), y[i]))
+    with r.active_vector("y") as tangent, r.k.loop(y.size) as i:
+        total.accumulate(r.scaled(tangent[i], turned(x[i])))
+    return total.value
 
 
 def _norm(r: Adjoint) -> None:

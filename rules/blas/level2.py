@@ -8,24 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from irad.ir.values import Value, const_int
-from irad.rules.blas.bilinear import GEMV, SYMV, outer_product_tangent
+from irad.rules.blas.bilinear import GEMV, SYMV, gemv_shapes, outer_product_tangent
 from irad.rules.blas.triangles import TRMV, TRSV
-from irad.rules.dense.adjoint import Adjoint, ArrayShape, MatrixShape, Room, Shapes, Sizes, VectorShape
+from irad.rules.dense.adjoint import Adjoint, ArrayShape, MatrixShape, Room, Shapes, VectorShape
 from irad.rules.dense.elements import Scalar, choose
 from irad.rules.dense.kernel import I1, NONE, TRUE
 from irad.rules.dense.matrix import Vector
 from irad.rules.dense.routine import Body, Routine, Work, fortran_rule
 from irad.ruleset.interface import Rule
-
-
-def _of_result(sizes: Sizes) -> Value:
-    """Elements of op(A) x."""
-    return sizes.swapped(sizes.is_plain("trans"), sizes["m"], sizes["n"])[0]
-
-
-def _of_operand(sizes: Sizes) -> Value:
-    return sizes.swapped(sizes.is_plain("trans"), sizes["m"], sizes["n"])[1]
-
 
 # ------------------------------------------------------------------------------------------------ general matrices
 
@@ -142,11 +132,7 @@ def _add_outer(r: Adjoint, x: Vector, sign: float) -> None:
 
 _GER: Final = "m n alpha x incx y incy a lda"
 _TRIANGULAR: Final = "uplo trans diag n a lda x incx"
-_OPERANDS: Final[Shapes] = {
-    "a": MatrixShape("m", "n", "lda"),
-    "x": VectorShape(_of_operand, "incx"),
-    "y": VectorShape(_of_result, "incy"),
-}
+_OPERANDS: Final = gemv_shapes("incx", "incy")
 _UPDATE: Final[Shapes] = {"a": _OPERANDS["a"], "x": VectorShape("m", "incx"), "y": VectorShape("n", "incy")}
 _TRIANGLE: Final[Shapes] = {
     "a": MatrixShape("n", "n", "lda"),

@@ -7,24 +7,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.rules.blas.bilinear import GEMM, SYMM, SYRK
+from irad.rules.blas.bilinear import GEMM, GEMM_SHAPES, SYMM, SYRK, stored
 from irad.rules.blas.triangles import TRMM, TRSM, order
-from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Size, Sizes
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
 from irad.rules.dense.kernel import TRUE
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, fortran_rule
 from irad.ruleset.interface import Rule
-
-
-def _stored(flag: str, rows: str, columns: str, leading: str) -> MatrixShape:
-    """A matrix whose op has so many rows and columns."""
-
-    def size(which: int) -> Size:
-        return lambda sizes: sizes.swapped(sizes.is_plain(flag), sizes[rows], sizes[columns])[which]
-
-    return MatrixShape(size(0), size(1), leading)
-
 
 # ------------------------------------------------------------------------------------------------ general matrices
 
@@ -191,10 +181,9 @@ def _room(sizes: Sizes, active: IsActive) -> Room:
 _SYMM: Final = "side uplo m n alpha a lda b ldb beta c ldc"
 _SYRK: Final = "uplo trans n k alpha a lda beta c ldc"
 _TRIANGULAR: Final = "side uplo transa diag m n alpha a lda b ldb"
-_A, _B = _stored("transa", "m", "k", "lda"), _stored("transb", "k", "n", "ldb")
-_C: Final = MatrixShape("m", "n", "ldc")
+_C: Final = GEMM_SHAPES["c"]
 _SIDE: Final = {"a": MatrixShape(order, order, "lda"), "b": MatrixShape("m", "n", "ldb")}
-_UPDATED: Final = {"a": _stored("trans", "n", "k", "lda"), "c": MatrixShape("n", "n", "ldc")}
+_UPDATED: Final = {"a": stored("trans", "n", "k", "lda"), "c": MatrixShape("n", "n", "ldc")}
 _NEEDED: Final = {"a": "b alpha", "b": "a alpha", "old c": "beta"}
 _TRMM: Final = {"a": "b alpha", "old b": "a alpha"}
 _TRSM: Final = {"a": "a b alpha", "new b": "a", "old b": "alpha"}
@@ -204,7 +193,7 @@ RULES: Final[tuple[Rule, ...]] = (
         Routine(
             "gemm",
             "transa transb m n k alpha a lda b ldb beta c ldc",
-            {"a": _A, "b": _B, "c": _C},
+            GEMM_SHAPES,
             _NEEDED,
             _gemm,
             "c",
