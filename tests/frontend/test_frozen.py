@@ -35,6 +35,14 @@ def check(f: Callable[..., Any], *args: Any) -> None:
         assert gradient == pytest.approx(slope, rel=1e-8)
 
 
+EAGERLY_RECURSIVE = """
+@njit("float64(float64, int64)")
+def r(x, n):
+    if n == 0: return x
+    return K * x * r(x, n - 1)
+@njit
+def f(x): return r(x, int(x) + 2)
+"""
 RECURSIVE = """
 @njit
 def r(x, n):
@@ -62,6 +70,7 @@ DEFINITIONS = {
     "callee": "@njit\ndef g(x): return K * x\n@njit\ndef h(x): return g(x) * x\n@njit\ndef f(x): return h(x) + x",
     "inlined": "@njit(inline='always')\ndef g(x): return K * x * x\n@njit\ndef f(x): return g(x)",
     "recursive": RECURSIVE.format(K="K"),
+    "eagerly recursive": EAGERLY_RECURSIVE,
     "prange": PRANGE,
 }
 
@@ -73,6 +82,26 @@ def test_assigned_global(definition: str) -> None:
     made.K = 3.0
     assert made.f(1.5) == before
     check(made.f, 1.5)
+
+
+def test_recursion_with_a_signature_under_another_name() -> None:
+    """Numba compiles the function before a name stands for it; afterwards its own name stands for something else."""
+    made = program(EAGERLY_RECURSIVE, K=2.0)
+    made.f(1.5)
+    made.r = None
+    check(made.f, 1.5)
+
+
+def test_recursion_with_a_signature_in_a_closure() -> None:
+    def make() -> Any:
+        @njit("float64(float64, int64)")
+        def power(x, n):
+            return x if n == 0 else x * power(x, n - 1)
+
+        return power
+
+    power = make()
+    assert irad.value_and_grad(power)(1.5, 2) == (1.5**3, 3 * 1.5**2)
 
 
 def test_deleted_global() -> None:
