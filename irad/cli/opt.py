@@ -24,6 +24,7 @@ In the source:
   extern int enzyme_dup, enzyme_const;
   double d = __irad_autodiff((void *)f, x);
   __irad_autodiff((void *)loss, enzyme_dup, w, dw, enzyme_const, data, n);
+  double t = __irad_fwddiff((void *)f, x, dx);
   void *__enzyme_inactivefn[] = {(void *)log_it};
   void *__enzyme_register_gradient_f[] = {(void *)f, (void *)f_augmented, (void *)f_reverse};
 
@@ -33,6 +34,12 @@ Markers, before the argument that they are about:
   enzyme_dup        a pointer, behind it the pointer to its shadow, to which the derivative is added; the default
   enzyme_dupnoneed  the same, and what is left in the memory itself is not needed
   enzyme_out        a number whose derivative is returned; the default for float and double
+
+\b
+In forward mode (__irad_fwddiff), where the tangent of the result is returned:
+  enzyme_dup            a number, behind it its tangent, or a pointer, behind it the pointer to its shadow, which
+                        holds tangents; the default
+  enzyme_primal_return  before any argument: return the value, followed by its tangent
 
 \b
 A derivative written by hand:
@@ -69,8 +76,9 @@ def opt(
 ) -> None:
     """Differentiate LLVM IR of any front end: text (.ll) or bitcode (.bc), from a file or, as -, from standard input.
 
-    Calls of functions whose name holds __irad_autodiff or __enzyme_autodiff are replaced by derivatives; the result
-    needs neither Python nor Numba. What is not differentiated stays as it is.
+    Calls of functions whose name holds __irad_autodiff (reverse mode) or __irad_fwddiff (forward mode), or __enzyme_…
+    of both, are replaced by derivatives; the result needs neither Python nor Numba. What is not differentiated stays
+    as it is.
     """
     suffix = _FORMS[emit] if emit is not None else output.suffix[1:] if output is not None else "ll"
     if suffix not in _FORMS.values():

@@ -19,18 +19,19 @@ from irad.ir import types
 from irad.ir.instructions import Call
 from irad.ir.module import Module
 from irad.ir.text.parser import parse_module
-from irad.ir.types import FloatType
 from irad.options import Options
 from irad.passes.generated import Generated
+from irad.passes.memory.record_layouts import scalars
 from irad.passes.pipeline import COMPLETE
 from irad.raw import program
+from irad.raw.calls import AutodiffCall, find_calls
 from irad.raw.checks import check_units
 from irad.raw.convention import C
 from irad.raw.declared import Declared, read_declared
 from irad.raw.emit import PERSONALITY, add_wrapper, operands_of, result_of, wrapper_type
 from irad.raw.handwritten import define_pair
 from irad.raw.link import join, share
-from irad.raw.markers import ArgumentRole, AutodiffCall, drop_markers, find_calls
+from irad.raw.markers import ArgumentRole, drop_markers
 from irad.raw.memory import InferredMemory
 from irad.raw.places import name_places
 from irad.rules.builtin import ALL
@@ -75,7 +76,8 @@ def differentiate(text: str, options: Options, level: int = 3) -> Differentiated
     if not calls:
         raise BackendError(
             "nothing in this module asks for a derivative",
-            "call a function whose name holds __irad_autodiff or __enzyme_autodiff: see irad opt --help",
+            "call a function whose name holds __irad_autodiff or __irad_fwddiff (or __enzyme_… of both): see "
+            "irad opt --help",
             "a compiler may also have dropped a call whose result is not used",
         )
     work = _Work(text, module, options, declared, registry, memory)
@@ -121,19 +123,19 @@ class _Work:
             self.errors.append(error)
             return
         self.tables |= set(derivative.pointers)
-        self.shared |= share(made, self.module, self.next_wrapper, asked.primal)
+        name = self.next_wrapper(asked)
+        self.shared |= share(made, self.module, name, asked.primal)
         self.modules.append(made)
-        self.wrappers.append(self.next_wrapper)
+        self.wrappers.append(name)
         self.redirect(asked, self.wrappers[-1])
 
-    @property
-    def next_wrapper(self) -> str:
+    def next_wrapper(self, asked: AutodiffCall) -> str:
         """The symbol of what takes the place of the next call."""
-        return f"irad.autodiff.{len(self.wrappers)}"
+        return f"irad.{'fwddiff' if asked.is_forward else 'autodiff'}.{len(self.wrappers)}"
 
     def derive(self, asked: AutodiffCall) -> Derivative:
         """The derivative that a call asks for."""
-        text = program.load(self.text, str(asked.primal.name), self.registry, CPU, self.declared.symbols())
+        text = program.load(self.text, str(asked.primal.name), self.registry, CPU, asked.mode, self.declared.symbols())
         return derive(
             text,
             self.request(asked),
@@ -148,15 +150,15 @@ class _Work:
         made = parse_module(derivative.text)
         for pair in derivative.ruled:
             define_pair(made, pair, self.declared.handwritten[pair.primal])
-        add_wrapper(made, asked, derivative, self.next_wrapper, catches=PERSONALITY in self.module.functions)
+        add_wrapper(made, asked, derivative, self.next_wrapper(asked), catches=PERSONALITY in self.module.functions)
         return made
 
     def request(self, asked: AutodiffCall) -> Request:
-        returns = isinstance(asked.primal.function_type.result, FloatType)
-        kinds = [ParameterKind.SHADOW if returns else ParameterKind.CONST]
-        memory: list[MemoryType | None] = [_memory_of_value(asked.primal.function_type.result)]
+        result = asked.primal.function_type.result
+        kinds = [ParameterKind.SHADOW if program.returns_numbers(result) else ParameterKind.CONST]
+        memory: list[MemoryType | None] = [_memory_of_value(result)]
         for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
-            kinds.append(_kind_of(argument.role))
+            kinds.append(ParameterKind.ACTIVE if argument.has_tangent else _kind_of(argument.role))
             memory.append(self.memory.of_argument(param, argument.value) if argument.is_duplicated else None)
         unneeded = (n for n, argument in enumerate(asked.arguments, 1) if argument.role is ArgumentRole.DUP_NO_NEED)
         return Request(
@@ -164,6 +166,7 @@ class _Work:
             kinds=tuple(kinds),
             memory=tuple(memory),
             host=C,
+            mode=asked.mode,
             plan=self.options.plan,
             strict=self.options.strict,
             zero_wins=self.options.zero_times_infinity == "zero",
@@ -222,7 +225,9 @@ def _kind_of(role: ArgumentRole) -> ParameterKind:
 
 def _memory_of_value(result: types.Type) -> MemoryType:
     """What the place of the primal's result holds."""
-    return MemoryType(types.size_of(result), ((0, str(result)),)) if isinstance(result, FloatType) else _NO_NUMBERS
+    if not program.returns_numbers(result):
+        return _NO_NUMBERS
+    return MemoryType(types.size_of(result), tuple((offset, str(kind)) for offset, kind in scalars(result)))
 
 
 @cache

@@ -2,16 +2,18 @@
 
     double @irad.autodiff.0(double %x)                         of  double __enzyme_autodiff(f, x)
     void @irad.autodiff.1(ptr %x, ptr %x.shadow, i32 %n)       of  __enzyme_autodiff(f, enzyme_dup, x, dx, n)
+    double @irad.fwddiff.2(double %x, double %dx)              of  double __enzyme_fwddiff(f, x, dx)
 
 Input   the derivative's module, the call, the derivative.
 Output  the function, added to the module: it takes what the call passes, markers aside, and returns what it returns.
 Method  frame and tape come from the thread's arena; the augmented primal runs, the reverse, then the cotangents of the
         `out` arguments are laid out in memory as C lays out a structure of them, and read as the type that is returned.
+        In forward mode the one function runs, and the tangent of the result is returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,43 +24,39 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite, Invoke, LandingPad
 from irad.ir.module import Block, Function, Module
-from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, Type, function_type
+from irad.ir.types import PTR, VOID, FloatType, FunctionType, IntType, PointerType, Type, function_type
 from irad.ir.values import ConstantNull, Value, const_float, const_int, zero
 from irad.passes.memory.record_layouts import scalars
-from irad.passes.mode import AUGMENTED, REVERSE
+from irad.passes.mode import AUGMENTED, REVERSE, TANGENT
+from irad.raw.arguments import MarkedArgument
+from irad.raw.calls import AutodiffCall
 from irad.raw.convention import C
-from irad.raw.markers import ArgumentRole, AutodiffCall
+from irad.raw.markers import ArgumentRole
+from irad.raw.normal_form.by_value import returned_structure
+from irad.raw.program import returns_numbers
 
 PERSONALITY: Final = "__gxx_personality_v0"
 _FRAME_ALIGNMENT: Final = 64
+_NUMBER: Final = 8  # bytes
 _EXHAUSTED: Final = const_int(types.I32, C.exhausted)
 
 
 @dataclass(frozen=True, slots=True)
 class ReturnLayout:
-    """Where the cotangents of the `out` arguments lie in what the call returns: type and offset of each, all bytes."""
+    """Where what the call returns lies in memory: type and offset of each number."""
 
-    parts: tuple[tuple[FloatType, int], ...]
-    size: int
+    parts: tuple[tuple[Type, int], ...]
 
 
 def result_of(asked: AutodiffCall) -> ReturnLayout:
-    """How the cotangents are returned.
+    """How the cotangents of the `out` arguments are returned, or in forward mode the tangent of the result.
 
     Raises:
         SignatureError: what the call returns has no room for them.
     """
-    parts: list[tuple[FloatType, int]] = []
-    end = 0
-    for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
-        if argument.role is ArgumentRole.OUT:
-            assert isinstance(param.type, FloatType)
-            width = types.size_of(param.type)
-            start = -(-end // width) * width
-            parts.append((param.type, start))
-            end = start + width
-    alignment = max((types.size_of(kind) for kind, _ in parts), default=1)
-    size = -(-end // alignment) * alignment
+    if asked.is_forward:
+        return ReturnLayout(tuple(_tangent_parts(asked)))
+    parts = _cotangent_parts(asked)
     returned = asked.call.type
     if asked.result is None and parts and not _has_room(returned, parts):
         wanted = " and ".join(str(kind) for kind, _ in parts)
@@ -69,15 +67,72 @@ def result_of(asked: AutodiffCall) -> ReturnLayout:
             "arguments whose derivative is not wanted enzyme_const",
             "the call returns the derivative with respect to each number among the arguments",
         )
-    return ReturnLayout(tuple(parts), size)
+    return ReturnLayout(tuple(parts))
 
 
-def _has_room(returned: Type, parts: Sequence[tuple[FloatType, int]]) -> bool:
+def _cotangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
+    parts: list[tuple[Type, int]] = []
+    end = 0
+    for argument, param in zip(asked.arguments, asked.primal.params, strict=True):
+        if argument.role is ArgumentRole.OUT:
+            width = types.size_of(param.type)
+            start = -(-end // width) * width
+            parts.append((param.type, start))
+            end = start + width
+    return parts
+
+
+def _tangent_parts(asked: AutodiffCall) -> list[tuple[Type, int]]:
+    """The numbers of the result, behind those of the value where that is returned, too.
+
+    Raises:
+        SignatureError: the result has none, or the call returns something else.
+    """
+    result = asked.primal.function_type.result
+    structure = _structure_of_result(asked)
+    if structure is not None:
+        result = structure
+    elif not returns_numbers(result):
+        if asked.returns_primal or (isinstance(result, PointerType) and asked.call.type is not VOID):
+            raise SignatureError(
+                f"{asked.primal.name} returns {'no number' if result is VOID else result}, which has no tangent to "
+                "return",
+                "(a) return a number, or a structure of numbers, or (b) write the results to memory that is passed "
+                "with its shadow, and make the call one that returns nothing",
+                "the call returns the tangent of the result",
+            )
+        return []
+    starts = (0, types.size_of(result)) if asked.returns_primal else (0,)
+    parts = [(kind, start + offset) for start in starts for offset, kind in scalars(result)]
+    given = returned_structure(asked.call.argument_attributes[0], asked.module)
+    returned = asked.call.type if given is None else given
+    if not _has_room(returned, parts):
+        wanted = " and ".join(str(kind) for kind, _ in parts)
+        raise SignatureError(
+            f"the call for the tangent of {asked.primal.name} returns {_described(returned)}, not {wanted}",
+            f"declare a function whose name holds __irad_fwddiff and that returns {_spell(parts)}",
+            "the call returns the tangent of the result, with enzyme_primal_return behind the value",
+        )
+    return parts
+
+
+def _structure_of_result(asked: AutodiffCall) -> Type | None:
+    """The structure that the function returns through a pointer, if it does."""
+    if not asked.arguments or not asked.arguments[0].is_result:
+        return None
+    return returned_structure(asked.primal.params[0].attributes, asked.module)
+
+
+def _described(type_: Type) -> str:
+    return "nothing" if type_ is VOID else " and ".join(str(kind) for _, kind in scalars(type_))
+
+
+def _has_room(returned: Type, parts: Sequence[tuple[Type, int]]) -> bool:
     """Whether a returned value holds just these numbers: C passes two floats as a vector, structures as they are."""
     return returned is not VOID and [(kind, at) for at, kind in scalars(returned)] == list(parts)
 
 
-def _spell(parts: Sequence[tuple[FloatType, int]]) -> str:
+def _spell(parts: Sequence[tuple[Type, int]]) -> str:
     kinds = [str(kind) for kind, _ in parts]
     return kinds[0] if len(kinds) == 1 else "a structure of " + ", ".join(kinds)
 
@@ -85,21 +140,21 @@ def _spell(parts: Sequence[tuple[FloatType, int]]) -> str:
 def wrapper_type(asked: AutodiffCall) -> FunctionType:
     """The type of the function that takes the place of the call."""
     params: list[Type] = [PTR] if asked.result is not None else []
-    for argument in asked.arguments:
-        params.append(argument.value.type)
-        if argument.shadow is not None:
-            params.append(argument.shadow.type)
+    params.extend(value.type for argument in asked.arguments for value in _passed(argument))
     return function_type(asked.call.type, params)
 
 
 def operands_of(asked: AutodiffCall) -> list[Value]:
     """What the call passes to it."""
     values = [asked.result] if asked.result is not None else []
-    for argument in asked.arguments:
-        values.append(argument.value)
-        if argument.shadow is not None:
-            values.append(argument.shadow)
-    return values
+    return [*values, *(value for argument in asked.arguments for value in _passed(argument))]
+
+
+def _passed(argument: MarkedArgument) -> list[Value]:
+    """What the call passes for an argument."""
+    if argument.is_result:
+        return []
+    return [argument.value] if argument.shadow is None else [argument.value, argument.shadow]
 
 
 def add_wrapper(module: Module, asked: AutodiffCall, derivative: Derivative, name: str, *, catches: bool) -> Function:
@@ -144,37 +199,71 @@ class _Wrapper:
     def emit(self) -> None:
         layout = result_of(self.asked)
         values, shadows = self.parameters()
-        value, value_shadow = self.place(), self.place()
         result = self.asked.primal.function_type.result
-        if isinstance(result, FloatType):
-            self.build.store(const_float(result, 1.0), value_shadow)
+        size = types.size_of(result) if returns_numbers(result) else _NUMBER
+        value, value_shadow = self.place(size), self.place(size)
         # entry parameters: the place of the value, then those of the primal
         flat = [value, *(self.converted(v, p.type) for v, p in zip(values, self.asked.primal.params, strict=True))]
         twins: list[Value] = [value_shadow, *shadows]
-        slots = [self.place() for _ in layout.parts]
         arena = self.build.call(self.runtime("irad.arena_open", function_type(PTR, [])), [])
         self.stop_if(self.build.icmp("eq", arena, ConstantNull(PTR)), _EXHAUSTED)
-        frame = self.frame(arena)
-        symbols, given = self.derivative.symbols, (twins[i] for i in self.derivative.shadows)
-        self.run(symbols[AUGMENTED], [frame, arena, *flat, *given], arena)
-        self.run(symbols[REVERSE], [frame, arena, *slots], arena)
+        given = [*flat, *(twins[i] for i in self.derivative.shadows)]
+        symbols = self.derivative.symbols
+        if self.asked.is_forward:
+            self.run(symbols[TANGENT], [ConstantNull(PTR), arena, *given, *self.tangents(shadows)], arena)
+            found = [value, value_shadow] if self.asked.returns_primal else [value_shadow]
+            offsets = [offset for offset, _ in scalars(result)] if returns_numbers(result) else []
+            slots = [self.build.byte_offset(place, offset) for place in found for offset in offsets]
+        else:
+            if isinstance(result, FloatType):
+                self.build.store(const_float(result, 1.0), value_shadow)
+            slots = [self.place() for _ in layout.parts]
+            frame = self.frame(arena)
+            self.run(symbols[AUGMENTED], [frame, arena, *given], arena)
+            self.run(symbols[REVERSE], [frame, arena, *slots], arena)
         self.build.call(self.runtime("irad.arena_close", function_type(VOID, [PTR])), [arena])
         self.give_back(layout, slots)
 
     def parameters(self) -> tuple[list[Value], list[Value]]:
-        """The arguments and their shadows, null where there is none."""
+        """The arguments and their shadows or tangents, null where there is none."""
         rest = list(self.function.params[1 if self.asked.result is not None else 0 :])
         values: list[Value] = []
         shadows: list[Value] = []
         for argument in self.asked.arguments:
-            values.append(rest.pop(0))
-            shadows.append(rest.pop(0) if argument.shadow is not None else zero(values[-1].type))
+            if argument.is_result:
+                value, shadow = self.returned_memory()
+            else:
+                value = rest.pop(0)
+                shadow = rest.pop(0) if argument.shadow is not None else zero(value.type)
+            values.append(value)
+            shadows.append(shadow)
         return values, shadows
 
-    def place(self) -> Value:
-        """Eight zeroed bytes on the stack."""
-        place = self.build.alloca(types.I64, align=8)
-        self.build.store(const_int(types.I64, 0), place)
+    def returned_memory(self) -> tuple[Value, Value]:
+        """Where a structure is written that is returned through a pointer, and its tangent, which starts as zero."""
+        structure = _structure_of_result(self.asked)
+        assert structure is not None
+        size, returned = types.size_of(structure), self.function.params[0]
+        value: Value = returned
+        shadow: Value = returned
+        if self.asked.returns_primal:
+            shadow = self.build.byte_offset(returned, size)
+        else:
+            value = self.build.alloca(_words(size), align=16)
+        nothing, no = const_int(types.I8, 0), const_int(types.I1, 0)
+        self.build.intrinsic("llvm.memset.p0.i64", VOID, [shadow, nothing, const_int(types.I64, size), no])
+        return value, shadow
+
+    def tangents(self, given: Sequence[Value]) -> Iterator[Value]:
+        """Those of the numbers among the arguments."""
+        for argument, tangent, param in zip(self.asked.arguments, given, self.asked.primal.params, strict=True):
+            if argument.has_tangent:
+                yield self.converted(tangent, param.type)
+
+    def place(self, size: int = _NUMBER) -> Value:
+        """Zeroed bytes on the stack, for a number if nothing else is said."""
+        place = self.build.alloca(_words(size), align=16)
+        self.build.store(zero(_words(size)), place)
         return place
 
     def converted(self, value: Value, wanted: Type) -> Value:
@@ -235,7 +324,8 @@ class _Wrapper:
     def give_back(self, layout: ReturnLayout, slots: list[Value]) -> None:
         """Returns the cotangents."""
         if self.asked.result is not None:
-            self.lay_out(layout, slots, self.function.params[0])
+            if slots:  # a tangent that the function itself returns through a pointer is there already
+                self.lay_out(layout, slots, self.function.params[0])
             self.build.ret()
             return
         returned = self.asked.call.type
@@ -254,3 +344,8 @@ class _Wrapper:
 
     def runtime(self, symbol: str, type_: FunctionType) -> Function:
         return self.module.declare(symbol, type_)
+
+
+def _words(size: int) -> Type:
+    """An array with room for so many bytes."""
+    return types.array_type(-(-size // _NUMBER), types.I64)

@@ -36,12 +36,13 @@ from irad.ir.types import ArrayType, NamedStructType, StructType, Type
 from irad.ir.values import ConstantExpression, ConstantInt, GlobalVariable, Parameter, Value
 from irad.passes.memory.record_layouts import record_of, scalars
 from irad.raw.attributes import expanded
-from irad.raw.markers import stored_in
-from irad.raw.normal_form.by_value import structure_of
+from irad.raw.calls import stored_in
+from irad.raw.markers import CALL_NAMES
+from irad.raw.normal_form.by_value import returned_structure, structure_of
 from irad.raw.tbaa import Tbaa
 from irad.ruleset.memory_type import MemoryType
 
-_MARKERS: Final = ("llvm.lifetime.", "llvm.dbg.", "__irad_autodiff", "__enzyme_autodiff")
+_MARKERS: Final = ("llvm.lifetime.", "llvm.dbg.", *CALL_NAMES)
 _COPIES: Final = ("llvm.memcpy.", "llvm.memmove.", "memcpy", "memmove")
 
 
@@ -106,7 +107,7 @@ class InferredMemory:
 
     def of_argument(self, param: Parameter, passed: Value) -> MemoryType | None:
         """What a parameter leads to, when a call passes a pointer for it."""
-        structure = structure_of(param.attributes, self._module)
+        structure = structure_of(param.attributes, self._module) or returned_structure(param.attributes, self._module)
         if structure is not None:
             return record_of(structure)
         return self._evidence(param, passed).described()

@@ -26,6 +26,7 @@ _IN_C: Final = (
     ("irad.rules.augmented_primal and reverse", _BY_HAND),
     ("irad.rules.easy_rule", _BY_HAND),
     ("irad.rules.inactive", "__enzyme_inactivefn"),
+    ("irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)", "__irad_autodiff"),
     (
         "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
         "pass a pointer",

@@ -11,6 +11,7 @@ Definitions that the linker may replace by others (weak ones) are not part of th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -36,6 +37,8 @@ from irad.ir.values import (
     parts_of,
 )
 from irad.ir.worklist import Worklist
+from irad.passes.memory.record_layouts import scalars
+from irad.passes.mode import FORWARD_MODE, Mode
 from irad.passes.prepare.devirtualise import devirtualise, taken_functions
 from irad.raw.attributes import expanded
 from irad.raw.checks import check_spaces, mark_copies, mark_spelled
@@ -55,9 +58,13 @@ ENTRY: Final = "irad.entry"
 CANDIDATES: Final = "irad.candidates"
 _REPLACEABLE: Final = frozenset({"weak", "common", "extern_weak", "linkonce"})
 _OBSTACLES: Final = ("optnone", "noinline")
+_NAME: Final = re.compile(r"\bptr @(?:\"([^\"]*)\"|([\w.$-]+))")
+"""A name of a function or variable in metadata."""
 
 
-def load(text: str, primal: str, registry: Registry, toolchain: Toolchain, stay: Collection[str] = ()) -> str:
+def load(
+    text: str, primal: str, registry: Registry, toolchain: Toolchain, mode: Mode, stay: Collection[str] = ()
+) -> str:
     """The program of a function in normal form.
 
     Args:
@@ -65,6 +72,7 @@ def load(text: str, primal: str, registry: Registry, toolchain: Toolchain, stay:
         primal: symbol of the function.
         registry: the rules.
         toolchain: for whose machine LLVM weighs what it does.
+        mode: how the function is differentiated.
         stay: functions that stay calls, without a body: they have a rule.
 
     Raises:
@@ -82,7 +90,7 @@ def load(text: str, primal: str, registry: Registry, toolchain: Toolchain, stay:
     run_with_one_thread(module)
     plain_library_calls(module)
     copy_members(module)
-    _add_entry(module, module.functions[primal])
+    _add_entry(module, module.functions[primal], mode)
     return _normal_form(equality.hide(print_module(module)), registry, toolchain)
 
 
@@ -127,8 +135,22 @@ def _keep_reachable(module: Module, primal: Function) -> None:
                 del table[name]
     if candidates:
         module.globals[CANDIDATES] = _table(candidates)
+    _forget_names(module)
     module.asm.clear()
     module.trailer.clear()
+
+
+def _forget_names(module: Module) -> None:
+    """Empties the metadata that names what is no longer there, as the functions that a pointer may lead to do."""
+    emptied = set()
+    for number, node in module.metadata.items():
+        names = (quoted or plain for quoted, plain in _NAME.findall(node.text))
+        if any(name not in module.functions and name not in module.globals for name in names):
+            node.text = "!{}"
+            emptied.add(f"!{number}")
+    for function in module.defined_functions() if emptied else ():
+        for inst in function.instructions():
+            inst.metadata = {kind: node for kind, node in inst.metadata.items() if node not in emptied}
 
 
 def _candidates(module: Module, search: Worklist[Value]) -> list[Function]:
@@ -277,10 +299,25 @@ def _keep_choices(module: Module) -> None:
 # ------------------------------------------------------------------------------------------------ entry
 
 
-def _add_entry(module: Module, primal: Function) -> None:
+def returns_numbers(result: types.Type) -> bool:
+    """Whether a result is a number, or a structure with numbers and no pointers."""
+    if result is types.VOID:
+        return False
+    kinds = [kind for _, kind in scalars(result)]
+    has_numbers = any(kind in (types.FLOAT, types.DOUBLE) for kind in kinds)
+    return has_numbers and all(kind in (types.FLOAT, types.DOUBLE) or isinstance(kind, types.IntType) for kind in kinds)
+
+
+def _add_entry(module: Module, primal: Function, mode: Mode) -> None:
     result = primal.function_type.result
-    has_derivative = result in (types.FLOAT, types.DOUBLE)
+    has_derivative = returns_numbers(result) and (mode is FORWARD_MODE or isinstance(result, types.FloatType))
     if not has_derivative and not isinstance(result, types.IntType | types.PointerType) and result is not types.VOID:
+        if mode is FORWARD_MODE:
+            raise UnsupportedError(
+                f"{primal.name} returns a value of type {result}, whose tangent irad cannot return",
+                "return numbers only, or write the results to memory that is passed with its shadow",
+                "a tangent is returned as the value is: a number, or a structure of numbers",
+            )
         raise UnsupportedError(
             f"{primal.name} returns a value of type {result}, which has no single cotangent",
             "return a single number, or write the results to memory that is passed with its shadow",
@@ -296,5 +333,20 @@ def _add_entry(module: Module, primal: Function) -> None:
     if isinstance(call, CallSite):
         call.convention = primal.convention
     if has_derivative:
-        build.store(call, entry.params[0])
+        _store_numbers(build, call, entry.params[0])
     build.ret(const_int(types.I32, 0))
+
+
+def _store_numbers(build: Builder, value: Value, place: Value) -> None:
+    """Stores each number of a value by itself: LLVM leaves the store of a structure with padding as it is."""
+    match value.type:
+        case types.StructType() | types.NamedStructType() | types.ArrayType():
+            elements = types.element_types(value.type)
+            if isinstance(value.type, types.ArrayType):
+                offsets = tuple(index * types.size_of(value.type.element) for index in range(value.type.count))
+            else:
+                offsets = types.field_offsets(value.type)
+            for index, offset in zip(range(len(elements)), offsets, strict=True):
+                _store_numbers(build, build.extract_value(value, index), build.byte_offset(place, offset))
+        case _:
+            build.store(value, place)

@@ -44,6 +44,16 @@ def test_text_goes_to_standard_output(module: Path):
     assert "__irad_autodiff" not in done.output
 
 
+def test_tangents(tmp_path: Path):
+    path = tmp_path / "module.ll"
+    path.write_text(MODULE.replace("autodiff", "fwddiff").replace("@f, double %x", "@f, double %x, double 3.0"))
+    done = CliRunner().invoke(main, ["opt", str(path), "-v"])
+    assert done.exit_code == 0
+    assert "__irad_fwddiff" not in done.stdout
+    assert "call double @irad.fwddiff.0(double %x, double 3.000000e+00)" in done.stdout
+    assert "derivative of f(dup)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "magic"),
     [("out.ll", b"source_filename"), ("out.bc", b"BC\xc0\xde"), ("out.s", b".file"), ("out.o", b"ELF")],

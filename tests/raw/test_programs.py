@@ -5,6 +5,7 @@ By default each program runs at one level, in turn; `-m 'slow or not slow'` runs
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,24 @@ def test_derivative_at_the_other_levels(path: Path, level: int, tmp_path: Path):
 @pytest.mark.parametrize("path", PROGRAMS, ids=name_of)
 def test_derivative_by_the_oracle_plan(path: Path, tmp_path: Path):
     check(path, 1, tmp_path, plan="save_all")
+
+
+EXAMPLES = re.findall(
+    r"```c\n(// \w+\.c\n.*?)```", (Path(__file__).parents[2] / "docs" / "raw_ir.md").read_text(), re.DOTALL
+)
+
+
+@pytest.mark.parametrize("source", EXAMPLES, ids=lambda source: source.split()[1])
+def test_example_of_the_documentation(source: str, tmp_path: Path):
+    path = tmp_path / "example.c"
+    path.write_text(source)
+    done = run(differentiated(bitcode_of(path, 2, tmp_path)), tmp_path)
+    [told] = re.findall(r"printf\(.*// (.*)", source)
+    assert done.stdout.strip() == told.strip()
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) == 2
 
 
 def check(path: Path, level: int, folder: Path, plan: str = "default") -> None:

@@ -21,7 +21,7 @@ HEAD = """\
 extern int enzyme_dup, enzyme_const, enzyme_out, enzyme_width;
 double __enzyme_autodiff(void *, ...);
 float __irad_autodiff_float(void *, ...);
-double __enzyme_fwddiff(void *, ...);
+double __enzyme_virtualreverse(void *, ...);
 """
 # name → (source, what the message says, text of the line it names)
 CASES = {
@@ -96,10 +96,10 @@ CASES = {
         "asks for a derivative itself",
         "(void *)f, x",
     ),
-    "forward mode": (
-        "double f(double x) { return x * x; }\ndouble use(double x) { return __enzyme_fwddiff((void *)f, x, 1.0); }",
-        "asks for forward mode",
-        "fwddiff",
+    "another kind of derivative": (
+        "double f(double x) { return x * x; }\ndouble use(double x) { return __enzyme_virtualreverse((void *)f, x); }",
+        "asks for derivatives of pointers to functions",
+        "virtualreverse",
     ),
     "no shadow": (
         "double f(double *x) { return *x; }\ndouble use(double *x) { return __enzyme_autodiff((void *)f, x); }",

@@ -93,15 +93,12 @@ def has_names(annotation: object) -> bool:
 
 
 def _read(statement: ir.Assign, typemap: Mapping[str, Type]) -> Iterator[Read]:
-    value, place, found = statement.value, statement.loc, typemap.get(statement.target.name)
+    value, place = statement.value, statement.loc
     if isinstance(value, ir.Global | ir.FreeVar):
         kind = GLOBAL if isinstance(value, ir.Global) else FREE
-        frozen = value.value
-        if frozen is ir.UNDEFINED and isinstance(found, types.RecursiveCall):
-            frozen = _dispatcher_of(found.dispatcher_type)  # by a signature it is compiled before it has the name
-        yield Read(Place(kind, value.name, place.filename, place.line), frozen, True)
+        yield Read(Place(kind, value.name, place.filename, place.line), value.value, True)
     elif isinstance(value, ir.Expr) and value.op == "getattr":
-        owner = typemap.get(value.value.name)
+        owner, found = typemap.get(value.value.name), typemap.get(statement.target.name)
         if isinstance(owner, types.Module):
             name = f"{owner.pymod.__name__}.{value.attr}"
             where = Place(ATTRIBUTE, name, place.filename, place.line)

@@ -25,14 +25,24 @@ from irad.ir.values import Parameter, const_int
 from irad.passes.prepare.devirtualise import taken_functions
 
 _BY_VALUE: Final = "byval("
+_RESULT: Final = "sret("
 _ALIGN: Final = "align "
 _MEMORY: Final = ("memory(", "readnone", "readonly", "writeonly", "argmemonly", "speculatable")
 
 
 def structure_of(attributes: tuple[str, ...], module: Module) -> Type | None:
     """The type of the structure that is passed by value where these attributes stand, or None."""
-    word = next((word for word in attributes if word.startswith(_BY_VALUE)), None)
-    return read_type(word[len(_BY_VALUE) : -1], module.structs.values()) if word is not None else None
+    return _named_by(_BY_VALUE, attributes, module)
+
+
+def returned_structure(attributes: tuple[str, ...], module: Module) -> Type | None:
+    """The type of the structure that a function writes where a parameter with these attributes leads, or None."""
+    return _named_by(_RESULT, attributes, module)
+
+
+def _named_by(start: str, attributes: tuple[str, ...], module: Module) -> Type | None:
+    word = next((word for word in attributes if word.startswith(start)), None)
+    return read_type(word[len(start) : -1], module.structs.values()) if word is not None else None
 
 
 def pass_pointers(module: Module) -> None:
