@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irad.data.structure import flattened, is_structure, mapped, members
+from irad.data.structure import flattened, is_structure, mapped, members, rebuilt
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -25,8 +25,10 @@ def has_floats(value: object) -> bool:
 
 
 def floats_only(value: Any) -> Any:
-    """``value`` with None in place of what holds no floats, as a cotangent of it is written."""
-    return mapped(lambda each: each if _is_float(each) else None, value) if has_floats(value) else None
+    """``value`` with None in place of each part that holds no floats, as a cotangent of it is written."""
+    if not has_floats(value):
+        return None
+    return rebuilt(value, [floats_only(item) for _, item in members(value)]) if is_structure(value) else value
 
 
 def _is_float(value: object) -> bool:

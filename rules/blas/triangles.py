@@ -51,7 +51,7 @@ def _product_with_vector(r: Tangent, tangent: Matrix, x: Vector) -> Vector:
     matrices, vectors = r.work.matrices, r.work.vectors
     product = Vector(r.k, vectors[0].data, x.size, x.step, x.start)
     product.fill(lambda i: x[i])
-    _call_for_vector(r, "trmv", _without_diagonal(r, tangent, matrices[0]), product, "n")
+    _call_for_vector(r, "trmv", without_diagonal(r, tangent, matrices[0]), product, "n")
     return product
 
 
@@ -67,7 +67,7 @@ def _multiply(r: Tangent) -> None:
     with r.moving("b"):
         _call(r, "trmm", diag, alpha, r.matrix("a"), target)
     with r.moving("a") as tangent:
-        _add_product(r, "n", alpha, _without_diagonal(r, tangent, r.work.matrices[1]))
+        _add_product(r, "n", alpha, without_diagonal(r, tangent, r.work.matrices[1]))
     with r.moving_factor("alpha") as factor:
         _add_product(r, diag, factor, r.matrix("a"))
 
@@ -82,7 +82,7 @@ def _before_solving(r: Tangent) -> None:
 def _solve(r: Tangent) -> None:
     one = r.k.number(1.0)
     with r.moving("a") as tangent, r.k.when(r.matrix("b").any_nonzero()):
-        _add_product(r, "n", -one, _without_diagonal(r, tangent, r.work.matrices[1]))
+        _add_product(r, "n", -one, without_diagonal(r, tangent, r.work.matrices[1]))
     with r.moving("b") as target:
         _call(r, "trsm", r.sizes["diag"], one, r.matrix("a"), target)
 
@@ -100,7 +100,7 @@ def _call(r: Tangent, routine: str, diag: Value | str, factor: Scalar, a: Matrix
     r.call(routine, s["side"], s["uplo"], s["transa"], diag, s["m"], s["n"], factor, a, b)
 
 
-def _without_diagonal(r: Tangent, tangent: Matrix, copy: Matrix) -> Matrix:
+def without_diagonal(r: Tangent, tangent: Matrix, copy: Matrix) -> Matrix:
     """A tangent, or where the diagonal counts as 1 a copy with 0 there."""
     k, unit = r.k, r.sizes.is_unit()
     with k.when(unit), r.triangle(tangent.rows) as (i, j):
@@ -111,20 +111,21 @@ def _without_diagonal(r: Tangent, tangent: Matrix, copy: Matrix) -> Matrix:
 # ------------------------------------------------------------------------------------------------ differentials
 
 
-def _room_for_copy(sizes: Sizes, count: Value) -> tuple[Value, Value]:
+def room_for_copy(sizes: Sizes, count: Value) -> tuple[Value, Value]:
+    """Of `without_diagonal`."""
     return sizes.build.select(sizes.is_unit(), count, NONE), count
 
 
 def _room_for_vector(sizes: Sizes, active: IsActive) -> Room:
     if not active("a"):
         return Room()
-    return Room([_room_for_copy(sizes, sizes["n"])], [_VECTOR.count(sizes)])
+    return Room([room_for_copy(sizes, sizes["n"])], [_VECTOR.count(sizes)])
 
 
 def _room(sizes: Sizes, active: IsActive) -> Room:
     result = (sizes["m"], sizes["n"])
     if active("a"):
-        return Room([result, _room_for_copy(sizes, order(sizes))])
+        return Room([result, room_for_copy(sizes, order(sizes))])
     return Room([result] if active("alpha") else [])
 
 

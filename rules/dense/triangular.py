@@ -14,7 +14,7 @@ from irad.rules.dense.kernel import I64, NONE, ONE, Kernel
 from irad.rules.dense.matrix import Factor, Matrix, Vector
 
 _BLOCK: Final = const_int(I64, 64)
-TriangularForm: TypeAlias = Literal["upper", "upper_adjoint", "unit_lower_adjoint"]
+TriangularForm: TypeAlias = Literal["upper", "upper_adjoint", "unit_lower", "unit_lower_adjoint"]
 
 
 # ------------------------------------------------------------------------------------------------ row exchanges
@@ -63,7 +63,8 @@ def solve_triangular(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
     """Solves in place of the right-hand sides, in blocks: most of the work is products.
 
     Args:
-        form: "upper" (U x = b), "upper_adjoint" (Uᴴ x = b) or "unit_lower_adjoint" (Lᴴ x = b, diagonal 1).
+        form: "upper" (U x = b), "upper_adjoint" (Uᴴ x = b), "unit_lower" (L x = b, diagonal 1) or "unit_lower_adjoint"
+            (Lᴴ x = b).
         factor: only its triangle is read.
         b: the right-hand sides, then the solutions.
     """
@@ -73,7 +74,7 @@ def solve_triangular(form: TriangularForm, factor: Matrix, b: Matrix) -> None:
 def _solve(form: TriangularForm, k: Kernel, factor: Matrix, b: Matrix) -> None:
     build, size = k.build, b.rows
     blocks = build.sdiv(build.add(size, build.sub(_BLOCK, ONE)), _BLOCK)
-    ascending = form == "upper_adjoint"
+    ascending, is_plain = form in ("upper_adjoint", "unit_lower"), form in ("upper", "unit_lower")
     with k.loop(blocks) if ascending else k.loop_down(blocks) as block:
         start = build.mul(block, _BLOCK)
         width = k.smaller(_BLOCK, build.sub(size, start))
@@ -83,9 +84,8 @@ def _solve(form: TriangularForm, k: Kernel, factor: Matrix, b: Matrix) -> None:
         first = build.add(start, width) if ascending else NONE
         count = build.sub(size, first) if ascending else start
         with k.when(build.icmp("sgt", count, NONE)):
-            is_upper = form == "upper"
-            other = factor.part(first, start, count, width) if is_upper else factor.part(start, first, width, count)
-            b.part(first, NONE, count, b.columns).add(-((Factor(other) if is_upper else other.H) @ solved))
+            other = factor.part(first, start, count, width) if is_plain else factor.part(start, first, width, count)
+            b.part(first, NONE, count, b.columns).add(-((Factor(other) if is_plain else other.H) @ solved))
 
 
 def _solve_upper(factor: Matrix, x: Vector) -> None:
@@ -102,6 +102,14 @@ def _solve_upper_adjoint(factor: Matrix, x: Vector) -> None:
         x[i] = (x[i] - _inner_product(NONE, i, factor.column(i), x)) / factor[i, i].conj()
 
 
+def _solve_unit_lower(factor: Matrix, x: Vector) -> None:
+    k = x.k
+    with k.loop(x.size) as i:
+        value = x[i]
+        with k.loop(x.size, k.after(i)) as row:
+            x[row] = x[row] - value * factor[row, i]
+
+
 def _solve_unit_lower_adjoint(factor: Matrix, x: Vector) -> None:
     with x.k.loop_down(x.size) as i:
         x[i] = x[i] - _inner_product(x.k.after(i), x.size, factor.column(i), x)
@@ -110,6 +118,7 @@ def _solve_unit_lower_adjoint(factor: Matrix, x: Vector) -> None:
 _SOLVE: Final[dict[TriangularForm, Callable[[Matrix, Vector], None]]] = {
     "upper": _solve_upper,
     "upper_adjoint": _solve_upper_adjoint,
+    "unit_lower": _solve_unit_lower,
     "unit_lower_adjoint": _solve_unit_lower_adjoint,
 }
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from irad.ir.values import Value
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
 from irad.rules.dense.kernel import TRUE, Cell, Kernel
+from irad.rules.dense.matrix import Vector
 
 
 def over_gap(k: Kernel, numerator: Scalar, gap: Scalar, largest: Scalar, silent: Value) -> Scalar:
@@ -78,3 +79,21 @@ def settled_phase(turn: Turn, anchor: Scalar, known: Value = TRUE) -> Scalar:
     fixed = k.build.and_(known, k.build.and_(anchor.imag.is_zero(), telling))
     angle = choose(fixed, turned / anchor.real, math.nan)
     return choose(turned.magnitude() > (1024.0 * k.element.epsilon) * turn.size.value, angle, 0.0)
+
+
+def phase_rate(k: Kernel, anchor: Scalar, tangent: Scalar) -> Scalar:
+    """How fast a vector has to turn for its real component, the anchor, to stay real; NaN if that is not to be told.
+
+    Args:
+        anchor: the component.
+        tangent: of the component, of the vector that does not turn.
+    """
+    telling = anchor.real.magnitude() > k.number(math.sqrt(k.element.epsilon))
+    is_real = anchor.imag.magnitude() <= k.number(64.0 * k.element.epsilon)
+    rate = -quotient_or_zero(tangent.imag, anchor.real)
+    return choose(k.build.and_(telling, is_real), rate, math.nan)
+
+
+def turn_column(vector: Vector, tangent: Vector, rate: Scalar) -> None:
+    """Adds to the tangent of a vector that it turns: `v̇ += i rate v`."""
+    tangent.fill(lambda i: tangent[i] + (rate * vector[i]).times_i())

@@ -12,11 +12,13 @@ from typing import Final
 
 from irad.ir.instructions import CallSite
 from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room, Shapes, VectorShape
-from irad.rules.dense.kernel import NONE
+from irad.rules.dense.elements import choose
+from irad.rules.dense.kernel import FALSE, NONE
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, Work, numba_rule
 from irad.rules.dense.saved import letter
-from irad.rules.lapack.phases import all_zero, over_gap, settled_phase, turn_of
+from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.lapack.phases import all_zero, over_gap, phase_rate, settled_phase, turn_column, turn_of
 from irad.rules.lapack.systems import GILES
 from irad.ruleset.interface import Rule
 
@@ -55,6 +57,53 @@ def _settle_first_components(v: Matrix, bar: Matrix) -> None:
         bar[NONE, j] = bar[NONE, j] - settled_phase(turn, v[NONE, j]).times_i()
 
 
+def _eigh_tangent(r: Tangent) -> None:
+    """Ṡ = Vᴴ Ȧ V: ẇ = diag(Ṡ), V̇ = V K, Kᵢⱼ = Ṡᵢⱼ / (wⱼ - wᵢ), turned so that the first components stay real."""
+    k, v, w = r.k, r.matrix("a"), r.vector("w")
+    core, product = r.work.matrices
+    with r.active_vector("w") as w_dot:
+        w_dot.fill(lambda i: k.nothing)
+    with r.moving("a") as tangent:
+        _unfold_lower(tangent, core)
+        product.set(core @ v)
+        core.set(v.H @ product)
+        with r.active_vector("w") as w_dot:
+            w_dot.fill(lambda i: core[i, i].real)
+        largest = w.largest()
+        with core.each() as (i, j):
+            entry = over_gap(k, core[i, j], w[j] - w[i], largest, FALSE)
+            core[i, j] = choose(k.same(i, j), 0.0, entry)
+        tangent.set(v @ core)
+        if k.element.is_complex:
+            with k.loop(v.columns) as j:
+                turn_column(v.column(j), tangent.column(j), phase_rate(k, v[NONE, j], tangent[NONE, j]))
+
+
+def _eigvalsh_tangent(r: Tangent) -> None:
+    """ẇ = diag(Vᴴ Ȧ V), before the call, which destroys the lower triangle."""
+    v, core, product = r.work.matrices
+    w = r.work.reals[0]
+    with r.active_vector("w") as w_dot:
+        w_dot.fill(lambda i: r.k.nothing)
+        with r.moving("a") as tangent:
+            v.set(r.matrix("a"))
+            r.k.entry(_EVD, "V", "L", v.rows, v.data, v.leading, w.data)
+            _unfold_lower(tangent, core)
+            product.set(core @ v)
+            w_dot.fill(lambda j: v.column(j).sum(lambda i: v[i, j].conj() * product[i, j]).real)
+    with r.active("a") as tangent, r.k.loop(tangent.columns) as j, r.k.loop(tangent.rows, j) as i:
+        tangent[i, j] = r.k.nothing
+
+
+def _unfold_lower(lower: Matrix, target: Matrix) -> None:
+    """Sets a Hermitian matrix from its lower triangle."""
+    k = target.k
+    with k.loop(target.columns) as j:
+        target[j, j] = lower[j, j].real
+        with k.loop(target.rows, k.after(j)) as i:
+            target[i, j], target[j, i] = lower[i, j], lower[i, j].conj()
+
+
 def _eigvalsh(r: Adjoint) -> None:
     """Ā = V diag(w̄) Vᴴ; the shadow's upper triangle stays: LAPACK does not touch that of the matrix."""
     v, scaled, core = r.work.matrices
@@ -83,8 +132,26 @@ def _room(squares: int, reals: int) -> Work:
 _PARAMETERS: Final = "kind _jobz _uplo n a lda w"
 _SHAPES: Final[Shapes] = {"a": MatrixShape("n", "n", "lda"), "w": VectorShape("n", is_real=True)}
 _KEPT: Final = {"new a": "a w", "new w": "a w"}
-_EIGH: Final = Routine("eigh", _PARAMETERS, _SHAPES, _KEPT, _eigh, "a", _room(2, 1))
-_EIGVALSH: Final = Routine("eigvalsh", _PARAMETERS, _SHAPES, {"old a": "a w"}, _eigvalsh, "a", _room(3, 2))
+_EIGH: Final = Routine(
+    "eigh",
+    _PARAMETERS,
+    _SHAPES,
+    _KEPT,
+    _eigh,
+    "a",
+    _room(2, 1),
+    tangent=Differential(after=_eigh_tangent, also_written="w", work=_room(2, 0)),
+)
+_EIGVALSH: Final = Routine(
+    "eigvalsh",
+    _PARAMETERS,
+    _SHAPES,
+    {"old a": "a w"},
+    _eigvalsh,
+    "a",
+    _room(3, 2),
+    tangent=Differential(_eigvalsh_tangent, also_written="w", work=_room(3, 1)),
+)
 
 
 def _of_lower(call: CallSite) -> Routine:
@@ -94,5 +161,14 @@ def _of_lower(call: CallSite) -> Routine:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule(_EVD, "np.linalg.eigh", _of_lower, reads=(4,), writes=(4, 6), source=GILES, policy=EQUAL),
+    numba_rule(
+        _EVD,
+        "np.linalg.eigh",
+        _of_lower,
+        reads=(4,),
+        writes=(4, 6),
+        source=GILES,
+        policy=EQUAL,
+        has_tangents=True,
+    ),
 )

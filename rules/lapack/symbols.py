@@ -7,15 +7,26 @@ may stand apart. Factors of a matrix that is not square have no formula here: Na
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from irad.ir.values import const_int
-from irad.rules.dense.adjoint import Adjoint, MatrixShape
-from irad.rules.dense.kernel import I64
+from irad.rules.blas.triangles import room_for_copy, without_diagonal
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes
+from irad.rules.dense.kernel import I8, I64
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, fortran_rule
+from irad.rules.dense.tangent import Differential, Tangent
 from irad.rules.dense.triangular import exchange_rows, restore_rows
-from irad.rules.lapack.systems import cholesky, factorise, solve, squares
+from irad.rules.lapack.systems import (
+    SOLUTION_TANGENT,
+    cholesky,
+    cholesky_tangent,
+    factorise,
+    factorised,
+    solve,
+    squares,
+)
 from irad.ruleset.interface import Rule
 
 _INFO: Final = const_int(I64, 0)
@@ -67,6 +78,52 @@ def _set_outer(r: Adjoint, target: Matrix, left: Matrix, right: Matrix) -> None:
     r.call("gemm", "n", "t", *sizes, r.k.number(-1.0), left, right, r.k.nothing, target)
 
 
+def _factorised(r: Tangent) -> None:
+    k, tangent = r.k, r.tangent("a")
+    square = k.same(tangent.rows, tangent.columns)
+    with k.when(square):
+        factorised(r)
+    with k.unless(square), r.moving("a"):
+        tangent.fill(lambda i, j: k.number(math.nan))
+
+
+def _solved_with_factors(r: Tangent) -> None:
+    """Ẋ = A⁻¹ (Ḃ - P (L̇ U + L U̇) X), or Ẋ = A⁻ᵀ (Ḃ - (Uᵀ L̇ᵀ + U̇ᵀ Lᵀ) Pᵀ X)."""
+    k, s, lu, rows, x, target = r.k, r.sizes, r.matrix("a"), r.arrays["rows ipiv"], r.matrix("b"), r.tangent("b")
+    factor, product, other = r.work.matrices
+    plain, end = s.is_plain("trans"), (s["n"], s["nrhs"], k.number(1.0), lu, target)
+    with k.when(plain):
+        exchange_rows(target, rows)
+        with r.moving("a") as tangent:
+            factor.set(lu.upper)
+            product.set(factor @ x)
+            factor.set(tangent.strictly_lower)
+            target.add(-(factor @ product))
+            factor.set(tangent.upper)
+            product.set(factor @ x)
+            factor.set(lu.unit_lower)
+            target.add(-(factor @ product))
+        with r.moving("b"):
+            r.call("trsm", "l", "l", "n", "u", *end)
+            r.call("trsm", "l", "u", "n", "n", *end)
+    with k.unless(plain):
+        with r.moving("a") as tangent:
+            other.set(x)
+            exchange_rows(other, rows)
+            factor.set(tangent.strictly_lower)
+            product.set(factor.H @ other)
+            factor.set(lu.upper)
+            target.add(-(factor.H @ product))
+            factor.set(lu.unit_lower)
+            product.set(factor.H @ other)
+            factor.set(tangent.upper)
+            target.add(-(factor.H @ product))
+        with r.moving("b"):
+            r.call("trsm", "l", "u", "t", "n", *end)
+            r.call("trsm", "l", "l", "t", "u", *end)
+            restore_rows(target, rows)
+
+
 # ------------------------------------------------------------------------------------------------ Cholesky
 
 
@@ -101,6 +158,33 @@ def _potrs(r: Adjoint) -> None:
             r.add_on_triangle(a_bar, lambda i, j: product[i, j])
 
 
+def _cholesky_factor(r: Tangent) -> None:
+    k, a = r.k, r.matrix("a")
+    u, u_dot, *work = r.work.matrices
+    with r.moving("a") as tangent:
+        with r.triangle(a.rows) as (i, j):
+            place = k.smaller(i, j), k.larger(i, j)
+            u[place], u_dot[place] = a[i, j], tangent[i, j]
+        cholesky_tangent(u, u_dot, *work)
+        with r.triangle(a.rows) as (i, j):
+            tangent[i, j] = u_dot[k.smaller(i, j), k.larger(i, j)]
+
+
+def _solved_with_cholesky(r: Tangent) -> None:
+    """Ẋ = A⁻¹ (Ḃ - (U̇ᵀ U + Uᵀ U̇) X), or with L̇ Lᵀ + L L̇ᵀ."""
+    k, s, a, target, sizes = r.k, r.sizes, r.matrix("a"), r.tangent("b"), (r.sizes["n"], r.sizes["nrhs"])
+    letters = s.swapped(s.is_upper(), const_int(I8, ord("n")), const_int(I8, ord("t")))
+    with r.moving("a") as tangent:
+        product = r.work.matrices[0]
+        for factors in ((a, tangent), (tangent, a)):
+            product.set(r.matrix("b"))
+            for letter, factor in zip(letters, factors, strict=True):
+                r.call("trmm", "l", s["uplo"], letter, "n", *sizes, k.number(1.0), factor, product)
+            target.fill(lambda i, j: target[i, j] - product[i, j])
+    with r.moving("b"):
+        r.call("potrs", s["uplo"], *sizes, a, target, _INFO)
+
+
 # ------------------------------------------------------------------------------------------------ triangular systems
 
 
@@ -116,6 +200,34 @@ def _trtrs(r: Adjoint) -> None:
             r.add_on_triangle(a_bar, lambda i, j: product[i, j])
 
 
+def _solved_triangular(r: Tangent) -> None:
+    """Ẋ = op(A)⁻¹ (Ḃ - op(Ȧ) X)."""
+    s, target, flags = r.sizes, r.tangent("b"), ("l", r.sizes["uplo"], r.sizes["trans"])
+    sizes = s["n"], s["nrhs"], r.k.number(1.0)
+    with r.moving("a") as tangent:
+        product, copy = r.work.matrices
+        product.set(r.matrix("b"))
+        r.call("trmm", *flags, "n", *sizes, without_diagonal(r, tangent, copy), product)
+        target.fill(lambda i, j: target[i, j] - product[i, j])
+    with r.moving("b"):
+        r.call("trsm", *flags, s["diag"], *sizes, r.matrix("a"), target)
+
+
+def _room(sizes: Sizes, active: IsActive) -> Room:
+    """A matrix, two sets of right-hand sides."""
+    n, sides = sizes["n"], sizes["nrhs"]
+    return Room([(n, n), (n, sides), (n, sides)] if active("a") else [])
+
+
+def _room_for_sides(sizes: Sizes, active: IsActive) -> Room:
+    return Room([(sizes["n"], sizes["nrhs"])] if active("a") else [])
+
+
+def _room_for_triangle(sizes: Sizes, active: IsActive) -> Room:
+    sides = _room_for_sides(sizes, active).matrices
+    return Room([*sides, room_for_copy(sizes, sizes["n"])] if active("a") else [])
+
+
 # ------------------------------------------------------------------------------------------------ rules
 
 _FULL: Final = {"a": MatrixShape("m", "n", "lda")}
@@ -127,9 +239,24 @@ _GESV: Final = {"new a": "a b", "rows ipiv": "a b", "new b": "a"}
 _SOLUTION: Final = {"a": "a b", "new b": "a"}
 
 
+_TANGENTS: Final = {
+    "getrf": Differential(after=_factorised, needs={"rows ipiv": "a"}, work=squares(3)),
+    "gesv": SOLUTION_TANGENT,
+    "getrs": Differential(after=_solved_with_factors, needs={"rows ipiv": "a b"}, work=_room),
+    "potrf": Differential(after=_cholesky_factor, work=squares(5)),
+    "potrs": Differential(after=_solved_with_cholesky, work=_room_for_sides),
+    "trtrs": Differential(after=_solved_triangular, work=_room_for_triangle),
+}
+
+
 def _rule(routine: Routine, also_written: str = "") -> Rule:
     source = "de Hoog, Anderssen, Lukas 2011; Murray 2016, arXiv:1602.07527; Giles 2008"
-    return fortran_rule(routine, collection="LAPACK", also_written=f"{also_written} info", source=source)
+    return fortran_rule(
+        replace(routine, tangent=_TANGENTS[routine.name]),
+        collection="LAPACK",
+        also_written=f"{also_written} info",
+        source=source,
+    )
 
 
 RULES: Final[tuple[Rule, ...]] = (

@@ -24,6 +24,7 @@ from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, Work, numba_rule
 from irad.rules.dense.saved import letter, same
+from irad.rules.dense.tangent import Differential, Tangent
 from irad.rules.dense.triangular import exchange_rows, restore_rows, solve_triangular
 from irad.ruleset.interface import Rule
 
@@ -58,11 +59,11 @@ def factorise(r: Adjoint) -> None:
         with r.k.when(two.any_nonzero()):  # it is 0 for determinants
             one.set(lu.unit_lower)
             product.set(one.H @ two)
-            _set_strictly_lower(bar, product)
+            set_strictly_lower(bar, product)
         one.set(lu.upper)
         two.set(bar.upper)
         product.set(two @ one.H)
-        _set_upper(bar, product)
+        set_upper(bar, product)
         solve_triangular("unit_lower_adjoint", lu, bar)
         bar.transpose()
         solve_triangular("upper", lu, bar)
@@ -70,16 +71,38 @@ def factorise(r: Adjoint) -> None:
         restore_rows(bar, pivots)
 
 
-def _set_upper(target: Matrix, source: Matrix) -> None:
+def set_upper(target: Matrix, source: Matrix) -> None:
+    """Copies the upper triangle with the diagonal."""
     k = target.k
     with k.loop(target.columns) as j, k.loop(k.after(j)) as i:
         target[i, j] = source[i, j]
 
 
-def _set_strictly_lower(target: Matrix, source: Matrix) -> None:
+def set_strictly_lower(target: Matrix, source: Matrix) -> None:
+    """Copies the lower triangle without the diagonal."""
     k = target.k
     with k.loop(target.columns) as j, k.loop(target.rows, k.after(j)) as i:
         target[i, j] = source[i, j]
+
+
+def factorised(r: Tangent) -> None:
+    """L̇ = L (strictly lower part of M), U̇ = (upper part of M) U; M = L⁻¹ Pᵀ Ȧ U⁻¹."""
+    lu = r.matrix("a")
+    with r.moving("a") as tangent:
+        one, two, product = r.work.matrices
+        exchange_rows(tangent, r.arrays["rows ipiv"])
+        solve_triangular("unit_lower", lu, tangent)
+        tangent.transpose()
+        solve_triangular("upper_adjoint", lu, tangent)
+        tangent.transpose()
+        one.set(lu.unit_lower)
+        two.set(tangent.strictly_lower)
+        product.set(one @ two)
+        one.set(lu.upper)
+        two.set(tangent.upper)
+        set_strictly_lower(tangent, product)
+        product.set(two @ one)
+        set_upper(tangent, product)
 
 
 def _factorisation(call: CallSite) -> Routine | None:
@@ -111,6 +134,19 @@ def solve(r: Adjoint) -> None:
             a_bar.add(-(bar @ r.matrix("new b").H))
 
 
+def solved(r: Tangent) -> None:
+    """Ẋ = A⁻¹ (Ḃ - Ȧ X); then the tangent of the factors."""
+    lu, bar = r.matrix("a"), r.tangent("b")
+    with r.k.when(r.is_active("b")):
+        with r.moving("a") as tangent:
+            bar.add(-(tangent @ r.matrix("b")))
+        with r.k.when(bar.any_nonzero()):
+            exchange_rows(bar, r.arrays["rows ipiv"])
+            solve_triangular("unit_lower", lu, bar)
+            solve_triangular("upper", lu, bar)
+    factorised(r)
+
+
 # ------------------------------------------------------------------------------------------------ inverses
 
 
@@ -132,7 +168,34 @@ def _invert_factors(r: Adjoint) -> None:
     bar.set(g @ factor.H)
     factor.set(lu.unit_lower)
     product.set(factor.H @ g)
-    _set_upper(bar, product)
+    set_upper(bar, product)
+
+
+def _inverted(r: Tangent) -> None:
+    """Ẋ = -X Ȧ X for X = A⁻¹."""
+    x, product = r.matrix("a"), r.work.matrices[0]
+    with r.moving("a") as tangent:
+        product.set(x @ tangent)
+        tangent.set(-(product @ x))
+
+
+def _multiply_factors(r: Tangent) -> None:
+    """Makes of the tangents of the factors that of Pᵀ A = L U: L̇ U + L U̇."""
+    lu, (factor, tangents, product) = r.matrix("a"), r.work.matrices
+    with r.moving("a") as tangent:
+        factor.set(lu.upper)
+        tangents.set(tangent.strictly_lower)
+        product.set(tangents @ factor)
+        factor.set(lu.unit_lower)
+        tangents.set(tangent.upper)
+        product.add(factor @ tangents)
+        tangent.set(product)
+
+
+def _inverted_factors(r: Tangent) -> None:
+    with r.active("a") as tangent:
+        restore_rows(tangent, r.arrays["rows ipiv"])
+        _inverted(r)
 
 
 def _is_at_once(call: CallSite) -> bool:
@@ -200,6 +263,29 @@ def cholesky(u: Matrix, bar: Matrix, one: Matrix, two: Matrix, s: Matrix) -> Non
             bar[j, j] = s[j, j].real
 
 
+def _cholesky_tangent(r: Tangent) -> None:
+    with r.moving("a") as tangent:
+        cholesky_tangent(r.matrix("a"), tangent, *r.work.matrices)
+
+
+def cholesky_tangent(u: Matrix, tangent: Matrix, s: Matrix, factor: Matrix, product: Matrix) -> None:
+    """U̇ = Φ(U⁻ᴴ Ȧ U⁻¹) U on the upper triangle, Φ: upper part, diagonal halved."""
+    k = u.k
+    with k.loop(s.columns) as j:
+        with k.loop(j) as i:
+            s[i, j], s[j, i] = tangent[i, j], tangent[i, j].conj()
+        s[j, j] = tangent[j, j].real
+    solve_triangular("upper_adjoint", u, s)
+    s.transpose()
+    solve_triangular("upper_adjoint", u, s)
+    s.set(s.upper)
+    with k.loop(s.columns) as j:
+        s[j, j] = 0.5 * s[j, j].real
+    factor.set(u.upper)
+    product.set(s @ factor)
+    set_upper(tangent, product)
+
+
 def _upper_cholesky(call: CallSite) -> Routine:
     letter(call.arguments[1], "U", "np.linalg.cholesky")
     return _POTRF
@@ -209,8 +295,18 @@ def _upper_cholesky(call: CallSite) -> Routine:
 
 _A: Final = MatrixShape("n", "n", "lda")
 _SYSTEM: Final = {"a": _A, "b": MatrixShape("n", "nrhs", "ldb")}
+_ROWS: Final = {"rows ipiv": "a"}
+FACTORS_TANGENT: Final = Differential(after=factorised, needs=_ROWS, work=squares(3))
+SOLUTION_TANGENT: Final = Differential(after=solved, needs={"rows ipiv": "a b"}, also_written="a", work=squares(3))
 _GETRF: Final = Routine(
-    "getrf", "kind _m n a lda ipiv", {"a": _A}, {"new a": "a", "rows ipiv": "a"}, factorise, "a", squares(3)
+    "getrf",
+    "kind _m n a lda ipiv",
+    {"a": _A},
+    {"new a": "a", "rows ipiv": "a"},
+    factorise,
+    "a",
+    squares(3),
+    tangent=FACTORS_TANGENT,
 )
 _GESV: Final = Routine(
     "gesv",
@@ -220,9 +316,19 @@ _GESV: Final = Routine(
     solve,
     "b",
     squares(3),
+    tangent=SOLUTION_TANGENT,
 )
 _INVERSION: Final = "kind n a lda ipiv"
-_AT_ONCE: Final = Routine("invert", _INVERSION, {"a": _A}, {"new a": "a"}, _invert, "a", squares(1))
+_AT_ONCE: Final = Routine(
+    "invert",
+    _INVERSION,
+    {"a": _A},
+    {"new a": "a"},
+    _invert,
+    "a",
+    squares(1),
+    tangent=Differential(after=_inverted, work=squares(1)),
+)
 _GETRI: Final = Routine(
     "invert_factors",
     _INVERSION,
@@ -231,8 +337,18 @@ _GETRI: Final = Routine(
     _invert_factors,
     "a",
     squares(3),
+    tangent=Differential(_multiply_factors, _inverted_factors, _ROWS, work=squares(3)),
 )
-_POTRF: Final = Routine("potrf", "kind uplo n a lda", {"a": _A}, {"new a": "a"}, _cholesky, "a", squares(3))
+_POTRF: Final = Routine(
+    "potrf",
+    "kind uplo n a lda",
+    {"a": _A},
+    {"new a": "a"},
+    _cholesky,
+    "a",
+    squares(3),
+    tangent=Differential(after=_cholesky_tangent, work=squares(3)),
+)
 
 RULES: Final[tuple[Rule, ...]] = (
     numba_rule("numba_xgesv", "np.linalg.solve", _GESV, reads=(3, 6), writes=(3, 5, 6), source=GILES, policy=_SINGULAR),
@@ -244,6 +360,7 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(3, 5),
         source=_LU,
         policy=_SINGULAR,
+        has_tangents=True,
     ),
     numba_rule(
         _INVERT,
@@ -253,6 +370,7 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(2,),
         source=GILES,
         policy=_SINGULAR,
+        has_tangents=True,
     ),
     numba_rule(
         "numba_xxpotrf",
@@ -262,5 +380,6 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(3,),
         source=_MURRAY,
         policy=_INDEFINITE,
+        has_tangents=True,
     ),
 )

@@ -113,6 +113,7 @@ def test_names_of_floats_in_structures():
 def test_floats_only():
     assert floats_only((1.0, 2, ("x", 3.0))) == (1.0, None, (None, 3.0))
     assert floats_only((1, "x")) is None
+    assert floats_only((1.0, [1, 2], [(0, 1)], {1: (2, 3)}, (4, (5,)))) == (1.0, None, None, None, None)
 
 
 def test_precision():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -37,6 +35,14 @@ def check(f: Callable[..., Any], *args: Any) -> None:
         assert gradient == pytest.approx(slope, rel=1e-8)
 
 
+EAGERLY_RECURSIVE = """
+@njit("float64(float64, int64)")
+def r(x, n):
+    if n == 0: return x
+    return K * x * r(x, n - 1)
+@njit
+def f(x): return r(x, int(x) + 2)
+"""
 RECURSIVE = """
 @njit
 def r(x, n):
@@ -64,6 +70,7 @@ DEFINITIONS = {
     "callee": "@njit\ndef g(x): return K * x\n@njit\ndef h(x): return g(x) * x\n@njit\ndef f(x): return h(x) + x",
     "inlined": "@njit(inline='always')\ndef g(x): return K * x * x\n@njit\ndef f(x): return g(x)",
     "recursive": RECURSIVE.format(K="K"),
+    "eagerly recursive": EAGERLY_RECURSIVE,
     "prange": PRANGE,
 }
 
@@ -75,6 +82,26 @@ def test_assigned_global(definition: str) -> None:
     made.K = 3.0
     assert made.f(1.5) == before
     check(made.f, 1.5)
+
+
+def test_recursion_with_a_signature_under_another_name() -> None:
+    """Numba compiles the function before a name stands for it; afterwards its own name stands for something else."""
+    made = program(EAGERLY_RECURSIVE, K=2.0)
+    made.f(1.5)
+    made.r = None
+    check(made.f, 1.5)
+
+
+def test_recursion_with_a_signature_in_a_closure() -> None:
+    def make() -> Any:
+        @njit("float64(float64, int64)")
+        def power(x, n):
+            return x if n == 0 else x * power(x, n - 1)
+
+        return power
+
+    power = make()
+    assert irad.value_and_grad(power)(1.5, 2) == (1.5**3, 3 * 1.5**2)
 
 
 def test_deleted_global() -> None:
@@ -323,82 +350,6 @@ def test_callbacks() -> None:
     made.K = 3.0
     with pytest.raises(irad.ChangedProgramError, match="callback was compiled before the global K changed"):
         irad.grad(made.f)(1.5)
-
-
-@pytest.fixture
-def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Any]]:
-    """Writes the modules `cached_of_a_test` and `callee_of_a_test` and loads them anew."""
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    names = ("cached_of_a_test", "callee_of_a_test")
-
-    def load(cached: str, callee: str) -> Any:
-        for name, text in zip(names, (cached, callee), strict=True):
-            path = tmp_path / f"{name}.py"
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                path.write_text(text, encoding="utf-8")
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-        return importlib.import_module(names[0])
-
-    yield load
-    for name in names:
-        sys.modules.pop(name, None)
-
-
-CACHED = """
-from numba import njit
-import callee_of_a_test as other
-from callee_of_a_test import g
-
-@njit(cache=True)
-def f(x):
-    return g(x) * other.K * x
-"""
-CALLEE = "from numba import njit\nK = {K}\n@njit\ndef g(x): return {factor} * x\n"
-
-
-def test_loaded_from_the_disk(disk: Any) -> None:
-    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
-    same = disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f
-    same(1.5)
-    assert sum(same.stats.cache_hits.values()) == 1
-    check(same, 1.5)
-
-
-@pytest.mark.parametrize(("K", "factor"), [(2.5, 3.0), (2.0, 4.0), (3.0, 2.0)])
-def test_loaded_from_the_disk_and_changed(disk: Any, K: float, factor: float) -> None:
-    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
-    changed = disk(CACHED, CALLEE.format(K=K, factor=factor)).f
-    changed(1.5)
-    assert sum(changed.stats.cache_hits.values()) == 1
-    with pytest.raises(irad.ChangedProgramError, match="on the disk is that of another program"):
-        irad.grad(changed)(1.5)
-    changed.recompile()
-    check(changed, 1.5)
-
-
-def test_callees_on_the_disk_with_other_options_than_the_caller(disk: Any) -> None:
-    """Numba finds the callee only when it compiles the caller again, for comparison."""
-    callee = "import numpy as np\nfrom numba import njit\n"
-    callee += "@njit(cache=True)\ndef g(x): return 0.0 if np.isnan(x) else x * x\n"
-    caller = "from numba import njit\nfrom callee_of_a_test import g\n"
-    caller += "@njit(cache=True, fastmath=True)\ndef f(x): return 2.0 * g(x)\n"
-    first = disk(caller, callee)
-    first.g(1.0)
-    assert first.f(float("nan")) == 0.0
-    loaded = disk(caller, callee).f
-    assert loaded(float("nan")) == 0.0
-    assert irad.value_and_grad(loaded)(float("nan")) == (0.0, 0.0)
-
-
-def test_a_derivative_follows_what_comes_from_the_disk(disk: Any) -> None:
-    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
-    changed = disk(CACHED, CALLEE.format(K=2.5, factor=3.0)).f
-    assert irad.grad(changed)(1.5) == pytest.approx(22.5)
-    assert changed(1.5) == 13.5
-    with pytest.raises(irad.ChangedProgramError):
-        irad.grad(changed)(1.5)
 
 
 def test_another_array_of_an_explicit_signature() -> None:

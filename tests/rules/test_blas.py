@@ -127,6 +127,7 @@ class Program:
     arrays: Sequence[np.ndarray]
     shadows: Sequence[np.ndarray | None]
     overwrite: tuple[int, ...] = ()  # arrays that are cleared after the call
+    forward: bool = False  # shadows hold tangents
 
     def run(self, symbol: str, arguments) -> None:
         """``arguments(builder, pointers)`` gives the call's arguments."""
@@ -151,6 +152,10 @@ class Program:
 
     def _differentiate(self, symbol: str, call: CallSite, sweep: Sweep, pointers: Sequence[Value]) -> None:
         rule = rule_of(symbol)
+        if self.forward:
+            assert rule.tangent is not None
+            rule.tangent(sweep, call)
+            return
         saved = rule.augmented(sweep, call)
         for index in self.overwrite:
             size = number(self.arrays[index].nbytes)

@@ -63,7 +63,7 @@ def check(
     overwrite: Sequence[int] = (),
     silent: Mapping[int, slice] = MappingProxyType({}),
 ) -> None:
-    """Compares the shadows after the reverse part with differences of ``primal``.
+    """Compares the shadows after the reverse part, and the tangents, with differences of ``primal``.
 
     Args:
         symbol: what is called.
@@ -104,6 +104,45 @@ def check(
         found = shadows[index]
         assert found is not None
         np.testing.assert_allclose(found, expected, atol=scale * TOLERANCE[kind], rtol=0)
+    if not overwrite:
+        cotangents = [shadow for shadow in shadows if shadow is not None]
+        check_tangents(symbol, kind, arrays, arguments, primal, active, silent, seeds, cotangents)
+
+
+def check_tangents(
+    symbol: str,
+    kind: str,
+    arrays: Arrays,
+    arguments: Callable[[Builder, Sequence[Value]], list[Value]],
+    primal: Callable[..., Arrays],
+    active: Sequence[int],
+    silent: Mapping[int, slice],
+    seeds: Sequence[np.ndarray],
+    cotangents: Sequence[np.ndarray],
+) -> None:
+    """Compares tangents with differences of ``primal``, and with the cotangents that the seeds give."""
+    doubled = [arrays[i].astype(seed.dtype) for i, seed in zip(active, seeds, strict=True)]
+    letters = ["z" if np.iscomplexobj(seed) else "d" for seed in seeds]
+    given = [random_array(of, *arrays[i].shape, seed=70 + i) for i, of in zip(active, letters, strict=True)]
+    tangents = [
+        None if i not in active else np.array(given[active.index(i)], a.dtype, order="F") for i, a in enumerate(arrays)
+    ]
+    Program(kind, [a.copy(order="F") for a in arrays], tangents, forward=True).run(symbol, arguments)
+    pushed = [tangent for tangent in tangents if tangent is not None]
+    moved = [
+        primal(*(np.asfortranarray(x + step * dx) for x, dx in zip(doubled, given, strict=True)))
+        for step in (1e-6, -1e-6)
+    ]
+    for index, found, above, below in zip(active, pushed, *moved, strict=True):
+        expected, counts = (above - below) / 2e-6, np.full(found.shape, True)
+        if index in silent:
+            counts[silent[index]] = False
+        scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
+        np.testing.assert_allclose(found[counts], expected[counts], atol=scale * TOLERANCE[kind], rtol=0)
+    pairs = [(seeds, pushed), (cotangents, given)]
+    left, right = (sum(float(np.vdot(x, y).real) for x, y in zip(*pair, strict=True)) for pair in pairs)
+    size = sum(float(np.abs(x).ravel() @ np.abs(y).ravel()) for x, y in zip(cotangents, given, strict=True))
+    assert abs(left - right) <= (1e-10 if kind in "dz" else 1e-3) * max(1.0, size)
 
 
 def pivots(size: int) -> np.ndarray:
@@ -212,12 +251,12 @@ def test_pivots_of_either_width(type_: type, exchanged: list[int]):
 
 
 @pytest.mark.parametrize("size", [1, 63, 64, 65, 130])
-@pytest.mark.parametrize("form", ["upper", "upper_adjoint", "unit_lower_adjoint"])
+@pytest.mark.parametrize("form", ["upper", "upper_adjoint", "unit_lower", "unit_lower_adjoint"])
 def test_triangular_systems_of_several_blocks(form: TriangularForm, size: int):
     matrix, right = fortran("d", size, size) / size + np.eye(size), fortran("d", size, 3, seed=1)
-    factor = {"upper": np.triu(matrix), "upper_adjoint": np.triu(matrix).T}.get(
-        form, (np.tril(matrix, -1) + np.eye(size)).T
-    )
+    lower = np.tril(matrix, -1) + np.eye(size)
+    factors = {"upper": np.triu(matrix), "upper_adjoint": np.triu(matrix).T, "unit_lower": lower}
+    factor = factors.get(form, lower.T)
     expected = np.linalg.solve(factor, right)
     module = Module()
 

@@ -14,10 +14,7 @@ from irad.rules.dense.tangent import Differential
 from irad.ruleset.interface import CallRule
 
 WITHOUT = """
-numba_ez_cgeev numba_ez_gelsd numba_ez_geqrf numba_ez_gesdd numba_ez_rgeev numba_ez_xxgetri numba_ez_xxgqr
-numba_ez_xxxevd numba_xgesv numba_xxgetrf numba_xxpotrf scipy.linalg.cython_lapack.sgesv
-scipy.linalg.cython_lapack.sgetrf scipy.linalg.cython_lapack.sgetrs scipy.linalg.cython_lapack.spotrf
-scipy.linalg.cython_lapack.spotrs scipy.linalg.cython_lapack.strtrs
+numba_ez_cgeev numba_ez_gelsd numba_ez_geqrf numba_ez_gesdd numba_ez_rgeev numba_ez_xxgqr
 """.split()
 
 

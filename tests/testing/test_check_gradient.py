@@ -205,3 +205,13 @@ def test_arrays_are_checked_through_vjp(monkeypatch: pytest.MonkeyPatch, broken:
             check_gradient(spread_and_write, np.array([1.0, 2.0]), 3)
     else:
         check_gradient(spread_and_write, np.array([1.0, 2.0]), 3)
+
+
+@njit
+def path_and_cost(x):
+    path = [(i, i + 1) for i in range(x.size)]
+    return path, {1: 2}, np.sum(x**2)
+
+
+def test_parts_of_a_result_without_floats():
+    check_gradient(path_and_cost, np.array([1.0, 2.0]))

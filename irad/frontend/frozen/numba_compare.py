@@ -1,7 +1,10 @@
 """Does machine code that Numba made earlier belong to the program as it is now?
 
-Method  Numba compiles the function once more; the optimised LLVM code of both is compared without names. It does not
-        depend on the process or on the order of hashes, so code from the disk can be compared, too.
+Method  Numba compiles the function once more; the optimised LLVM code of both is compared without the names that Numba
+        makes up. It does not depend on the process or on the order of hashes, so code from the disk can be compared,
+        too.
+Copies  code from the disk brings its own copy of what it calls. The copies of a function count as one, and their lines
+        may be in any order: LLVM has optimised them a different number of times.
 Limit   which of several functions that call each other LLVM inlines depends on which was compiled first. Of these only
         the constants are compared.
 """
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import re
 import weakref
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +27,9 @@ from numba.np.ufunc.ufuncbuilder import UFuncDispatcher
 from irad.frontend.frozen.numba_flags import DEFAULT, inherited, under
 
 _NAMES = re.compile(r'[%@]"[^"]*"|[%@][\w.$-]+|[!#]\d+|;.*')
+_HEAD = re.compile(r'^(define|declare) [^@]*(@"[^"]*"|@[\w.$-]+)', re.MULTILINE)
+_MADE_UP = re.compile(r"""_ZN|#|^@"?\.""")
+_OF_PROCESS = re.compile(r"B\d+v\d+|(?<=_23)[0-9a-f]+(?=_3c)")
 _LABEL = re.compile(r'^(?:"[^"]*"|[\w.$-]+):')
 _PICKLE_SIZE = re.compile(r"(?<=i32 )\d+")
 _FLOAT = re.compile(r"\b(?:double|float) (-?\d[\d.e+-]*|0x[0-9A-F]+)|, (-?\d+\.\d[\d.e+-]*|0x[0-9A-F]+)")
@@ -87,9 +94,10 @@ def library_of(callback: Any) -> object:
 
 
 def is_same_code(left: Any, right: Any) -> bool:
-    """Whether two libraries of Numba hold the same functions, whatever these are called."""
+    """Whether two libraries of Numba hold the same functions, whatever Numba calls these."""
     mine, its = (str(library._get_module_for_linking()) for library in (left, right))
-    if list(_bodies(mine)) == list(_bodies(its)):
+    copied = _copied(mine) | _copied(its)
+    if _bodies(mine, copied) == _bodies(its, copied):
         return True
     return (_CIRCLE in mine or _CIRCLE in its) and _constants(mine) == _constants(its)
 
@@ -100,20 +108,32 @@ def _constants(text: str) -> set[str]:
     return arrays.union(*_FLOAT.findall(text))
 
 
-def _bodies(text: str) -> Iterator[str]:
-    """The text of each function and of each constant array, without names and in an order that does not need them."""
-    found: list[str] = []
+def _copied(text: str) -> set[str]:
+    """The functions of which there are several copies, by the part of the name that is the same in every process."""
+    names = Counter(_OF_PROCESS.sub("", name) for kind, name in _HEAD.findall(text) if kind == "define")
+    return {name for name, count in names.items() if count > 1}
+
+
+def _bodies(text: str, copied: set[str]) -> set[str]:
+    """The text of each function and of each constant array; of the names only those of functions from outside."""
+    outside = {name for kind, name in _HEAD.findall(text) if kind == "declare" and not _MADE_UP.search(name)}
+
+    def nameless(line: str) -> str:
+        return _NAMES.sub(lambda name: name[0] if name[0] in outside else "", line)
+
+    found = set[str]()
     lines: list[str] | None = None
+    is_copied = False
     for line in text.splitlines():
-        if line.startswith("define"):
-            lines = []
+        if head := _HEAD.match(line):
+            lines, is_copied = ([] if head[1] == "define" else None), _OF_PROCESS.sub("", head[2]) in copied
         if lines is not None:
             if "@numba_unpickle(" in line:
                 line = _PICKLE_SIZE.sub("", line)
-            lines.append(_LABEL.sub(":", _NAMES.sub("", line)))
+            lines.append(_LABEL.sub(":", nameless(line)))
             if line == "}":
-                found.append("\n".join(lines))
+                found.add("\n".join(sorted(lines) if is_copied else lines))
                 lines = None
         elif _ARRAY in line:
-            found.append(_NAMES.sub("", line))
-    yield from sorted(found)
+            found.add(nameless(line))
+    return found

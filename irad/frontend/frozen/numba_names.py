@@ -93,12 +93,15 @@ def has_names(annotation: object) -> bool:
 
 
 def _read(statement: ir.Assign, typemap: Mapping[str, Type]) -> Iterator[Read]:
-    value, place = statement.value, statement.loc
+    value, place, found = statement.value, statement.loc, typemap.get(statement.target.name)
     if isinstance(value, ir.Global | ir.FreeVar):
         kind = GLOBAL if isinstance(value, ir.Global) else FREE
-        yield Read(Place(kind, value.name, place.filename, place.line), value.value, True)
+        frozen = value.value
+        if frozen is ir.UNDEFINED and isinstance(found, types.RecursiveCall):
+            frozen = _dispatcher_of(found.dispatcher_type)  # by a signature it is compiled before it has the name
+        yield Read(Place(kind, value.name, place.filename, place.line), frozen, True)
     elif isinstance(value, ir.Expr) and value.op == "getattr":
-        owner, found = typemap.get(value.value.name), typemap.get(statement.target.name)
+        owner = typemap.get(value.value.name)
         if isinstance(owner, types.Module):
             name = f"{owner.pymod.__name__}.{value.attr}"
             where = Place(ATTRIBUTE, name, place.filename, place.line)

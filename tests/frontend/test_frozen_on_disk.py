@@ -1,0 +1,145 @@
+"""Machine code that Numba loads from the disk is taken for the program that it was made from, and for no other."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import irad
+from tests.frontend.test_frozen import check
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], Any]]:
+    """Writes the modules `cached_of_a_test` and `callee_of_a_test` and loads them anew."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    names = ("cached_of_a_test", "callee_of_a_test")
+
+    def load(cached: str, callee: str) -> Any:
+        for name, text in zip(names, (cached, callee), strict=True):
+            path = tmp_path / f"{name}.py"
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return importlib.import_module(names[0])
+
+    yield load
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+CACHED = """
+from numba import njit
+import callee_of_a_test as other
+from callee_of_a_test import g
+
+@njit(cache=True)
+def f(x):
+    return g(x) * other.K * x
+"""
+CALLEE = "from numba import njit\nK = {K}\n@njit\ndef g(x): return {factor} * x\n"
+
+
+def test_loaded_from_the_disk(disk: Any) -> None:
+    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
+    same = disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f
+    same(1.5)
+    assert sum(same.stats.cache_hits.values()) == 1
+    check(same, 1.5)
+
+
+@pytest.mark.parametrize(("K", "factor"), [(2.5, 3.0), (2.0, 4.0), (3.0, 2.0)])
+def test_loaded_from_the_disk_and_changed(disk: Any, K: float, factor: float) -> None:
+    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
+    changed = disk(CACHED, CALLEE.format(K=K, factor=factor)).f
+    changed(1.5)
+    assert sum(changed.stats.cache_hits.values()) == 1
+    with pytest.raises(irad.ChangedProgramError, match="on the disk is that of another program"):
+        irad.grad(changed)(1.5)
+    changed.recompile()
+    check(changed, 1.5)
+
+
+def test_callees_on_the_disk_with_other_options_than_the_caller(disk: Any) -> None:
+    """Numba finds the callee only when it compiles the caller again, for comparison."""
+    callee = "import numpy as np\nfrom numba import njit\n"
+    callee += "@njit(cache=True)\ndef g(x): return 0.0 if np.isnan(x) else x * x\n"
+    caller = "from numba import njit\nfrom callee_of_a_test import g\n"
+    caller += "@njit(cache=True, fastmath=True)\ndef f(x): return 2.0 * g(x)\n"
+    first = disk(caller, callee)
+    first.g(1.0)
+    assert first.f(float("nan")) == 0.0
+    loaded = disk(caller, callee).f
+    assert loaded(float("nan")) == 0.0
+    assert irad.value_and_grad(loaded)(float("nan")) == (0.0, 0.0)
+
+
+def test_a_derivative_follows_what_comes_from_the_disk(disk: Any) -> None:
+    disk(CACHED, CALLEE.format(K=2.0, factor=3.0)).f(1.5)
+    changed = disk(CACHED, CALLEE.format(K=2.5, factor=3.0)).f
+    assert irad.grad(changed)(1.5) == pytest.approx(22.5)
+    assert changed(1.5) == 13.5
+    with pytest.raises(irad.ChangedProgramError):
+        irad.grad(changed)(1.5)
+
+
+MATHEMATICS = "import math\nfrom numba import njit\nK = 1.0\n@njit\ndef g(x): return math.{function}(x)\n"
+
+
+def test_a_callee_that_calls_another_function_of_the_library(disk: Any) -> None:
+    disk(CACHED, MATHEMATICS.format(function="sin")).f(1.5)
+    changed = disk(CACHED, MATHEMATICS.format(function="cos")).f
+    changed(1.5)
+    assert sum(changed.stats.cache_hits.values()) == 1
+    with pytest.raises(irad.ChangedProgramError, match="on the disk is that of another program"):
+        irad.grad(changed)(1.5)
+    changed.recompile()
+    check(changed, 1.5)
+
+
+COPIES = """
+import numpy as np
+from numba import njit
+
+@njit(cache=True)
+def halve(x):
+    x[:-1] /= 2.0
+
+@njit(cache=True)
+def f(x):
+    halve(x)
+    x[1:] *= 3.0
+    return x.sum()
+"""
+DIFFERENTIATE = """
+import numpy as np
+import irad
+from copies_of_a_test import f
+
+f(np.ones(4))
+print(sum(f.stats.cache_hits.values()), *irad.grad(f)(np.ones(4)))
+"""
+
+
+def test_a_callee_on_the_disk_brings_its_own_copy_of_what_both_call(tmp_path: Path) -> None:
+    """In the second process Numba compiles what raises for shapes that do not match for `f` alone."""
+    (tmp_path / "copies_of_a_test.py").write_text(COPIES, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    printed = []
+    for _ in range(2):
+        command = [sys.executable, "-c", DIFFERENTIATE]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        printed.append(done.stdout.split())
+    assert printed == [["0", "0.5", "1.5", "1.5", "3.0"], ["1", "0.5", "1.5", "1.5", "3.0"]]
