@@ -11,6 +11,8 @@ from irad.runtime_layouts import PAIR
 
 ARENA_ALLOC = "irad.arena_alloc"
 ARENA_ALLOC_PRODUCT = "irad.arena_alloc_product"
+ARENA_TOP = "irad.arena_top"
+ARENA_REWIND = "irad.arena_rewind"
 ARENA_DEFER = "irad.arena_defer"
 SHADOW_ALLOC = "irad.shadow_alloc"
 SHADOW_FREE = "irad.shadow_free"
@@ -40,6 +42,8 @@ _PLACE = [PTR, PTR, types.I64]
 _TYPES: Mapping[str, FunctionType] = {
     ARENA_ALLOC: function_type(PTR, [PTR, types.I64]),
     ARENA_ALLOC_PRODUCT: function_type(PTR, [PTR, types.I64, types.I64]),
+    ARENA_TOP: function_type(PTR, [PTR]),
+    ARENA_REWIND: function_type(VOID, [PTR, PTR]),
     ARENA_DEFER: function_type(VOID, [PTR, PTR]),
     SHADOW_ALLOC: function_type(PTR, [PTR, types.I64]),
     SHADOW_FREE: function_type(VOID, [PTR, types.I64, PTR]),

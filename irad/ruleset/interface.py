@@ -262,6 +262,14 @@ class TangentContext(CopyContext, Protocol):
         """Whether zero is wanted where a partial derivative is zero and the tangent infinite."""
         ...
 
+    def mark(self) -> Value:
+        """Emits, before the call, where allocations begin that `release` frees."""
+        ...
+
+    def release(self, mark: Value) -> None:
+        """Emits, after the call, that what `allocate` gave since the mark is free: working memory of this call."""
+        ...
+
     def allocate_owned(self, size: Value) -> tuple[Value, Value]:
         """Emits, before the call, an allocation of ``size`` (i64) zeroed bytes that the rule has to have freed.
 

@@ -27,7 +27,7 @@ from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, co
 from irad.passes.forward.instructions import elementwise_tangent, tangent_of
 from irad.passes.products import access_align, zero_of
 from irad.passes.program import DerivedFunctions, Program
-from irad.passes.runtime import SHADOW_ALLOC, SHADOW_FREE
+from irad.passes.runtime import ARENA_REWIND, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE
 from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
 from irad.ruleset.interface import CallRule, Elementwise
@@ -175,6 +175,14 @@ class TangentVisitor(ShadowVisitor):
     def is_carried(self, pointer: Value, *path: int) -> bool:
         """Tangents move with the numbers that they belong to."""
         return self.holds_pointers(pointer, *path) or self.holds_floats(pointer, *path)
+
+    def mark(self) -> Value:
+        """The top of the arena."""
+        return self.before.call(self.runtime(ARENA_TOP), [self.augmented.arena], name="top")
+
+    def release(self, mark: Value) -> None:
+        """Goes back to it."""
+        self.after.call(self.runtime(ARENA_REWIND), [self.augmented.arena, mark])
 
     def allocate_owned(self, size: Value) -> tuple[Value, Value]:
         """Memory outside the arena, and what frees it."""

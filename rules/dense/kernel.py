@@ -147,6 +147,14 @@ class Kernel:
         with self.when(self.build.xor(condition, TRUE)):
             yield
 
+    def return_if(self, condition: Value, value: Value) -> None:
+        """`if condition: return value`."""
+        build, function = self.build, self.build.function
+        leave, stay = function.add_block("return"), function.add_block("after")
+        build.cond_br(condition, leave, stay)
+        Builder(leave).ret(value)
+        build.block = stay
+
     # -------------------------------------------------------------------------------------------- sizes
 
     def smaller(self, a: Value, b: Value) -> Value:

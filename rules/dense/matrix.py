@@ -18,7 +18,7 @@ from typing import Final, Literal
 from irad.ir.builder import Builder
 from irad.ir.values import Value, const_int, zero
 from irad.rules.dense.elements import Scalar, choose, product_or_zero
-from irad.rules.dense.kernel import I1, I64, NONE, ONE, PTR, Kernel, values_of
+from irad.rules.dense.kernel import I1, I64, NONE, ONE, PTR, TRUE, Kernel, values_of
 
 NOWHERE: Final = zero(PTR)
 """Stands for a vector or matrix that there is not."""
@@ -214,14 +214,16 @@ class Matrix:
         return found.value
 
     def any_nonzero(self) -> Value:
-        """Whether it has an element that is not 0; NaN counts."""
+        """Whether it has an element that is not 0; NaN counts. The search ends with the first column that has one."""
 
         def body(k: Kernel, a: Matrix) -> Value:
             found = k.slot(I1)
-            k.build.store(const_int(I1, 0), found)
-            with a.each() as (i, j):
-                k.build.store(k.build.or_(k.build.load(I1, found), a[i, j].is_nonzero()), found)
-            return k.build.load(I1, found)
+            with k.loop(a.columns) as j:
+                k.build.store(const_int(I1, 0), found)
+                with k.loop(a.rows) as i:
+                    k.build.store(k.build.or_(k.build.load(I1, found), a[i, j].is_nonzero()), found)
+                k.return_if(k.build.load(I1, found), TRUE)
+            return const_int(I1, 0)
 
         return self.k.outline("any_nonzero", body, self, result=I1)
 

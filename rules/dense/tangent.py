@@ -203,11 +203,14 @@ class _Emission:
         given += [shadow_or_null(context, arguments[name]) for name in routine.differentiable]
         room = differential.work(Sizes(build, sizes), lambda name: context.is_active(arguments[name]))
         size = room.size(build)
+        mark = context.mark() if size is not None or differential.needs else None
         given.append(NOWHERE if size is None else workspace(context, element, size))
         if differential.before is not None:
             self._outline("before", differential.before, given)
         if differential.after is not None:
             self._after(differential.after, given, [self._kept(key, sizes) for key in differential.needs])
+        if mark is not None:
+            context.release(mark)
 
     def _returns_active(self) -> bool:
         return self.context.is_active(self.call)

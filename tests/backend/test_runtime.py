@@ -35,6 +35,8 @@ SIGNATURES = {
     "arena_alloc_product": (c_void_p, c_void_p, c_int64, c_int64),
     "arena_defer": (None, c_void_p, c_void_p),
     "arena_failed": (c_bool, c_void_p),
+    "arena_top": (c_void_p, c_void_p),
+    "arena_rewind": (None, c_void_p, c_void_p),
 }
 MIB = 1 << 20
 
@@ -216,6 +218,35 @@ def test_product_allocates_the_product(lib: Library):
     second = lib.arena_alloc(arena, 16)
     assert second - first == 128
     assert lib.arena_alloc_product(arena, 0, 24)
+    lib.arena_delete(arena)
+
+
+def test_rewinding_frees_what_was_allocated_since(lib: Library):
+    arena = lib.arena_new()
+    kept = fill(lib, arena, [100, 40])
+    top = lib.arena_top(arena)
+    first = lib.arena_alloc(arena, 500)
+    lib.arena_alloc(arena, 64)
+    lib.arena_rewind(arena, top)
+    assert lib.arena_top(arena) == top
+    assert lib.arena_alloc(arena, 500) == first
+    assert_blocks_are_intact(kept)
+    lib.arena_delete(arena)
+
+
+@pytest.mark.parametrize("size", [70_000, 3 * MIB])
+def test_rewinding_in_a_loop_adds_one_chunk(lib: Library, size: int):
+    arena = lib.arena_new()
+    kept = fill(lib, arena, [100, 3000])
+    mallocs = HEAP.mallocs
+    found = set()
+    for _ in range(50):
+        top = lib.arena_top(arena)
+        found.add(lib.arena_alloc(arena, size))
+        lib.arena_rewind(arena, top)
+    assert HEAP.mallocs - mallocs == 1
+    assert len(found) == 1
+    assert_blocks_are_intact(kept)
     lib.arena_delete(arena)
 
 

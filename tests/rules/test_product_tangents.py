@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import resource
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numba import njit
+from numba.extending import get_cython_function_address
 
 import irad
 from tests.rules.test_blas import random_array
@@ -167,3 +170,29 @@ def test_products_in_a_loop_and_in_a_recursion():
     _, tangent = irad.jvp(power, (a, x, 7), (*directions, None))
     gradients = irad.grad(power, argnums=(0, 1))(a, x, 7)
     assert tangent == pytest.approx(sum(np.vdot(g, d) for g, d in zip(gradients, directions, strict=True)), rel=1e-12)
+
+
+dtrsv = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 8)(get_cython_function_address("scipy.linalg.cython_blas", "dtrsv"))
+
+
+@pytest.mark.parametrize("size", [3, 150])
+def test_working_memory_is_free_after_the_call(size: int):
+    @njit
+    def solve_often(a, x, count):
+        flags, n, step = np.array([117, 110, 117], np.uint8), np.array([len(x)], np.int32), np.array([1], np.int32)
+        for _ in range(count):
+            x = 0.5 * x + 1.0
+            dtrsv(flags.ctypes, flags[1:].ctypes, flags[2:].ctypes, n.ctypes, a.ctypes, n.ctypes, x.ctypes, step.ctypes)
+        return x
+
+    a, x = random_array("d", size, size) / size**2, random_array("d", size, seed=1)
+    directions = random_array("d", size, size, seed=2) / size**2, random_array("d", size, seed=3)
+    count = 2000  # with 150 rows 360 MB of copies of the tangent
+    value, tangent = irad.jvp(solve_often, (a, x, 2), (*directions, None))
+    highest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    _, tangent = irad.jvp(solve_often, (a, x, count), (*directions, None))
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - highest < 50_000  # KiB
+    step = 1e-5
+    above, below = (solve_often(a + h * directions[0], x + h * directions[1], count) for h in (step, -step))
+    np.testing.assert_allclose(tangent, (above - below) / (2 * step), rtol=1e-6, atol=1e-6)
+    assert value.shape == tangent.shape

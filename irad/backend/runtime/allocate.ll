@@ -122,6 +122,32 @@ define linkonce_odr noalias ptr @irad.arena_alloc_product(ptr %arena, i64 %count
   ret ptr %result
 }
 
+; Where free memory begins: what arena_rewind goes back to.
+define linkonce_odr ptr @irad.arena_top(ptr %arena) nounwind alwaysinline {
+  %top = load ptr, ptr %arena
+  ret ptr %top
+}
+
+; Frees what was allocated since %top was the top of the arena. If that is not in the current chunk, the whole chunk was
+; taken since; it stays, empty, so that a loop does not ask for one after another.
+define linkonce_odr void @irad.arena_rewind(ptr %arena, ptr %top) nounwind alwaysinline {
+  %chunk.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 3
+  %end.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 1
+  %chunk = load ptr, ptr %chunk.slot
+  %end = load ptr, ptr %end.slot
+  %behind = icmp ugt ptr %top, %chunk
+  %before = icmp ule ptr %top, %end
+  %inside = and i1 %behind, %before
+  %address = ptrtoint ptr %chunk to i64
+  %past = add i64 %address, 95                     ; as in arena_grow
+  %start.address = and i64 %past, -64
+  %offset = sub i64 %start.address, %address
+  %start = getelementptr i8, ptr %chunk, i64 %offset
+  %new = select i1 %inside, ptr %top, ptr %start
+  store ptr %new, ptr %arena
+  ret void
+}
+
 ; Whether an allocation failed since the innermost mark.
 define linkonce_odr i1 @irad.arena_failed(ptr %arena) nounwind alwaysinline {
   %failed.slot = getelementptr inbounds %irad.arena, ptr %arena, i32 0, i32 2
