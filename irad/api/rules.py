@@ -109,13 +109,20 @@ def reverse(f: Any, *, signature: Any = None, restores: bool = False) -> Callabl
 
 
 @public
-def forward(f: Any) -> Callable[[_Function], _Function]:
-    """Registers the rule of a function for forward mode, which irad does not have yet; reverse mode is not changed.
+def forward(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function]:
+    """Registers the rule of a function for forward mode; reverse mode is not changed.
 
-    The decorated function takes ``(config, *arguments)``.
+    The decorated function takes ``(config, *arguments)``. Each argument has a ``value``; one that takes part in the
+    derivative also a ``tangent``, in the structure of the value: a number for a number, an array for an array. It
+    returns ``(value, tangent)``, the tangent in the structure of the value. What the function writes to arrays the rule
+    writes to them too, and its tangent to theirs: where it holds the tangent of the content before the call, in the end
+    it holds that of the content after it.
+
+    Args:
+        f, signature: as for `augmented_primal`.
 
     Raises:
-        RuleError: it takes another number of arguments.
+        RuleError: it takes another number of arguments; or as for `augmented_primal`.
 
     Examples:
         >>> import irad
@@ -125,20 +132,26 @@ def forward(f: Any) -> Callable[[_Function], _Function]:
         ...     return x * x
         >>> @irad.rules.forward(square)
         ... def square_forward(config, x):
-        ...     return 2.0 * x.value * x.tangent
-        >>> irad.rules.has_rule(square)
-        False
+        ...     return x.value**2, 2.0 * x.value * x.tangent
+        >>> @njit
+        ... def loss(x):
+        ...     return 3.0 * square(x)
+        >>> irad.jvp(loss, (5.0,), (1.0,))
+        (75.0, 30.0)
     """
-    register = registering(f, "forward", None)
+    register = registering(f, "forward", signature)
 
     @public
     def register_forward(function: _Function) -> _Function:
+        count = _known_arity(f)
+        if count is None:
+            return register(function)
         try:
-            inspect.signature(function).bind(None, *([None] * _arity(f)))
+            inspect.signature(function).bind(None, *([None] * count))
         except TypeError as error:
             raise RuleError(
                 f"the forward of the rule of {catalogue.name_of(target_of(f))} cannot be called with "
-                f"{1 + _arity(f)} arguments: {error}",
+                f"{1 + count} arguments: {error}",
                 "let it take (config, annotated arguments…)",
                 "it is called with the configuration and all arguments of the function",
                 catalogue.place_of(function),
@@ -188,9 +201,9 @@ def easy_rule(f: _Function, *partials: Partial, signature: Any = None) -> _Funct
             "an argument without a partial derivative would silently be treated as constant",
             catalogue.place_of(f),
         )
-    augmented, back = easy_functions(f, partials, _compiled, arity)
+    parts = easy_functions(f, partials, _compiled, arity)
     with catalogue.edited(target_of(f), limited_to(f, signature)) as rule:
-        rule.parts.update(augmented_primal=augmented, reverse=back)
+        rule.parts.update(parts)
         rule.is_easy = True
     return f
 
@@ -252,20 +265,32 @@ def remove(f: Any, signature: Any = None) -> None:
         pool.close()
 
 
-def _arity(f: Any) -> int:
+def _known_arity(f: Any) -> int | None:
+    """The number of arguments that a function takes; None where that is not known, or varies."""
     arity = f.nin if isinstance(f, np.ufunc) else arity_of(f)
+    parameters = _parameters(f)
+    if arity is not None or parameters is None:
+        return arity
+    return None if any(each.kind is each.VAR_POSITIONAL for each in parameters) else len(parameters)
+
+
+def _parameters(f: Any) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(getattr(f, "py_func", f)).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def _arity(f: Any) -> int:
+    arity = _known_arity(f)
     if arity is not None:
         return arity
-    try:
-        parameters = inspect.signature(getattr(f, "py_func", f)).parameters.values()
-    except (TypeError, ValueError):
-        raise _no_easy_rule(f"the number of arguments of {f!r} is not known", "", None) from None
-    for parameter in parameters:
+    for parameter in _parameters(f) or ():
         if parameter.kind is parameter.VAR_POSITIONAL:
             name = parameter.name
             text = f"{catalogue.name_of(f)} takes any number of arguments (*{name}): no easy rule fits all of its calls"
             raise _no_easy_rule(text, f", which are given {name} as one tuple", catalogue.place_of(f))
-    return len(parameters)
+    raise _no_easy_rule(f"the number of arguments of {f!r} is not known", "", None)
 
 
 def _no_easy_rule(text: str, given: str, place: Any) -> RuleError:

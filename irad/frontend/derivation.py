@@ -227,7 +227,7 @@ def observe_derivation(
 
     def derive_it(task: Task) -> None:
         wanted = _want(dispatcher, argument_types, task, arguments_may_change)
-        registry = registry_of(wanted.program.ruled, _registry())
+        registry = registry_of(wanted.program.ruled, _registry(), wanted.request.mode)
         derive(wanted.program.text, wanted.request, registry, observe=observe, canonical_loops=CPU.canonical_loops)
 
     with compiler_lock():
@@ -245,7 +245,7 @@ def generated(
     """
     with compiler_lock():
         wanted = _want(dispatcher, argument_types, task, arguments_may_change=False)
-        registry = registry_of(wanted.program.ruled, _registry())
+        registry = registry_of(wanted.program.ruled, _registry(), wanted.request.mode)
         module = prepare_program(wanted.program.text, CPU.canonical_loops)
         try:
             made = generate(module, wanted.request, registry, last=last)
@@ -384,7 +384,7 @@ def _compile(program: NumbaProgram, request: Request, verify: bool) -> Compiled:
         if name == "analysis.refusals" and record.variant.is_entry:
             written.update(written_parameters(record))
 
-    registry = registry_of(program.ruled, _registry())
+    registry = registry_of(program.ruled, _registry(), request.mode)
     with step(f"differentiating {program.source.function}") as details:
         derivative = derive(
             program.text, request, registry, check=verify, observe=observe, canonical_loops=CPU.canonical_loops

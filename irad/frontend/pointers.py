@@ -114,7 +114,7 @@ class _Table:
             meters=self.request.meters,
             checks_bounds=self.request.checks_bounds,
         )
-        registry = registry_of(program.ruled, self.registry)
+        registry = registry_of(program.ruled, self.registry, self.request.mode)
         derivative = derive(program.text, request, registry, canonical_loops=CPU.canonical_loops)
         install(derivative.pointers, request, self.registry)
         events.install(derivative, rules_of(program.ruled))

@@ -357,6 +357,7 @@ class PairRule:
         version: changes with the rule, so that what was generated for another is not taken for this one.
         parameters: the numbers of parameters through which no derivative flows.
         returns_new: the memory that it returns is new, as the user promises.
+        has_tangent: there is a rule for forward mode.
     """
 
     symbols: tuple[str, ...]
@@ -364,6 +365,7 @@ class PairRule:
     version: int
     parameters: frozenset[int] = frozenset()
     returns_new: bool = False
+    has_tangent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

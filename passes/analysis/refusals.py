@@ -305,8 +305,8 @@ def _call_error(unit: Unit, call: CallSite) -> IradError | None:
     ruled = _overwriting_error(unit, call) or _two_views_error(unit, call)
     if ruled is not None:
         return ruled
-    if _is_forward(unit) and _lacks_tangent(unit, call) and unit.activity.takes_part(call):
-        return no_tangent(call)
+    if _is_forward(unit) and unit.activity.takes_part(call) and (lacking := _lacks_tangent(unit, call)) is not None:
+        return lacking
     if isinstance(callee, CallRule):
         return written_error(unit, call) or move_error(unit, call)
     if isinstance(callee, Elementwise):
@@ -417,9 +417,20 @@ def no_rule(symbol: str) -> NoRuleError:
     )
 
 
-def _lacks_tangent(unit: Unit, call: CallSite) -> bool:
-    rule = unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None
-    return isinstance(rule, PairRule) or (isinstance(rule, CallRule) and rule.tangent is None)
+def _lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
+    match unit.registry.lookup(str(call.callee.name)) if isinstance(call.callee, Function) else None:
+        case PairRule(name=name, has_tangent=False):
+            return NoRuleError(
+                f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
+                f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) use reverse mode: "
+                "irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
+                "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
+                focus=name,
+            )
+        case CallRule(tangent=None):
+            return no_tangent(call)
+        case _:
+            return None
 
 
 def _is_forward(unit: Unit) -> bool:

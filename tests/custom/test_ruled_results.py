@@ -391,3 +391,22 @@ def test_records(with_rule):
         return total + b[1].value * b[0].weight
 
     check_quickly(f, X, 3, single=True)  # numbers of single precision are among the fields
+
+
+def test_a_literal_in_a_tuple():
+    @njit
+    def square(x):
+        return x * x, 3
+
+    rules.easy_rule(square, lambda x: (20.0 * x, None))
+
+    @njit
+    def loss(x):
+        y, n = square(x)
+        return y * n
+
+    try:
+        assert irad.value_and_grad(loss)(2.0) == (12.0, 120.0)
+        assert irad.jvp(loss, (2.0,), (1.0,)) == (12.0, 120.0)
+    finally:
+        rules.remove(square)

@@ -58,12 +58,23 @@ class MixedDuplicatedArgument(NamedTuple):
     shadow: Any
 
 
+class TangentArgument(NamedTuple):
+    """In forward mode: an argument with its tangent, in the structure of the value, with None for constant parts.
+
+    The tangent of memory is memory: a rule that writes to the value writes to the tangent, too.
+    """
+
+    value: Any
+    tangent: Any
+
+
 ANNOTATIONS: Final = (
     ConstArgument,
     ActiveArgument,
     DuplicatedArgument,
     DuplicatedNoNeedArgument,
     MixedDuplicatedArgument,
+    TangentArgument,
 )
 
 
@@ -109,8 +120,9 @@ class RuleConfig:
     Attributes:
         needs_primal: whether the value of the call is used, other than by linear operations whose own value is not
             used: if not, the augmented primal may return None for it.
-        needs_shadow: whether a shadow of the returned arrays is wanted.
+        needs_shadow: whether a shadow of the returned arrays is wanted; in forward mode, the tangent of the value.
         has_cotangent: whether the value carries a derivative; if not, the reverse is given None for its cotangent.
+            False in forward mode.
         width: how many cotangents are propagated at once: 1.
         overwritten: for each argument whether its memory may change between the call and its reverse; the last entry is
             for data that the function itself holds (global arrays, which Numba freezes: always False).

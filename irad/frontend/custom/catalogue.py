@@ -42,7 +42,7 @@ class CustomRule:
         opted_out: whether calls with these types are differentiated as if there were no rule.
         inactive_arguments: positions of arguments through which none flows.
         restores: the reverse may put back what the function overwrote.
-        is_easy: whether both parts were made from partial derivatives.
+        is_easy: whether its parts were made from partial derivatives.
         noinline: no rule of its own: it only stays a call.
         noalias: what it returns is new memory.
         version: changes with each registration.
@@ -74,6 +74,11 @@ class CustomRule:
     def is_for_reverse(self) -> bool:
         """Whether the function is not to be differentiated in reverse mode, but the rule to be called."""
         return not self.parts.keys().isdisjoint(("augmented_primal", "reverse", "build_rule"))
+
+    @property
+    def is_for_forward(self) -> bool:
+        """Whether the same holds for forward mode."""
+        return not self.parts.keys().isdisjoint(("forward", "build_rule"))
 
     @property
     def decides(self) -> bool:
@@ -176,13 +181,23 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
     deciding = [[rule for rule in rules if rule.decides] for rules in fitting]
     chosen = next((_most_specific(rules) for rules in deciding if rules), None)
     rules = [rule for each in fitting for rule in each]
+    forward = _forward_part(fitting, chosen)
     inactive = frozenset().union(*(rule.inactive_arguments for rule in rules))
     noinline, noalias = any(rule.noinline for rule in rules), any(rule.noalias for rule in rules)
     has_rule = chosen is not None and not chosen.opted_out
-    if not (has_rule or inactive or noinline or noalias):
+    if not (has_rule or inactive or noinline or noalias or forward):
         return None
     base = chosen if chosen is not None else rules[0]
-    return replace(base, inactive_arguments=inactive, noinline=noinline, noalias=noalias)
+    parts = {**base.parts, **forward}
+    return replace(base, parts=parts, inactive_arguments=inactive, noinline=noinline, noalias=noalias)
+
+
+def _forward_part(fitting: list[list[CustomRule]], chosen: CustomRule | None) -> dict[str, Callable[..., Any]]:
+    """The function for forward mode, by its kind: of the entry that decides, else of the first that fits."""
+    if chosen is not None and (chosen.is_for_forward or not chosen.is_for_reverse):
+        return {}
+    having = [[rule for rule in rules if "forward" in rule.parts] for rules in fitting]
+    return next(({"forward": _most_specific(rules).parts["forward"]} for rules in having if rules), {})
 
 
 def _most_specific(rules: list[CustomRule]) -> CustomRule:

@@ -90,7 +90,7 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
         return _nothing(zero if into_number else None)
     if isinstance(cotangent, types.BaseTuple):
         return _of_parts(cotangent, partial, argument, into_number)
-    ranks = (_rank(cotangent), _rank(partial), _rank(argument.types[0]))
+    ranks = (rank(cotangent), rank(partial), rank(argument.types[0]))
     match ranks:
         case (0, 0, 0):
             return _product(part)
@@ -103,27 +103,38 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
         case (n, m, k) if n == m == k:
             return _diagonal
         case _:
-            raise RuleError(
-                f"a partial derivative of an easy rule has {ranks[1]} dimensions; the result has {ranks[0]}, the "
-                f"argument {ranks[2]}",
-                "return a number where both are numbers, the Jacobian (axes of the result, then of the argument), or "
-                "its diagonal",
-                "the cotangent of the argument is the cotangent of the result times the partial derivative",
-            )
+            raise misfit_of_partial(ranks)
 
 
-def _rank(numba_type: Type) -> int:
+def misfit_of_partial(ranks: tuple[int, int, int]) -> RuleError:
+    """The error for a partial of the wrong dimension; those of the result, the partial and the argument are given."""
+    return RuleError(
+        f"a partial derivative of an easy rule has {ranks[1]} dimensions; the result has {ranks[0]}, the argument "
+        f"{ranks[2]}",
+        "return a number where both are numbers, the Jacobian (axes of the result, then of the argument), or its "
+        "diagonal",
+        "the cotangent of the argument is the cotangent of the result times the partial derivative",
+    )
+
+
+def misfit_of_parts(partial: object, result: types.BaseTuple) -> RuleError:
+    """The error for a partial that has not a part for each part of the result."""
+    return RuleError(
+        f"a partial derivative of an easy rule is a {partial}; the function returns {len(result)} values",
+        "return a tuple with one entry for each",
+        "each value has its own derivative with respect to the argument",
+    )
+
+
+def rank(numba_type: Type) -> int:
+    """The dimension of an array; 0 of a number."""
     return numba_type.ndim if isinstance(numba_type, types.Array) else 0
 
 
 def _of_parts(cotangent: Any, partial: object, argument: object, into_number: bool) -> Any:
     """Contracts each part of a tuple; parts without derivative are left out."""
     if not isinstance(partial, types.BaseTuple) or len(partial) != len(cotangent):
-        raise RuleError(
-            f"a partial derivative of an easy rule is a {partial}; the function returns {len(cotangent)} values",
-            "return a tuple with one entry for each",
-            "each value has its own derivative with respect to the argument",
-        )
+        raise misfit_of_parts(partial, cotangent)
     live = [i for i, item in enumerate(cotangent) if item != types.none and partial[i] != types.none]
     calls = [f"contract(cotangent[{i}], partial[{i}], argument)" for i in live]
     if into_number:

@@ -1,9 +1,10 @@
-"""Rules from partial derivatives: the two functions of a rule, written around the partials of a user.
+"""Rules from partial derivatives: the functions of a rule, written around the partials of a user.
 
 Input   a function that Numba can call, and for each argument a function that gives the partial derivative, or None.
-Output  the augmented primal and the reverse of the rule.
+Output  the augmented primal, the reverse and the forward of the rule.
 Method  the augmented primal calls the function and keeps its arguments, copied where their memory may change. The
-        reverse contracts each partial with the cotangent (`contract`), by the shapes of result and argument.
+        reverse contracts each partial with the cotangent (`contract`), by the shapes of result and argument; the
+        forward multiplies it by the tangent (`forward.partials`).
 
     result    argument    partial
     number    number      number
@@ -27,6 +28,7 @@ from irad.errors import RuleError
 from irad.frontend.custom.annotated import AugmentedReturn, is_active
 from irad.frontend.custom.catalogue import is_known, name_of, place_of
 from irad.frontend.custom.contract import contract, kept_value, zero_shadow
+from irad.frontend.custom.forward.partials import pushed, zero_tangent
 from irad.frontend.generated import function_from
 
 Partial = Callable[..., Any] | float | None
@@ -34,8 +36,8 @@ Partial = Callable[..., Any] | float | None
 
 def easy_functions(
     f: object, partials: Sequence[Partial], compiled: Callable[[Callable[..., Any]], Any], arity: int
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The functions of a rule.
+) -> dict[str, Callable[..., Any]]:
+    """The functions of a rule, by their kind.
 
     Args:
         f: what has the rule.
@@ -56,12 +58,17 @@ def easy_functions(
         "contract": contract,
         "kept_value": kept_value,
         "zero_shadow": zero_shadow,
+        "pushed": pushed,
+        "zero_tangent": zero_tangent,
         **{f"partial{i}": function for i, function, _ in wanted},
     }
     file = f"irad.rules.easy_rule of {name_of(f)}"
     augmented = function_from("augmented", _augmented_source(names, needs_result), file, scope)
-    augmented.calls_primal = True  # type: ignore[attr-defined]
-    return augmented, function_from("reverse", _reverse_source(names, wanted), file, scope)
+    forward = function_from("forward", _forward_source(names, wanted), file, scope)
+    for each in (augmented, forward):
+        each.calls_primal = True  # type: ignore[attr-defined]
+    reverse = function_from("reverse", _reverse_source(names, wanted), file, scope)
+    return {"augmented_primal": augmented, "reverse": reverse, "forward": forward}
 
 
 def _primal(f: object, compiled: Callable[[Callable[..., object]], object], names: Sequence[str]) -> object:
@@ -117,6 +124,17 @@ def _reverse_source(names: list[str], wanted: Sequence[tuple[int, object, bool]]
         lines += ["    else:", f"        by{i} = None"]
     lines.append(f"    return ({''.join(f'by{i}, ' for i in range(len(names)))})")
     return "\n".join(lines) + "\n"
+
+
+def _forward_source(names: list[str], wanted: Sequence[tuple[int, object, bool]]) -> str:
+    values = [f"{name}.value" for name in names]
+    lines = [f"def forward(config, {', '.join(names)}):", f"    result = f({', '.join(values)})"]
+    lines += ["    if not config.needs_shadow:", "        return result, None", "    tangent = zero_tangent(result)"]
+    for i, _, with_result in wanted:
+        listing = ", ".join([*values, *(["result"] if with_result else [])])
+        lines.append(f"    if is_active(x{i}):")
+        lines.append(f"        tangent = pushed(tangent, partial{i}({listing}), x{i}.tangent)")
+    return "\n".join([*lines, "    return result, tangent"]) + "\n"
 
 
 def _callable(

@@ -41,6 +41,7 @@ def annotate(
     arguments: Sequence[Annotated],
     values: Sequence[Value],
     shadows: Iterator[Value],
+    numbers: Iterator[Value],
 ) -> list[Value]:
     """The annotated arguments, new references.
 
@@ -50,12 +51,19 @@ def annotate(
         arguments: what they are.
         values: as the primal takes them.
         shadows: pointers to the shadows of the arrays that take part.
+        numbers: in forward mode, the tangents of the numbers that take part.
     """
-    return [_annotated(context, builder, *each, shadows) for each in zip(arguments, values, strict=True)]
+    given = zip(arguments, values, strict=True)
+    return [_annotated(context, builder, *each, shadows, numbers) for each in given]
 
 
 def _annotated(
-    context: BaseContext, builder: IRBuilder, argument: Annotated, value: Value, shadows: Iterator[Value]
+    context: BaseContext,
+    builder: IRBuilder,
+    argument: Annotated,
+    value: Value,
+    shadows: Iterator[Value],
+    numbers: Iterator[Value],
 ) -> Value:
     if isinstance(argument.type, types.Omitted):  # the caller has left it out
         seen = context.get_constant_generic(builder, argument.value_type, argument.type.value)
@@ -63,25 +71,27 @@ def _annotated(
         seen = context.cast(builder, value, argument.type, argument.value_type)
     context.nrt.incref(builder, argument.value_type, seen)
     parts = [seen]
-    if argument.has_memory:
-        parts.append(_shadow(context, builder, argument.type, argument.shadow_type, value, shadows))
+    companion = argument.companion_type
+    if companion is not None:
+        parts.append(_companion(context, builder, argument.type, companion, value, shadows, numbers))
     return context.make_tuple(builder, argument.numba_type, parts)
 
 
-def _shadow(
+def _companion(
     context: BaseContext,
     builder: IRBuilder,
     numba_type: Type,
     shadow_type: Type,
     value: Value,
     shadows: Iterator[Value],
+    numbers: Iterator[Value],
 ) -> Value:
-    """A shadow in the structure of a value: arrays over the memory that the pointers lead to, without an owner."""
+    """What comes with a value, in its structure: numbers; arrays over the memory of shadows, without an owner."""
     if isinstance(numba_type, types.BaseTuple):
         assert isinstance(shadow_type, types.BaseTuple)
         pairs = enumerate(zip(numba_type.types, shadow_type.types, strict=True))
         items = [
-            _shadow(context, builder, item, its_shadow, builder.extract_value(value, i), shadows)
+            _companion(context, builder, item, its_shadow, builder.extract_value(value, i), shadows, numbers)
             for i, (item, its_shadow) in pairs
         ]
         return context.make_tuple(builder, shadow_type, items)
@@ -89,12 +99,30 @@ def _shadow(
         return context.get_dummy_value()
     if numba_type == types.voidptr:
         return next(shadows)
+    if not isinstance(numba_type, types.Array):
+        return next(numbers)
     primal = context.make_array(numba_type)(context, builder, value)
     array = context.make_array(shadow_type)(context, builder)
     for name in ("nitems", "itemsize", "shape", "strides"):
         setattr(array, name, getattr(primal, name))
     array.data = builder.bitcast(next(shadows), primal.data.type)
     return array._getvalue()
+
+
+def numbers(
+    context: BaseContext, builder: IRBuilder, parts: dict[Content, list[bool]], floats: Iterator[Value]
+) -> Iterator[Value]:
+    """The tangents of numbers from those of their floats that take part: the others are zero."""
+    for leaf, takes_part in parts.items():
+        number_type = context.get_value_type(leaf.type)
+        if leaf.float_count == 1:
+            yield next(floats)
+            continue
+        number = cgutils.get_null_value(number_type)
+        for i, has_tangent in enumerate(takes_part):
+            if has_tangent:
+                number = builder.insert_value(number, next(floats), i)
+        yield number
 
 
 def frame_type(context: BaseContext, held: Type, pointers: int) -> ir.LiteralStructType:
@@ -116,6 +144,11 @@ def keep(
     for number, pointer in enumerate(pointers):
         builder.store(pointer, cgutils.gep_inbounds(builder, place, 0, 0, number))
     builder.store(value, cgutils.gep_inbounds(builder, place, 0, 1))
+    give_to_arena(context, builder, arena, held, value)
+
+
+def give_to_arena(context: BaseContext, builder: IRBuilder, arena: Value, held: Type, value: Value) -> None:
+    """Keeps the memory of a value until the derivative ends."""
     context.nrt.incref(builder, held, value)
     defer = resident.declared(builder.module, "irad.arena_defer", ir.VoidType(), [_POINTER, _POINTER])
     for _, meminfo in context.nrt.get_meminfos(builder, held, value):
@@ -139,8 +172,9 @@ def store_result(
     returned_shadow: Value,
     value: Value,
     value_type: Type,
+    shape_misfit: tuple[str, str, str] = SHAPE_MISFIT,
 ) -> Value:
-    """Puts what an augmented primal returned where its caller expects it.
+    """Puts what the function of a rule returned that runs the primal where its caller expects it.
 
     Args:
         context: Numba's target context.
@@ -148,14 +182,15 @@ def store_result(
         result: what the primal returns.
         returned: memory for the value.
         returned_shadow: its shadow.
-        value: the `AugmentedReturn`.
+        value: a tuple that begins with the value and its shadow, or tangent.
         value_type: its type.
+        shape_misfit: says that a shadow has another shape than its array.
 
     Returns:
         The shadow, as a value of the type ``result.cotangent_type``, borrowed; numbers in it are zero.
     """
     assert isinstance(value_type, types.BaseTuple)
-    primal_type, shadow_type, _ = value_type.types
+    primal_type, shadow_type = value_type.types[:2]
     primal = builder.extract_value(value, 0)
     if primal_type == types.none:  # not needed
         primal = context.get_constant_null(result.type)
@@ -166,7 +201,7 @@ def store_result(
     builder.store(context.get_return_value(builder, result.type, primal), builder.bitcast(returned, return_type))
     if not result.is_active:
         return context.get_dummy_value()
-    _check_shapes(context, builder, result, primal, shadow_type, builder.extract_value(value, 1))
+    _check_shapes(context, builder, result, primal, shadow_type, builder.extract_value(value, 1), shape_misfit)
     place = builder.bitcast(returned_shadow, return_type)
     shadow = _result_shadow(context, builder, result.type, result.cotangent_type, shadow_type, value)
     for leaf in result.arrays:
@@ -194,13 +229,19 @@ def _result_shadow(
 
 
 def _check_shapes(
-    context: BaseContext, builder: IRBuilder, result: Result, primal: Value, shadow_type: Type, shadow: Value
+    context: BaseContext,
+    builder: IRBuilder,
+    result: Result,
+    primal: Value,
+    shadow_type: Type,
+    shadow: Value,
+    texts: tuple[str, str, str],
 ) -> None:
     """Raises where a shadow has not the shape of its array."""
     parts = [seeding.SeededPart(leaf, at_path(shadow_type, leaf.path), leaf.path, ()) for leaf in result.arrays]
     for misfit in seeding.misfits(context, builder, primal, shadow, parts):
         with builder.if_then(misfit.is_there, likely=False):
-            misfit.raise_it(context, builder, RuleError, SHAPE_MISFIT)
+            misfit.raise_it(context, builder, RuleError, texts)
 
 
 def cotangent(context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, shadow: Value) -> Value:

@@ -28,6 +28,7 @@ from irad.frontend.custom import emit
 from irad.frontend.custom.annotated import ConfigType, RuleConfig
 from irad.frontend.custom.catalogue import CustomRule, place_of
 from irad.frontend.custom.signature import (
+    BY_LLVM,
     Annotated,
     Result,
     check_augmented,
@@ -92,9 +93,20 @@ class Glue:
         return [pointer_index(leaf) for leaf in leaves if leaf.kind is not tree.LeafKind.NUMBER]
 
     @property
-    def out_count(self) -> int:
-        """How many floats get a cotangent."""
-        return sum(kind is ParameterKind.ACTIVE for kind in self.variant.kinds)
+    def float_types(self) -> list[Type]:
+        """The types of the floats that take part, in the order of the LLVM parameters."""
+        kinds = zip(self.variant.function_type.params, self.variant.kinds, strict=True)
+        return [BY_LLVM[str(type_)] for type_, kind in kinds if kind is ParameterKind.ACTIVE]
+
+    @property
+    def number_parts(self) -> dict[tree.Content, list[bool]]:
+        """The numbers that take part, in the order of the LLVM parameters: for each which of its floats do."""
+        return {
+            leaf: [kind is ParameterKind.ACTIVE for kind in parts_of(leaf, self.variant)]
+            for argument in self.arguments
+            for leaf in argument.leaves
+            if leaf in argument.active and leaf.kind is tree.LeafKind.NUMBER
+        }
 
     @property
     def pointer_count(self) -> int:
@@ -107,23 +119,25 @@ class Glue:
         return [] if self.slots is None else [self.slots.type]
 
 
-def compile_both(glue: Glue) -> tuple[CompileResult, CompileResult, int]:
+def compile_both(glue: Glue) -> tuple[tuple[CompileResult, CompileResult], int]:
     """Numba's compile results of the two functions around a rule, and the size of their frame.
 
     They have no machine code: a derivative links them, and sets the environments that their libraries name.
     """
     forward, backward = (rule_dispatcher(f(glue), only_linked=True) for f in (_augmented, _reverse))
-    augmented = _compile(glue.rule, "augmented_primal", forward, _augmented_types(glue))
-    reverse = _compile(glue.rule, "reverse", backward, (types.voidptr,) * (1 + glue.out_count))
+    augmented = compile_part(glue.rule, "augmented_primal", forward, _augmented_types(glue))
+    reverse = compile_part(glue.rule, "reverse", backward, (types.voidptr,) * (1 + len(glue.float_types)))
     for each in (augmented, reverse):
         each.library.environments = (*glue.environments, each.environment)
     context = target_context()
     size = context.get_abi_sizeof(emit.frame_type(context, glue.held, glue.pointer_count))
     augmented.library.slots = glue.slots  # as long as code that takes slots lives, so do they
-    return augmented, reverse, size
+    return (augmented, reverse), size
 
 
-def _compile(rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]) -> CompileResult:
+def compile_part(
+    rule: CustomRule, kind: str, dispatcher: Dispatcher, argument_types: tuple[Type, ...]
+) -> CompileResult:
     """Numba's compile result; the dispatcher remembers none, for there is no entry point."""
     try:
         return dispatcher._compiler.compile(argument_types, None)
@@ -140,7 +154,7 @@ def _refused(rule: CustomRule, kind: str, error: Exception) -> RuleError:
     return RuleError(
         f"Numba cannot compile the {kind} of the rule of {rule.name}: {found.problem}",
         f"write it so that numba.njit compiles it; its arguments are {_PARAMETERS[kind]}",
-        "a rule is compiled like the function; its arguments have a value, and a shadow if they are active memory",
+        f"a rule is compiled like the function; its arguments have a value, and a {_COMPANIONS[kind]}",
         SourceLocation(place.file, line, place.function),
         focus=found.focus,
     )
@@ -149,6 +163,12 @@ def _refused(rule: CustomRule, kind: str, error: Exception) -> RuleError:
 _PARAMETERS: Final = {
     "augmented_primal": "(config, annotated arguments…)",
     "reverse": "(config, cotangent, tape, annotated arguments…)",
+    "forward": "(config, annotated arguments…)",
+}
+_COMPANIONS: Final = {
+    "augmented_primal": "shadow if they are active memory",
+    "reverse": "shadow if they are active memory",
+    "forward": "tangent if they are active",
 }
 
 
@@ -166,7 +186,7 @@ def _augmented(glue: Glue) -> Callable[..., object]:
     names = [f"shadow{i}" for i in range(count)] + [f"argument{i}" for i in range(len(glue.arguments))]
 
     def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
-        items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]))
+        items = emit.annotate(context, builder, glue.arguments, values[count:], iter(values[:count]), iter(()))
         return context.make_tuple(builder, signature.return_type, items)
 
     def define_annotate(given: tuple[Type, ...]) -> Typed:
@@ -187,7 +207,7 @@ def _augmented(glue: Glue) -> Callable[..., object]:
 
     def define_hand_on(given: tuple[Type, ...]) -> Typed:
         returned = given[4]
-        check_augmented(glue.rule, glue.result, returned, _can_convert, needs_primal=glue.config.needs_primal)
+        check_augmented(glue.rule, glue.result, returned, can_convert, needs_primal=glue.config.needs_primal)
         assert isinstance(returned, types.BaseTuple)
         glue.tape_type = returned.types[2]
         kept = [*(argument.held_type for argument in glue.arguments), *glue.slot_types]
@@ -205,7 +225,7 @@ def _augmented(glue: Glue) -> Callable[..., object]:
     )
     scope = {
         **({} if glue.slots is None else glue.slots.scope(glue.define)),
-        "call": glue.define(["given", *slot, *names], _calling(glue, "augmented_primal", len(slot))),
+        "call": glue.define(["given", *slot, *names], calling(glue, "augmented_primal", len(slot))),
         "annotate": glue.define(names, define_annotate),
         "hand_on": glue.define([*first, "result", *names, *slot], define_hand_on),
     }
@@ -214,13 +234,8 @@ def _augmented(glue: Glue) -> Callable[..., object]:
 
 def _reverse(glue: Glue) -> Callable[..., object]:
     """(frame, pointers for cotangents…) → None."""
-    outs = [f"out{i}" for i in range(glue.out_count)]
-    parts = {
-        leaf: [kind is ParameterKind.ACTIVE for kind in parts_of(leaf, glue.variant)]
-        for argument in glue.arguments
-        for leaf in argument.active
-        if leaf.kind is tree.LeafKind.NUMBER
-    }
+    outs = [f"out{i}" for i in range(len(glue.float_types))]
+    parts = glue.number_parts
 
     def restore(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
         (frame,) = values
@@ -230,7 +245,7 @@ def _reverse(glue: Glue) -> Callable[..., object]:
         found = emit.cotangent(context, builder, glue.result, pointers[-1], shadow)
         context.nrt.incref(builder, glue.result.cotangent_type, found)
         context.nrt.incref(builder, glue.tape_type, tape)
-        items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers))
+        items = emit.annotate(context, builder, glue.arguments, arguments, iter(pointers), iter(()))
         return context.make_tuple(builder, signature.return_type, [*slot, found, tape, *items])
 
     def define_restore(given: tuple[Type, ...]) -> Typed:
@@ -250,7 +265,7 @@ def _reverse(glue: Glue) -> Callable[..., object]:
         return context.get_dummy_value()
 
     def define_deliver(given: tuple[Type, ...]) -> Typed:
-        check_cotangents(glue.rule, glue.arguments, given[0], _can_convert)
+        check_cotangents(glue.rule, glue.arguments, given[0], can_convert)
         return types.none(*given), deliver
 
     source = (
@@ -261,7 +276,7 @@ def _reverse(glue: Glue) -> Callable[..., object]:
         f"    deliver({', '.join(['result', *outs])})\n"
     )
     scope = {
-        "call": glue.define(["kept"], _calling(glue, "reverse", 0)),
+        "call": glue.define(["kept"], calling(glue, "reverse", 0)),
         "restore": glue.define(["frame"], define_restore),
         "clear": glue.define(["shadow"], define_clear),
         "deliver": glue.define(["result", *outs], define_deliver),
@@ -269,7 +284,7 @@ def _reverse(glue: Glue) -> Callable[..., object]:
     return function_from("reverse", source, "irad.rules reverse", scope)
 
 
-def _calling(glue: Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:
+def calling(glue: Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], Typed]:
     """A call of a function of the rule with the items of a tuple, behind configuration and slot.
 
     When it raises, the references that Numba's code holds at this place are dropped: those in the tuple, and those of
@@ -283,7 +298,7 @@ def _calling(glue: Glue, kind: str, slots: int) -> Callable[[tuple[Type, ...]], 
         dispatcher = rule_dispatcher(glue.rule.part(kind), only_linked=True)
         glue.dispatchers.append(dispatcher)
         taken = _taken_types(glue.rule, kind, dispatcher, rule_types)
-        compiled = _compile(glue.rule, kind, dispatcher, taken)
+        compiled = compile_part(glue.rule, kind, dispatcher, taken)
         glue.environments.append(compiled.environment)
 
         def lower(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
@@ -337,5 +352,6 @@ def _taken(context: BaseContext, builder: IRBuilder, taken: tuple[Type, ...], pa
     return found
 
 
-def _can_convert(found: Type, wanted: Type) -> bool:
+def can_convert(found: Type, wanted: Type) -> bool:
+    """Whether a value of one type may be returned where another is expected."""
     return found == wanted or typing_context().can_convert(found, wanted) is not None

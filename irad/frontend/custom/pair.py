@@ -1,8 +1,8 @@
-"""The pair of a ruled function, compiled from the functions of the rule.
+"""What a derivative calls instead of a ruled function, compiled from the functions of the rule.
 
 Input   what a derivative calls (`RuledFunctions`), the rule, the primal's signature.
-Output  `CompiledPair`: Numba's libraries of two functions, and LLVM text that gives them the shape of a pair.
-Method  each is an njit function around that of the rule (`glue`).
+Output  `CompiledRule`: Numba's libraries of functions, and LLVM text that gives them the shape of those of the mode.
+Method  each is an njit function around that of the rule (`glue`, `forward.glue`).
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from numba.core.typing import Signature
 
 from irad.backend.link import check_names
 from irad.driver import ParameterKind, RuledFunctions
+from irad.frontend.custom import pair_text
 from irad.frontend.custom.annotated import RuleConfig
 from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.forward import text as tangent_text
+from irad.frontend.custom.forward.glue import compile_tangent
 from irad.frontend.custom.glue import Glue, compile_both
-from irad.frontend.custom.pair_text import c_text, numba_text
 from irad.frontend.custom.signature import (
     Annotated,
     Result,
@@ -34,12 +36,13 @@ from irad.frontend.custom.workspace.stateful import built
 from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.library import CPU
 from irad.frontend.values import abi, tree
+from irad.passes.mode import TANGENT
 from irad.passes.variant import Variant
 
 
 @dataclass(frozen=True)
-class CompiledPair:
-    """A pair made from a rule: ``text`` defines its symbols by functions of ``libraries``.
+class CompiledRule:
+    """What was made from a rule: ``text`` defines the symbols that a derivative calls by functions of ``libraries``.
 
     The first of these has an attribute ``slots``: those of a stateful rule, or None.
     """
@@ -48,32 +51,26 @@ class CompiledPair:
     libraries: tuple[LinkedLibrary, ...]
 
 
-def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions) -> CompiledPair:
-    """Compiles the pair that a derivative calls.
+def compile_rule(rule: CustomRule, signature: Signature, wanted: RuledFunctions) -> CompiledRule:
+    """Compiles the functions that a derivative calls.
 
     Raises:
         RuleError: the rule cannot be compiled, or returns something else than it must.
     """
-    rule, slots = built(rule, signature)
-    variant = wanted.variant
-    arguments = arguments_of(rule, signature, variant, abi.FIRST_ARGUMENT_INDEX)
-    result = result_of(rule, signature, variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW)
-    config = _config(arguments, result, variant)
-    return _pair(wanted, Glue(rule, variant, arguments, result, config, slots), numba_text)
+    is_active = wanted.variant.kinds[abi.RETURN_INDEX] is ParameterKind.SHADOW
+    return _compile(rule, signature, wanted, abi.FIRST_ARGUMENT_INDEX, is_active, _NUMBA)
 
 
-def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions) -> CompiledPair:
+def compile_symbol_rule(rule: CustomRule, wanted: RuledFunctions) -> CompiledRule:
     """The same for a function with the calling convention of C, of numbers and pointers."""
     variant = wanted.variant
     signature = c_signature(rule, variant.function_type, is_read=variant.result_is_read)
-    rule, slots = built(rule, signature)
-    if getattr(rule.parts.get("augmented_primal"), "calls_primal", False):
+    if any(getattr(function, "calls_primal", False) for function in rule.parts.values()):
         check_names([wanted.primal], CPU.is_loaded)  # Numba would end the process
-    arguments, result = arguments_of(rule, signature, variant, 0), result_of(rule, signature, variant.result_active)
-    return _pair(wanted, Glue(rule, variant, arguments, result, _config(arguments, result, variant), slots), c_text)
+    return _compile(rule, signature, wanted, 0, variant.result_active, _C)
 
 
-_MEMO: Final[list[dict[object, tuple[CompileResult, CompileResult, int]]]] = []
+_MEMO: Final[list[dict[object, tuple[tuple[CompileResult, ...], int]]]] = []
 
 
 @contextmanager
@@ -89,27 +86,52 @@ def remembering() -> Iterator[None]:
         _MEMO.pop()
 
 
-def _pair(wanted: RuledFunctions, glue: Glue, text_of: Callable[..., str]) -> CompiledPair:
+@dataclass(frozen=True)
+class _Convention:
+    """How functions of a calling convention are given the shape of those of a derivative, for each mode."""
+
+    pair: Callable[..., str]
+    tangent: Callable[..., str]
+
+
+_NUMBA: Final = _Convention(pair_text.numba_text, tangent_text.numba_text)
+_C: Final = _Convention(pair_text.c_text, tangent_text.c_text)
+
+
+def _compile(
+    rule: CustomRule, signature: Signature, wanted: RuledFunctions, first: int, is_active: bool, convention: _Convention
+) -> CompiledRule:
+    is_forward, variant = TANGENT in wanted.symbols, wanted.variant
+    rule, slots = built(rule, signature, is_forward=is_forward)
+    arguments = arguments_of(rule, signature, variant, first, is_forward=is_forward)
+    result = result_of(rule, signature, is_active)
+    glue = Glue(rule, variant, arguments, result, _config(arguments, result, variant, is_forward=is_forward), slots)
     memo = _MEMO[-1] if _MEMO and glue.slots is None else {}
     argument_types = tuple(argument.type for argument in glue.arguments)
     variant = replace(wanted.variant, function=None, memory=())  # type: ignore[arg-type]  # the same for all callers
-    key = glue.rule.key, glue.rule.version, argument_types, glue.result.type, variant, text_of
+    key = glue.rule.key, glue.rule.version, argument_types, glue.result.type, variant, convention, is_forward
     if key not in memo:
-        memo[key] = compile_both(glue)
-    augmented, reverse, size = memo[key]
-    text = text_of(wanted, glue.shadowed, augmented.fndesc.mangled_name, reverse.fndesc.mangled_name, size)
-    return CompiledPair(text, (augmented.library, reverse.library))
+        memo[key] = ((compile_tangent(glue),), 0) if is_forward else compile_both(glue)
+    compiled, size = memo[key]
+    symbols = [each.fndesc.mangled_name for each in compiled]
+    if is_forward:
+        text = convention.tangent(wanted, glue.shadowed, *symbols)
+    else:
+        text = convention.pair(wanted, glue.shadowed, *symbols, size)
+    return CompiledRule(text, tuple(each.library for each in compiled))
 
 
-def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant) -> RuleConfig:
+def _config(arguments: tuple[Annotated, ...], result: Result, variant: Variant, *, is_forward: bool) -> RuleConfig:
+    has_derivative = result.is_active and any(leaf.kind is not tree.LeafKind.INERT for leaf in result.leaves)
     overwritten = tuple(
-        any(pointer_index(leaf) in variant.overwritten for leaf in argument.leaves if _is_memory(leaf))
+        not is_forward
+        and any(pointer_index(leaf) in variant.overwritten for leaf in argument.leaves if _is_memory(leaf))
         for argument in arguments
     )
     return RuleConfig(
         needs_primal=variant.result_is_read,
-        needs_shadow=bool(result.arrays),
-        has_cotangent=result.is_active and any(leaf.kind is not tree.LeafKind.INERT for leaf in result.leaves),
+        needs_shadow=has_derivative if is_forward else bool(result.arrays),
+        has_cotangent=has_derivative and not is_forward,
         overwritten=(*overwritten, False),
     )
 

@@ -53,7 +53,7 @@ done:
 )
 
 # What was raised where there is no status to return waits in the arena.
-_NOTE: Final = f"""\
+NOTE: Final = f"""\
   %pending = load ptr, ptr %exception
   %place = getelementptr i8, ptr %1, i64 {ARENA.offset("pending")}
   %code = getelementptr i8, ptr %1, i64 {ARENA.offset("pending_code")}
@@ -117,7 +117,7 @@ def c_text(wanted: RuledFunctions, shadow_parameters: Sequence[int], forward: st
     lines.append(f"  %cotangent = getelementptr i8, ptr %0, i64 {size}")
     if has_value:
         lines.append(f"  store {result} zeroinitializer, ptr %returned")
-    after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", _NOTE]
+    after = ["  %raised = icmp ne i32 %status, 0", "  br i1 %raised, label %note, label %done", "note:", NOTE]
     after += ["  br label %done", "done:"]
     if has_value:
         after += [f"  %value = load {result}, ptr %returned", f"  ret {result} %value"]
@@ -186,7 +186,7 @@ def _pair_text(
         reverse_parameters=", ".join(f"{each} %{i}" for i, each in enumerate(back.params)),
         seed=seed,
         backward_values=", ".join(backward_values),
-        note=_NOTE,
+        note=NOTE,
         flag=ARENA.offset("failed"),
         raised=RULE_RAISED,
     )

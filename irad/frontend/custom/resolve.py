@@ -21,13 +21,14 @@ from irad.frontend.numba.code_libraries import LinkedLibrary
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.library import parse
 from irad.frontend.values import abi, layouts
+from irad.passes.mode import FORWARD_MODE, Mode
 from irad.ruleset.interface import ConstantParameters, Inactive, PairRule, Rule
 from irad.ruleset.registry import Registry
 
 
-def registry_of(ruled: tuple[Outlined, ...], base: Registry) -> Registry:
+def registry_of(ruled: tuple[Outlined, ...], base: Registry, mode: Mode) -> Registry:
     """The rules for a program: those that users wrote, for its functions and for symbols, over the built-in ones."""
-    rules = tuple(_rules(ruled))
+    rules = tuple(_rules(ruled, mode))
     return Registry.of(*rules).over(base) if rules else base
 
 
@@ -43,21 +44,22 @@ def _places(rule: CustomRule) -> RulePlaces:
     return RulePlaces(rule.name, location_of(forward), location_of(reverse))
 
 
-def _rules(ruled: tuple[Outlined, ...]) -> Iterator[Rule]:
+def _rules(ruled: tuple[Outlined, ...], mode: Mode) -> Iterator[Rule]:
     for symbol, rule in catalogue.symbols().items():
-        if rule.inactive is not None:
-            yield Inactive((symbol,), rule.inactive, None, rule.name)
-        elif rule.is_for_reverse:
-            yield PairRule((symbol,), rule.name, rule.version)
+        yield from _rule(symbol, rule, frozenset(), mode)
     for each in ruled:
-        if each.rule.inactive is not None:
-            yield Inactive((each.symbol,), each.rule.inactive, None, each.rule.name)
-        elif each.rule.is_for_reverse:
-            constant = frozenset(_constant_parameters(each))
-            yield PairRule((each.symbol,), each.rule.name, each.rule.version, constant, each.rule.noalias)
-        elif each.rule.inactive_arguments or each.rule.noalias:
-            constant = frozenset(_constant_parameters(each))
-            yield ConstantParameters((each.symbol,), each.rule.name, constant, each.rule.noalias)
+        yield from _rule(each.symbol, each.rule, frozenset(_constant_parameters(each)), mode)
+
+
+def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -> Iterator[Rule]:
+    is_forward = mode is FORWARD_MODE
+    has_tangent = is_forward and rule.is_for_forward
+    if rule.inactive is not None:
+        yield Inactive((symbol,), rule.inactive, None, rule.name)
+    elif has_tangent or rule.is_for_reverse:
+        yield PairRule((symbol,), rule.name, rule.version, constant, rule.noalias, has_tangent)
+    elif constant or rule.noalias:
+        yield ConstantParameters((symbol,), rule.name, constant, rule.noalias)
 
 
 def _constant_parameters(outlined: Outlined) -> Iterator[int]:

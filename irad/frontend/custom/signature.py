@@ -38,6 +38,7 @@ class Annotated:
         leaves: its parts.
         active: those that take part.
         is_needed: whether anybody reads the memory after the call.
+        is_forward: whether it is given to a forward rule: with its tangent.
     """
 
     type: Type
@@ -45,6 +46,7 @@ class Annotated:
     leaves: tuple[Content, ...]
     active: frozenset[Content]
     is_needed: bool = True
+    is_forward: bool = False
 
     @property
     def held_type(self) -> Type:
@@ -65,6 +67,9 @@ class Annotated:
     def numba_type(self) -> Type:
         """The type of the annotated argument."""
         kind: type
+        if self.is_forward and self.companion_type is not None:
+            items = (self.value_type, self.companion_type)
+            return annotated.AnnotatedType(items, annotated.TangentArgument, self._active_parts)
         if self.has_memory:
             duplicated = annotated.DuplicatedArgument if self.is_needed else annotated.DuplicatedNoNeedArgument
             kind = annotated.MixedDuplicatedArgument if self.has_numbers else duplicated
@@ -82,6 +87,13 @@ class Annotated:
         return structure(self.type, self.leaves, self._shadow_of)
 
     @property
+    def companion_type(self) -> Type | None:
+        """What the rule is given beside the value: its tangent in forward mode, else the shadow; None: nothing."""
+        if self.is_forward:
+            return structure(self.type, self.leaves, self._tangent_of) if self.active else None
+        return self.shadow_type if self.has_memory else None
+
+    @property
     def cotangent_type(self) -> Type:
         """What the reverse returns for it: the structure of the argument, None where nothing is returned."""
         if not self.has_numbers:
@@ -92,6 +104,9 @@ class Annotated:
         if leaf not in self.active or leaf.kind is LeafKind.NUMBER:
             return types.none
         return writable(leaf.type)
+
+    def _tangent_of(self, leaf: Content) -> Type:
+        return writable(leaf.type) if leaf in self.active else types.none
 
     def _cotangent_of(self, leaf: Content) -> Type:
         return leaf.type if leaf in self.active and leaf.kind is LeafKind.NUMBER else types.none
@@ -113,7 +128,9 @@ def pointer_index(leaf: Content) -> int:
     return leaf.index if leaf.type == types.voidptr else leaf.data_index
 
 
-def arguments_of(rule: CustomRule, signature: Signature, variant: Variant, first: int) -> tuple[Annotated, ...]:
+def arguments_of(
+    rule: CustomRule, signature: Signature, variant: Variant, first: int, *, is_forward: bool
+) -> tuple[Annotated, ...]:
     """The arguments of a ruled function.
 
     Args:
@@ -121,6 +138,7 @@ def arguments_of(rule: CustomRule, signature: Signature, variant: Variant, first
         signature: its.
         variant: how its parameters take part.
         first: the LLVM parameter at which the arguments begin.
+        is_forward: whether they are for a forward rule.
 
     Raises:
         RuleError: one of a type takes part that rules cannot be given yet.
@@ -141,7 +159,7 @@ def arguments_of(rule: CustomRule, signature: Signature, variant: Variant, first
         seen = typeof(numba_type.value) if isinstance(numba_type, types.Omitted) else numba_type
         memory = [pointer_index(leaf) for leaf in active if leaf.kind is not LeafKind.NUMBER]
         is_needed = not memory or not variant.unneeded.issuperset(memory)
-        found.append(Annotated(numba_type, seen, leaves, active, is_needed))
+        found.append(Annotated(numba_type, seen, leaves, active, is_needed, is_forward))
         index += layouts.width_of(numba_type)
     return tuple(found)
 
@@ -164,7 +182,7 @@ def parts_of(leaf: Content, variant: Variant) -> tuple[ParameterKind, ...]:
     return variant.kinds[leaf.index : leaf.index + leaf.float_count]
 
 
-_BY_LLVM: Final = {
+BY_LLVM: Final = {
     "double": types.float64,
     "float": types.float32,
     "ptr": types.voidptr,
@@ -189,7 +207,7 @@ def c_signature(rule: CustomRule, function_type: FunctionType, *, is_read: bool)
     Raises:
         RuleError: a value of another type is passed.
     """
-    found: list[Any] = [_BY_LLVM.get(str(each)) for each in (function_type.result, *function_type.params)]
+    found: list[Any] = [BY_LLVM.get(str(each)) for each in (function_type.result, *function_type.params)]
     if found[0] == types.voidptr and not is_read:
         found[0] = types.none
     if None in found or found[0] == types.voidptr:
@@ -230,7 +248,8 @@ def result_of(rule: CustomRule, signature: Signature, is_active: bool) -> Result
     Raises:
         RuleError: it is of a type that rules cannot return yet.
     """
-    leaves = tuple(abi.leaves_of(signature.return_type))
+    returned: Any = types.unliteral(signature.return_type)
+    leaves = tuple(abi.leaves_of(returned))
     for leaf in leaves:
         if isinstance(leaf.type, types.Optional) or (is_active and leaf.kind not in (*_PLAIN, LeafKind.INERT)):
             raise RuleError(
@@ -239,7 +258,7 @@ def result_of(rule: CustomRule, signature: Signature, is_active: bool) -> Result
                 "a rule returns the shadow of the function's value, and only numbers and arrays have one",
                 place_of(next(iter(rule.parts.values()))),
             )
-    return Result(signature.return_type, leaves, is_active)
+    return Result(returned, leaves, is_active)
 
 
 # ------------------------------------------------------------------------------------------------ what a rule returned
@@ -250,6 +269,7 @@ _CONTRACT: Final = {
     "tape",
     "reverse": "it gives a cotangent for each argument that is a number with a derivative, and None for the others, to "
     "whose shadow it adds",
+    "forward": "it gives the value and its tangent, which has the structure of the value",
 }
 
 

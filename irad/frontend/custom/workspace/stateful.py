@@ -26,6 +26,7 @@ from irad.frontend.custom.workspace.slots import Define, SlotType, lending
 from irad.frontend.numba.messages import REFUSALS, explanation
 
 _PARTS = ("augmented_primal", "reverse", "state")
+_FORWARD_PARTS = ("forward", "state")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class StatefulRule:
         augmented_primal: ``(config, slot, *arguments)`` → `AugmentedReturn`.
         reverse: ``(config, slot, cotangent, tape, *arguments)`` → cotangents.
         state: ``()`` → what a new slot holds: a value of any Numba type.
+        forward: for forward mode, ``(config, slot, *arguments)`` → ``(value, tangent)``.
 
     Examples:
         >>> import irad
@@ -66,6 +68,7 @@ class StatefulRule:
     augmented_primal: Callable[..., object]
     reverse: Callable[..., Any]
     state: Callable[[], Any]
+    forward: Callable[..., Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -87,21 +90,23 @@ class Slots:
         return {"first": self.first, **lending(self.type, self.pool.address, define)}
 
 
-def built(rule: CustomRule, signature: Signature) -> tuple[CustomRule, Slots | None]:
-    """The rule for a signature, and its slots if it is a stateful one.
+def built(rule: CustomRule, signature: Signature, *, is_forward: bool) -> tuple[CustomRule, Slots | None]:
+    """The rule for a signature in one of the modes, and its slots if it is a stateful one.
 
     Raises:
         RuleError: what was registered does not build a rule, or builds one that does not compile.
     """
     build = rule.parts.get("build_rule")
-    if build is None:
+    if build is None or (is_forward and "forward" in rule.parts):
         return rule, None
-    made = replace(rule, parts=_functions(rule, build, signature))
+    made = replace(rule, parts=_functions(rule, build, signature, _FORWARD_PARTS if is_forward else _PARTS))
     first = rule_dispatcher(made.parts.pop("state"))
     return made, Slots(Pool(rule.target), SlotType(_state_type(rule, first)), first)
 
 
-def _functions(rule: CustomRule, build: Callable[..., Any], signature: Signature) -> dict[str, Any]:
+def _functions(
+    rule: CustomRule, build: Callable[..., Any], signature: Signature, parts: tuple[str, ...]
+) -> dict[str, Any]:
     try:
         found = build(signature)
     except IradError:
@@ -113,13 +118,14 @@ def _functions(rule: CustomRule, build: Callable[..., Any], signature: Signature
             "irad calls it when it compiles a derivative that uses the function with these types",
             place_of(build),
         ) from error
-    functions = {kind: getattr(found, kind, None) for kind in _PARTS}
+    functions = {kind: getattr(found, kind, None) for kind in parts}
     for kind, function in functions.items():
         if not callable(function):
             raise RuleError(
                 f"the build_rule of {rule.name} returned a {type(found).__name__} that has no function {kind}",
-                "return irad.rules.StatefulRule(augmented_primal, reverse, state)",
-                "a rule with workspace has three functions: two for the sweeps, and one that makes the workspace",
+                f"return irad.rules.StatefulRule(augmented_primal, reverse, state{', forward' * (kind == 'forward')})",
+                "a rule with workspace has functions for the sweeps, or for forward mode, and one that makes the "
+                "workspace",
                 place_of(build),
             )
         if inspect.ismethod(function):

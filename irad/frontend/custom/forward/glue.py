@@ -1,0 +1,163 @@
+"""The function around a forward rule: gives the arguments tangents, calls the rule, stores what it returned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.core.compiler import CompileResult
+from numba.core.types import Type
+from numba.core.typing import Signature
+
+from irad.errors import RuleError
+from irad.frontend.calls import seeding
+from irad.frontend.calls.seeding import part_of, place_of
+from irad.frontend.custom import emit
+from irad.frontend.custom.catalogue import CustomRule
+from irad.frontend.custom.glue import Glue, Typed, calling, can_convert, compile_part
+from irad.frontend.custom.signature import Result, at_path, misfit, writable
+from irad.frontend.custom.specialise import rule_dispatcher
+from irad.frontend.custom.workspace.slots import TAKING
+from irad.frontend.generated import function_from
+from irad.frontend.memory.shadows import differ
+from irad.frontend.numba.messages import described
+from irad.frontend.values import abi
+from irad.frontend.values.tree import Content, LeafKind
+
+_KIND: Final = "forward"
+_NOTHING: Final = types.Tuple([types.none, types.none])
+_SHAPE_MISFIT: Final = (
+    "the forward of a rule returns a tangent whose shape differs from its array",
+    "return a tangent of the same shape: np.zeros_like(y)",
+    "it needs an element for the tangent of each element",
+)
+_STRIDE_MISFIT: Final = (
+    "the forward of a rule returns a tangent whose strides differ from those of its array",
+    "make the tangent in the same way as the array: the same view, the same order of the axes",
+    "an element of the array and its tangent lie at the same distance from the beginning",
+)
+
+
+def compile_tangent(glue: Glue) -> CompileResult:
+    """Numba's compile result of the function around a forward rule, without machine code."""
+    made = compile_part(glue.rule, _KIND, rule_dispatcher(_tangent(glue), only_linked=True), _types(glue))
+    made.library.environments = (*glue.environments, made.environment)
+    made.library.slots = glue.slots  # as long as code that takes slots lives, so do they
+    return made
+
+
+def _types(glue: Glue) -> tuple[Type, ...]:
+    pointers = (types.voidptr,) * (3 + len(glue.shadowed))
+    return (*pointers, *glue.float_types, *(argument.type for argument in glue.arguments))
+
+
+def _tangent(glue: Glue) -> Callable[..., object]:
+    """(arena, returned, its shadow, shadows…, tangents of floats…, arguments…) → None."""
+    shadow_count, float_count = len(glue.shadowed), len(glue.float_types)
+    names = [f"shadow{i}" for i in range(shadow_count)]
+    names += [f"tangent{i}" for i in range(float_count)]
+    names += [f"argument{i}" for i in range(len(glue.arguments))]
+
+    def annotate(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        shadows, rest = iter(values[:shadow_count]), values[shadow_count:]
+        numbers = emit.numbers(context, builder, glue.number_parts, iter(rest[:float_count]))
+        items = emit.annotate(context, builder, glue.arguments, rest[float_count:], shadows, numbers)
+        return context.make_tuple(builder, signature.return_type, items)
+
+    def define_annotate(given: tuple[Type, ...]) -> Typed:
+        return types.Tuple([argument.numba_type for argument in glue.arguments])(*given), annotate
+
+    def hand_on(context: BaseContext, builder: IRBuilder, signature: Signature, values: Sequence[Value]) -> Value:
+        arena, returned, returned_shadow, value = values
+        value_type = signature.args[3]
+        if value_type == types.none:
+            value_type = _NOTHING
+            value = context.make_tuple(builder, value_type, [context.get_dummy_value()] * 2)
+        shadow = emit.store_result(
+            context, builder, glue.result, returned, returned_shadow, value, value_type, _SHAPE_MISFIT
+        )
+        _store_tangents(context, builder, glue.result, returned_shadow, value, value_type)
+        emit.give_to_arena(context, builder, arena, glue.result.cotangent_type, shadow)
+        return context.get_dummy_value()
+
+    def define_hand_on(given: tuple[Type, ...]) -> Typed:
+        _check(glue.rule, glue.result, given[3], needs_primal=glue.config.needs_primal)
+        return types.none(*given), hand_on
+
+    first = ["arena", "returned", "returned_shadow"]
+    slot, taking = ([], "") if glue.slots is None else (["slot"], TAKING)
+    source = (
+        f"def tangent({', '.join([*first, *names])}):\n"
+        f"{taking}"
+        f"    given = annotate({', '.join(names)})\n"
+        f"    result = call({', '.join(['given', *slot, *names])})\n"
+        f"    hand_on({', '.join([*first, 'result'])})\n"
+    )
+    scope = {
+        **({} if glue.slots is None else glue.slots.scope(glue.define)),
+        "call": glue.define(["given", *slot, *names], calling(glue, _KIND, len(slot))),
+        "annotate": glue.define(names, define_annotate),
+        "hand_on": glue.define([*first, "result"], define_hand_on),
+    }
+    return function_from("tangent", source, "irad.rules forward", scope)
+
+
+def _store_tangents(
+    context: BaseContext, builder: IRBuilder, result: Result, returned_shadow: Value, value: Value, value_type: Type
+) -> None:
+    """Puts the tangents of the numbers in the value where the caller expects them; compares strides of arrays."""
+    if not result.is_active:
+        return
+    place = builder.bitcast(returned_shadow, abi.return_llvm_type(result.type).as_pointer())
+    assert isinstance(value_type, types.BaseTuple)
+    primal_type, tangent_type = value_type.types
+    primal, tangent = (builder.extract_value(value, i) for i in (0, 1))
+    for leaf in result.leaves:
+        given = at_path(tangent_type, leaf.path)
+        if leaf.kind is LeafKind.NUMBER:
+            assert given is not None
+            number = context.cast(builder, part_of(builder, tangent, leaf.path), given, leaf.type)
+            builder.store(number, place_of(builder, place, leaf.path))
+        elif leaf in result.arrays and leaf.type.layout == "A" and primal_type != types.none:
+            pairs = ((primal, at_path(primal_type, leaf.path)), (tangent, given))
+            _check_strides(context, builder, leaf, pairs)
+
+
+def _check_strides(
+    context: BaseContext, builder: IRBuilder, leaf: Content, pairs: Sequence[tuple[Value, object]]
+) -> None:
+    arrays = [context.make_array(each)(context, builder, part_of(builder, value, leaf.path)) for value, each in pairs]
+    strides = [tuple(cgutils.unpack_tuple(builder, array.strides)) for array in arrays]
+    misfit_there = seeding.Misfit(differ(builder, *strides), _STRIDE_MISFIT)
+    with builder.if_then(misfit_there.is_there, likely=False):
+        misfit_there.raise_it(context, builder, RuleError)
+
+
+def _check(rule: CustomRule, result: Result, returned: Type, *, needs_primal: bool) -> None:
+    """Checks the type of what a forward rule returned; if the primal is not needed, it may be None.
+
+    Raises:
+        RuleError: it does not fit.
+    """
+    if returned == types.none:
+        returned = _NOTHING
+    if not isinstance(returned, types.BaseTuple) or len(returned.types) != 2:
+        raise misfit(rule, _KIND, "no pair", "(value, tangent)", described(returned))
+    primal, tangent = returned.types
+    may_lack = primal == types.none and not needs_primal
+    if primal != result.type and not may_lack and not can_convert(primal, result.type):
+        raise misfit(rule, _KIND, "a value of the wrong type", described(result.type), described(primal))
+    for leaf in result.leaves if result.is_active else ():
+        found, wanted = at_path(tangent, leaf.path), writable(leaf.type)
+        if leaf.kind is LeafKind.INERT:
+            continue
+        is_array = isinstance(wanted, types.Array)
+        alike = not is_array or (
+            isinstance(found, types.Array) and (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
+        )
+        if found is None or not alike or not can_convert(found, wanted):
+            where = "".join(f"[{index}]" for index in leaf.path)
+            raise misfit(rule, _KIND, f"the wrong tangent{where}", described(wanted), described(found))
