@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from numba import njit, prange, types
+from numba.core.runtime import rtsys
 
 import irad
 from irad import rules
@@ -235,6 +236,34 @@ def test_calls_in_parallel_loops(parallel):
     assert irad.jvp(total, (x, 2.0), (np.ones(100), 1.0)) == (9900.0, 2000.0 + 100.0 * 4950.0)
 
 
+def test_all_memory_is_released():
+    @njit
+    def double(a):
+        return a + a
+
+    rules.forward(double)(lambda config, a: (a.value + a.value, 2.0 * a.tangent))
+
+    @njit
+    def loss(a):
+        for _ in range(3):
+            a = double(a)
+        if a[0] < 0.0:
+            raise ValueError("negative")
+        return a
+
+    push = irad.pushforward(loss)
+    push(B, A)
+    before = rtsys.get_allocation_stats()
+    for _ in range(5):
+        value, tangent = push(B, A)
+        np.testing.assert_array_equal(tangent, 8.0 * B)
+        with pytest.raises(ValueError, match="negative"):
+            push(A, -A)
+    del value, tangent
+    after = rtsys.get_allocation_stats()
+    assert after.alloc - before.alloc == after.free - before.free
+
+
 def test_nopython_callers():
     rules.forward(product)(product_forward)
     push = irad.pushforward(njit(lambda x, y: product(x, y)), argnums=(0, 1))
@@ -264,8 +293,10 @@ def test_a_c_function():
         return j0(x.value), 10.0 * x.tangent
 
     f = njit(lambda x: 3.0 * j0(x))
-    value, tangent = irad.jvp(f, (1.5,), (2.0,))
-    assert (value, tangent) == (f(1.5), 60.0)
+    for _ in range(2):
+        assert irad.jvp(f, (1.5,), (2.0,)) == (f(1.5), 60.0)
+        with pytest.raises(ValueError, match="negative"):
+            irad.jvp(f, (-1.5,), (2.0,))
 
 
 def test_exceptions_are_raised():

@@ -16,6 +16,7 @@ from numba.core.base import BaseContext
 
 from irad.errors import UnsupportedError
 from irad.frontend.calls.annotations import Returns
+from irad.frontend.calls.failure import Failure
 from irad.frontend.calls.result_types import structured
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
@@ -74,6 +75,12 @@ def emit_forward_call(
     status = sweeps.run_augmented(no_frame, arena, list(_tangents_of_numbers(sweeps, extras)))
     result = sweeps.zeroed(context.get_value_type(result_type))
     with sweeps.succeeded(status, arena, _CLOSE):
+        failure = Failure.of(context, builder, arena)
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, failure.reason)):
+            sweeps.close_arena(_CLOSE, arena)
+            sweeps.drop_value()
+            sweeps.references.release()
+            failure.raise_it(context, builder)
         tangent_type = gradients.gradient_type(derivation.return_type)
         tangent = _TangentOfValue(sweeps, arena).build(tangent_type)
         sweeps.close_arena(_CLOSE, arena)

@@ -118,7 +118,7 @@ def numbers(
         if leaf.float_count == 1:
             yield next(floats)
             continue
-        number = cgutils.get_null_value(number_type)
+        number: Value = cgutils.get_null_value(number_type)
         for i, has_tangent in enumerate(takes_part):
             if has_tangent:
                 number = builder.insert_value(number, next(floats), i)

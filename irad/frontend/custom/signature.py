@@ -303,10 +303,17 @@ def check_augmented(
     for leaf in result.arrays:
         found = at_path(shadow, leaf.path)
         wanted = writable(leaf.type)
-        assert isinstance(wanted, types.Array)
-        alike = isinstance(found, types.Array) and (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
-        if found is None or not alike or not can_convert(found, wanted):
+        if not fits(found, wanted, can_convert):
             raise misfit(rule, kind, "the wrong shadow" + _where(leaf), described(wanted), described(found))
+
+
+def fits(found: Type | None, wanted: Type, can_convert: Callable[[Type, Type], bool]) -> bool:
+    """Whether what a rule returned, if anything, can be the shadow or the tangent of a number or an array."""
+    if isinstance(found, types.Array) and isinstance(wanted, types.Array):
+        alike = (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
+    else:
+        alike = found is not None and not isinstance(wanted, types.Array)
+    return alike and found is not None and can_convert(found, wanted)
 
 
 def check_cotangents(

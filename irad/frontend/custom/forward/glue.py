@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils, types
@@ -18,7 +18,7 @@ from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.custom import emit
 from irad.frontend.custom.catalogue import CustomRule
 from irad.frontend.custom.glue import Glue, Typed, calling, can_convert, compile_part
-from irad.frontend.custom.signature import Result, at_path, misfit, writable
+from irad.frontend.custom.signature import Result, at_path, fits, misfit, writable
 from irad.frontend.custom.specialise import rule_dispatcher
 from irad.frontend.custom.workspace.slots import TAKING
 from irad.frontend.generated import function_from
@@ -126,9 +126,7 @@ def _store_tangents(
             _check_strides(context, builder, leaf, pairs)
 
 
-def _check_strides(
-    context: BaseContext, builder: IRBuilder, leaf: Content, pairs: Sequence[tuple[Value, object]]
-) -> None:
+def _check_strides(context: BaseContext, builder: IRBuilder, leaf: Content, pairs: Sequence[tuple[Value, Any]]) -> None:
     arrays = [context.make_array(each)(context, builder, part_of(builder, value, leaf.path)) for value, each in pairs]
     strides = [tuple(cgutils.unpack_tuple(builder, array.strides)) for array in arrays]
     misfit_there = seeding.Misfit(differ(builder, *strides), _STRIDE_MISFIT)
@@ -154,10 +152,6 @@ def _check(rule: CustomRule, result: Result, returned: Type, *, needs_primal: bo
         found, wanted = at_path(tangent, leaf.path), writable(leaf.type)
         if leaf.kind is LeafKind.INERT:
             continue
-        is_array = isinstance(wanted, types.Array)
-        alike = not is_array or (
-            isinstance(found, types.Array) and (found.dtype, found.ndim) == (wanted.dtype, wanted.ndim)
-        )
-        if found is None or not alike or not can_convert(found, wanted):
+        if not fits(found, wanted, can_convert):
             where = "".join(f"[{index}]" for index in leaf.path)
             raise misfit(rule, _KIND, f"the wrong tangent{where}", described(wanted), described(found))
