@@ -1,6 +1,7 @@
 """The names of irad.rules. This is what `irad.lazy` reads, so each name is written once."""
 
 from irad.api.declarations import (
+    forward_from_body as forward_from_body,
     inactive as inactive,
     inactive_arg as inactive_arg,
     inactive_type as inactive_type,

@@ -216,3 +216,45 @@ def noalias(f: _Function) -> _Function:
     with catalogue.edited(target_of(f)) as rule:
         rule.noalias = True
     return f
+
+
+@public
+def forward_from_body(f: _Function) -> _Function:
+    """Has forward mode differentiate the body of a function whose rule is for reverse mode only.
+
+    Without it, forward mode refuses such a function: where the rule is another derivative than that of the body, the
+    two modes then differ. Usable as a decorator.
+
+    Raises:
+        RuleError: the function is a C function, whose body irad does not see.
+
+    Examples:
+        >>> import irad
+        >>> from irad.rules import AugmentedReturn
+        >>> from numba import njit
+        >>> @irad.rules.forward_from_body
+        ... @njit
+        ... def square(x):
+        ...     return x * x
+        >>> @irad.rules.augmented_primal(square)
+        ... def square_augmented(config, x):
+        ...     return AugmentedReturn(x.value**2, None, None)
+        >>> @irad.rules.reverse(square)
+        ... def square_reverse(config, cotangent, tape, x):
+        ...     return (2.0 * cotangent * x.value,)
+        >>> @njit
+        ... def loss(x):
+        ...     return 3.0 * square(x)
+        >>> irad.jvp(loss, (5.0,), (1.0,))
+        (75.0, 30.0)
+    """
+    target = target_of(f)
+    if isinstance(target, str):
+        raise RuleError(
+            f"the body of {target}, a C function, is to be differentiated",
+            f"write a rule for forward mode: irad.rules.forward({target!r})",
+            "irad sees only the calls of a C function",
+        )
+    with catalogue.edited(target) as rule:
+        rule.forward_from_body = True
+    return f

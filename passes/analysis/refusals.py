@@ -422,8 +422,9 @@ def _lacks_tangent(unit: Unit, call: CallSite) -> NoRuleError | None:
         case PairRule(name=name, has_tangent=False):
             return NoRuleError(
                 f"{name} has a rule for reverse mode only: forward mode cannot pass through it",
-                f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) use reverse mode: "
-                "irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
+                f"(a) write a rule for forward mode, too: irad.rules.forward({name}) or (b) have its body "
+                f"differentiated: irad.rules.forward_from_body({name}) or (c) use reverse mode: irad.grad, irad.vjp or "
+                "irad.autodiff(irad.Reverse, …)",
                 "its rule takes cotangents back; a tangent cannot be had from that, and the rule stands for the body",
                 focus=name,
             )

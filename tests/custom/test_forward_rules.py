@@ -357,6 +357,10 @@ def test_a_function_with_a_rule_for_reverse_mode_only():
     with pytest.raises(NoRuleError, match="product has a rule for reverse mode only") as caught:
         irad.jvp(loss, (1.0,), (1.0,))
     assert "irad.rules.forward(product)" in str(caught.value)
+    rules.forward_from_body(product)
+    assert irad.jvp(njit(lambda x: product(x, 3.0)), (1.0,), (1.0,)) == (3.0, 3.0)
+    with pytest.raises(irad.RuleError, match="the body of j0"):
+        rules.forward_from_body("j0")
     assert irad.grad(loss)(1.0) == 2.0
     rules.forward(product)(product_forward)
     assert irad.jvp(loss, (1.0,), (1.0,)) == (2.0, 20.0)

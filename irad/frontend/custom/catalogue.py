@@ -45,6 +45,7 @@ class CustomRule:
         is_easy: whether its parts were made from partial derivatives.
         noinline: no rule of its own: it only stays a call.
         noalias: what it returns is new memory.
+        forward_from_body: forward mode differentiates the body if there is no rule for it.
         version: changes with each registration.
     """
 
@@ -58,6 +59,7 @@ class CustomRule:
     is_easy: bool = False
     noinline: bool = False
     noalias: bool = False
+    forward_from_body: bool = False
     version: int = field(default_factory=lambda: next(_versions))
 
     @property
@@ -188,8 +190,14 @@ def find(target: object, arguments: tuple[Type, ...]) -> CustomRule | None:
     if not (has_rule or inactive or noinline or noalias or forward):
         return None
     base = chosen if chosen is not None else rules[0]
-    parts = {**base.parts, **forward}
-    return replace(base, parts=parts, inactive_arguments=inactive, noinline=noinline, noalias=noalias)
+    return replace(
+        base,
+        parts={**base.parts, **forward},
+        inactive_arguments=inactive,
+        noinline=noinline,
+        noalias=noalias,
+        forward_from_body=any(rule.forward_from_body for rule in rules),
+    )
 
 
 def _forward_part(fitting: list[list[CustomRule]], chosen: CustomRule | None) -> dict[str, Callable[..., Any]]:

@@ -54,9 +54,10 @@ def _rules(ruled: tuple[Outlined, ...], mode: Mode) -> Iterator[Rule]:
 def _rule(symbol: str, rule: CustomRule, constant: frozenset[int], mode: Mode) -> Iterator[Rule]:
     is_forward = mode is FORWARD_MODE
     has_tangent = is_forward and rule.is_for_forward
+    is_replaced = has_tangent or (rule.is_for_reverse and not (is_forward and rule.forward_from_body))
     if rule.inactive is not None:
         yield Inactive((symbol,), rule.inactive, None, rule.name)
-    elif has_tangent or rule.is_for_reverse:
+    elif is_replaced:
         yield PairRule((symbol,), rule.name, rule.version, constant, rule.noalias, has_tangent)
     elif constant or rule.noalias:
         yield ConstantParameters((symbol,), rule.name, constant, rule.noalias)
