@@ -110,6 +110,11 @@ class Derivation:
         shadows = self.compiled.derivative.shadows if self.task.lends_shadows else ()
         return [(argument, leaf) for argument, leaf in self._constant_leaves() if leaf.data_index in shadows]
 
+    @property
+    def writes_nothing(self) -> bool:
+        """Whether the function writes to no memory of the caller's."""
+        return not any(leaf.data_index in self.compiled.written for a in self.arguments for leaf in a.leaves)
+
     def constant_leaves(self) -> list[tuple[Argument, Content]]:
         """What is in arguments without a role and no workspace."""
         workspace = self.workspace()

@@ -308,6 +308,49 @@ def test_tangents_of_arrays_that_are_written_have_the_memory_of_a_shadow():
         irad.jvp(doubled, (np.ones(8)[::2],), (np.ones(12)[::3],))
 
 
+@pytest.mark.parametrize("step", [1, 2])
+def test_an_array_is_read_where_another_argument_is_written(step):
+    @njit
+    def moved(x, z):
+        z[0] = z[1] * 2.0
+        return x[0]
+
+    base, direction = np.arange(8.0), np.arange(8.0) + 1.0
+    view, tangent = base[::step], direction[::step]
+    expected = 2.0 * tangent[1]
+    assert irad.jvp(moved, (view, view), (tangent, tangent))[1] == expected == direction[0]
+
+
+def test_an_array_without_tangent_that_is_part_of_one_with_a_tangent_is_refused_where_one_is_written():
+    @njit
+    def overwritten(x, y):
+        x[0] = y[1] * y[0]
+        y[2] = x[0] * x[1]
+        return y[2]
+
+    for whole in (np.ones(5), np.arange(4.0)):
+        with pytest.raises(
+            irad.SignatureError, match=r"argument 1 \(y\) has no tangent but shares memory with argument 0"
+        ):
+            irad.jvp(overwritten, (whole[1:], whole[:-1]), (np.ones(whole.size - 1), None))
+    x = np.array([2.0, 3.0, 4.0])
+    assert irad.jvp(overwritten, (x.copy(), x.copy()), (np.ones(3), None)) == (18.0, 6.0)
+
+
+def test_a_read_only_tangent_of_an_array_that_is_written_is_refused():
+    @njit
+    def doubled(x, y):
+        x *= y
+
+    direction = np.ones(4)
+    direction.flags.writeable = False
+    with pytest.raises(irad.SignatureError, match="pass a writeable array of the same dtype and shape"):
+        irad.jvp(doubled, (X.copy(), X), (direction, None))
+    found = np.ones(4)
+    assert irad.jvp(doubled, (X.copy(), X), (found, direction)) == (None, None)
+    np.testing.assert_array_equal(found, 2.0 * X)
+
+
 def test_what_has_no_tangent_yet_is_refused_by_name():
     @njit
     def solved(a, b):

@@ -215,7 +215,9 @@ def intrinsic_call(
             derivation = derivation_of(primal, tuple(argument_types[: len(parameters)]), task)
         for position, target_type in target_types.items():
             role = task.role_of(position)
-            check_destination(primal, derivation.caller_arguments[position], role, target_type)
+            leaves = derivation.arguments[position].leaves
+            written = {leaf.path for leaf in leaves if leaf.data_index in derivation.compiled.written}
+            check_destination(primal, derivation.caller_arguments[position], role, target_type, written)
         if seed_type is not None:
             seeding.check_seed(primal.py_func.__qualname__, derivation.return_type, seed_type)
         if task.is_forward:

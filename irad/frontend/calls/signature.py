@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Set
 from typing import Any
 
 from numba.core import types
@@ -248,8 +249,12 @@ _MEMORY = "memory given for the derivative"
 _GIVEN = {Role.TANGENT: "tangent"}
 
 
-def check_destination(dispatcher: Any, argument: Argument, role: Role, destination: Any) -> None:
+def check_destination(
+    dispatcher: Any, argument: Argument, role: Role, destination: Any, written: Set[tuple[int, ...]]
+) -> None:
     """Checks the type of the memory that the caller gives for the derivative of an argument.
+
+    A tangent may be read-only, except at the paths of what the function writes to.
 
     Raises:
         SignatureError: its structure, dtype or number of dimensions is not that of the argument.
@@ -265,11 +270,13 @@ def check_destination(dispatcher: Any, argument: Argument, role: Role, destinati
             focus=argument.name,
         )
     for leaf, target in zip(mine, theirs, strict=True):
-        _check_target(dispatcher, argument, role, leaf, target)
+        _check_target(dispatcher, argument, role, leaf, target, role is Role.TANGENT and leaf.path not in written)
 
 
-def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Content, target: Content) -> None:
-    wanted = _wanted(role, leaf)
+def _check_target(
+    dispatcher: Any, argument: Argument, role: Role, leaf: Content, target: Content, is_only_read: bool
+) -> None:
+    wanted = _wanted(role, leaf, is_only_read)
     if wanted is None:
         return
     if leaf.kind is LeafKind.RECORD:
@@ -277,8 +284,7 @@ def _check_target(dispatcher: Any, argument: Argument, role: Role, leaf: Content
     elif leaf.kind.has_cotangent and role is Role.TANGENT:
         good = _is_tangent(leaf, target.type)
     else:
-        is_writable = role is Role.TANGENT or (target.is_array and target.type.mutable)
-        good = target.is_array and target.element == leaf.element and is_writable
+        good = target.is_array and target.element == leaf.element and (is_only_read or target.type.mutable)
     if leaf.is_array:
         good = good and target.type.ndim == leaf.type.ndim
     if not good:
@@ -299,13 +305,15 @@ def _is_tangent(leaf: Content, given: Any) -> bool:
     return isinstance(given, numbers) or (leaf.number in layouts.COMPLEX and isinstance(given, types.Complex))
 
 
-def _wanted(role: Role, leaf: Content) -> str | None:
+def _wanted(role: Role, leaf: Content, is_only_read: bool) -> str | None:
     if leaf.kind.has_cotangent and role is Role.TANGENT:
         return f"a number: {'1.0 + 0.0j' if leaf.number in layouts.COMPLEX else '1.0'}"
-    if leaf.kind is LeafKind.ARRAY and role is Role.TANGENT:
-        return "an array of the same dtype and shape: np.ones_like(…) of the argument"
     if leaf.kind is LeafKind.ARRAY:
-        return "a writeable array of the same dtype and shape: np.zeros_like(…) of the argument"
+        example = "ones_like" if role is Role.TANGENT else "zeros_like"
+        return (
+            f"{'an' if is_only_read else 'a writeable'} array of the same dtype and shape: np.{example}(…) of the "
+            "argument"
+        )
     if leaf.kind is LeafKind.RECORD:
         return "a record of the same dtype"
     if leaf.kind is LeafKind.NUMBER and role is Role.INTO:

@@ -251,11 +251,11 @@ class ArgumentMemory:
         tracked.shadow = shadow_pointer(self.context, self.builder, meminfo, tracked.extent)
 
     def _is_copied(self, tracked: Tracked) -> bool:
-        """Whether a tangent may lie otherwise than its argument: where nothing is written, a copy of it will do."""
+        """Whether a tangent may lie otherwise than its argument: where nothing at all is written, a copy will do."""
         assert tracked.target is not None
         return (
             tracked.role is Role.TANGENT
-            and not self._is_written([tracked.leaf])
+            and self.derivation.writes_nothing
             and not _lies_alike(tracked.leaf.type, tracked.target[1])
         )
 

@@ -162,6 +162,7 @@ class MemoryChecks:
             if left.target_extent is not None and right.target_extent is not None:
                 self._check_pair(left, left.target_extent, right, right.target_extent)
         self._check_constants()
+        self._check_workspace()
         self._check_lists()
 
     def _check_shape(self, tracked: Tracked, array: Any, _: Any) -> None:
@@ -189,11 +190,7 @@ class MemoryChecks:
 
     def _is_only_read(self, tracked: Tracked) -> bool:
         """Whether what is given is a tangent, in a call that writes to no memory of the caller's."""
-        return tracked.role is Role.TANGENT and self._writes_nothing
-
-    @cached_property
-    def _writes_nothing(self) -> bool:
-        return not self._may_be_written(*(leaf for a in self.derivation.arguments for leaf in a.leaves))
+        return tracked.role is Role.TANGENT and self.derivation.writes_nothing
 
     def _strides_differ(self, leaf: Content, lengths: Sequence[Any], given: Sequence[Any]) -> Any:
         """Strides of dimensions of one element, and of empty arrays, do not matter."""
@@ -268,6 +265,21 @@ class MemoryChecks:
                     "the function may write to that memory, and derivatives that pass through the constant would be "
                     "lost",
                 )
+
+    def _check_workspace(self) -> None:
+        """The shadow of workspace is made by the call, and cannot lie in a tangent that the caller gives."""
+        given = [tracked for tracked in self.tracked if tracked.role is Role.TANGENT]
+        for workspace in (tracked for tracked in self.tracked if tracked.role is Role.WORKSPACE):
+            for tracked in given:
+                if self._may_be_written(workspace.leaf, tracked.leaf):
+                    self.refuse(
+                        overlap(self.builder, workspace.extent, tracked.extent),
+                        f"{workspace.argument} has no tangent but shares memory with {tracked.argument}, which has one",
+                        "(a) pass tangents for both that overlap as the arguments do (views of one array) or (b) pass "
+                        f"a copy: {workspace.argument.name}.copy()",
+                        "the function may write to that memory, and an element seen through both arguments has only "
+                        "one tangent",
+                    )
 
     def _check_lists(self) -> None:
         """A list that the function changes has one derivative; its arguments would show it twice."""
