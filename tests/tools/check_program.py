@@ -13,7 +13,7 @@ import irad
 from irad.data.copies import same_bits
 from irad.options import Options, PlanName
 from irad.testing.optimisation import optimisation_limited
-from tests.tools.complex_step import differentiate, floats_of
+from tests.tools.complex_step import differentiate, differentiate_along, floats_of
 from tests.tools.random_programs import Program, view_of
 
 _RTOL: Final = 1e-8
@@ -33,7 +33,7 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
     after = program.copy_bases()
     with optimisation_limited():
         value = function(*program.arguments(after))
-    single = any(isinstance(base, np.ndarray) and base.dtype == np.float32 for base in program.bases)
+    single = _is_single(program)
     rtol = _RTOL_SINGLE if single else _RTOL
     weights = np.linspace(0.7, 1.3, floats_of(value).size) if isinstance(value, (tuple, np.ndarray)) else np.ones(1)
     reference, expected = differentiate(program, weights)
@@ -58,6 +58,37 @@ def check_program(program: Program, plans: Sequence[PlanName] = ("default", "sav
             np.testing.assert_allclose(got, want, plans_rtol, plans_rtol * max(scale, 1.0), err_msg=message)
 
 
+def check_forward(program: Program) -> None:
+    """Checks forward mode in one direction: value, tangent, and memory afterwards with the tangents in it.
+
+    Raises:
+        AssertionError: one of them is wrong, or the program is not a test: its run is chaotic.
+    """
+    function = program.compiled()
+    random = np.random.default_rng(program.seed)
+    given = tuple(_direction(base, random) for base in program.bases)
+    bases, tangents = program.copy_bases(), tuple(np.copy(t) if isinstance(t, np.ndarray) else t for t in given)
+    value, tangent = _pushforward(function, program, bases, tangents)
+    decided = program
+    if program.log is None:
+        after = program.copy_bases()
+        with optimisation_limited():
+            plain = function(*program.arguments(after))
+        assert same_bits(value, plain), f"value {value!r}, plain {plain!r} (forward mode)"
+        assert same_bits(bases, after), f"memory afterwards {bases!r}, plain {after!r} (forward mode)"
+    else:
+        decided = _replaying(program, bases)
+    rtol = _RTOL_SINGLE if _is_single(program) else _RTOL
+    reference, expected, expected_memory = differentiate_along(decided, given)
+    np.testing.assert_allclose(floats_of(value), reference, rtol, 1e-3 * rtol, err_msg="complex steps take another way")
+    scale = max(float(np.max(np.abs(e), initial=1e-3)) for e in (expected, *expected_memory) if e is not None)
+    np.testing.assert_allclose(floats_of(tangent), expected, rtol, rtol * scale, err_msg="tangent (forward mode)")
+    for number, (got, want) in enumerate(zip(tangents, expected_memory, strict=True)):
+        if isinstance(got, np.ndarray) and want is not None:
+            message = f"tangent of base{number} afterwards (forward mode)"
+            np.testing.assert_allclose(got, want, rtol, rtol * scale, err_msg=message)
+
+
 def check_decisions(program: Program, plans: Sequence[PlanName] = ("default", "save_all")) -> None:
     """Checks gradients of a program with a log: against complex steps through what each derivative's primal decided.
 
@@ -73,12 +104,7 @@ def check_decisions(program: Program, plans: Sequence[PlanName] = ("default", "s
     for plan in plans:
         bases = program.copy_bases()
         result, gradients = _gradients(function, program, bases, value, weights, plan)
-        log = bases[program.log]
-        log[0] = 0
-        decided = replace(
-            program, bases=tuple(log if base is program.bases[program.log] else base for base in program.bases)
-        )
-        reference, expected = differentiate(decided, weights)
+        reference, expected = differentiate(_replaying(program, bases), weights)
         np.testing.assert_allclose(floats_of(result), reference, _RTOL, 1e-3 * _RTOL, err_msg=f"value (plan {plan})")
         scale = max(float(np.max(np.abs(e), initial=0.0)) for e in expected if e is not None)
         for number, (got, want) in enumerate(zip(_by_base(program, gradients), expected, strict=True)):
@@ -103,6 +129,37 @@ def _gradients(
     result, gradients = irad.value_and_grad(function, argnums, options=options)(*arguments)
     by_argument = dict(zip(argnums, gradients, strict=True))
     return result, tuple(by_argument.get(i) for i in range(len(arguments)))
+
+
+def _replaying(program: Program, bases: tuple[Any, ...]) -> Program:
+    """The program with the log of a run, to decide as that run did."""
+    assert program.log is not None
+    log = bases[program.log]
+    log[0] = 0
+    return replace(program, bases=tuple(log if i == program.log else base for i, base in enumerate(program.bases)))
+
+
+def _pushforward(
+    function: Callable[..., Any], program: Program, bases: tuple[Any, ...], tangents: tuple[Any, ...]
+) -> tuple[Any, Any]:
+    """The value and its tangent; all arguments with floats are active."""
+    arguments, directions = program.arguments(bases), program.arguments(tangents)
+    argnums = tuple(i for i, argument in enumerate(arguments) if _has_floats(argument))
+    push = irad.pushforward(function, argnums, options=Options(verify=True))
+    found: tuple[Any, Any] = push(tuple(directions[i] for i in argnums), *arguments)
+    return found
+
+
+def _direction(base: Any, random: np.random.Generator) -> Any:
+    """A tangent for a base; zero for integers, so that tuples and views can be made of it as of the base."""
+    if not _has_floats(base):
+        return np.zeros_like(base) if isinstance(base, np.ndarray) else 0
+    drawn = random.uniform(-1.0, 1.0, np.shape(base))
+    return drawn.astype(base.dtype) if isinstance(base, np.ndarray) else float(drawn)
+
+
+def _is_single(program: Program) -> bool:
+    return any(isinstance(base, np.ndarray) and base.dtype == np.float32 for base in program.bases)
 
 
 def _has_floats(argument: Any) -> bool:

@@ -38,6 +38,20 @@ def differentiate(program: Program, weights: Vector) -> tuple[Vector, tuple[Any,
     return value.real, tuple(derivatives)
 
 
+def differentiate_along(program: Program, tangents: tuple[Any, ...]) -> tuple[Vector, Vector, tuple[Any, ...]]:
+    """The floats of the result, its derivative along a tangent for each base, and that of memory afterwards."""
+    function = program.function(_names(), _with_real_comparisons(program.source))
+    bases = tuple(
+        _complex(base) + 1j * _STEP * tangent if _is_float(base) else _complex(base)
+        for base, tangent in zip(program.bases, tangents, strict=True)
+    )
+    value = floats_of(function(*program.arguments(bases)))
+    afterwards = tuple(
+        base.imag / _STEP if _is_float(old) else None for base, old in zip(bases, program.bases, strict=True)
+    )
+    return value.real, np.asarray(value.imag) / _STEP, afterwards
+
+
 def floats_of(value: Any) -> Any:
     """The numbers of a result, in one vector."""
     parts = value if isinstance(value, tuple) else (value,)
