@@ -289,6 +289,7 @@ def test_an_exception_leaves_nothing_behind():
         ((X, 2.0), (1.0, None), "the tangent"),
         ((X, 2.0), (None, np.ones(1)), "the tangent"),
         ((X, 2), (None, 1.0), "has no derivative"),
+        ((X, 2.0), (None, 1.0j), "a small change of its argument, and so of the same type"),
     ],
 )
 def test_tangents_that_do_not_fit(args, tangents, message):

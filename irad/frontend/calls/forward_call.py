@@ -53,7 +53,7 @@ def check_forward(derivation: Derivation) -> None:
     if options.debug or options.tape_limit is not None:
         raise UnsupportedError(
             "debug mode and limits of the tape are for reverse mode",
-            "leave out debug and max_tape_bytes in the options of forward mode",
+            "leave out debug, max_tape_bytes and measure_tape in the options of forward mode",
             "forward mode has no tape, and is not watched yet",
             location_of(function),
         )

@@ -293,7 +293,7 @@ def _check_target(
             f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
             f"the {_GIVEN.get(role, _MEMORY)} is {described(target.type)}",
             f"pass {wanted}",
-            _reason(leaf),
+            _reason(role, leaf),
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
@@ -321,7 +321,9 @@ def _wanted(role: Role, leaf: Content, is_only_read: bool) -> str | None:
     return None
 
 
-def _reason(leaf: Content) -> str:
+def _reason(role: Role, leaf: Content) -> str:
+    if leaf.kind is LeafKind.NUMBER and role is Role.TANGENT:
+        return "a tangent is a small change of its argument, and so of the same type"
     if leaf.kind is LeafKind.NUMBER:
         return "the derivative is written to the memory that is passed; a number cannot be written to"
     return (
