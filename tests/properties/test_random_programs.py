@@ -1,4 +1,4 @@
-"""Random programs: value, memory afterwards and gradients of both plans, against complex steps.
+"""Random programs: value, memory afterwards, gradients of both plans and tangents, against complex steps.
 
 The seeds are the same in every run. ``IRAD_RANDOM_PROGRAMS=2000`` tests as many, ``IRAD_RANDOM_PROGRAMS=1500:2000``
 those seeds only; a failure prints a reduced program. With every eighth seed a program is made that is compiled with
@@ -8,12 +8,12 @@ fastmath and decides things by numbers next to a jump.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 
-from tests.tools.check_program import check_decisions, check_program
+from tests.tools.check_program import check_decisions, check_forward, check_program
 from tests.tools.complex_step import differentiate
 from tests.tools.random_decisions import DECIDED
 from tests.tools.random_programs import Program, random_program
@@ -23,10 +23,19 @@ FIRST, _, END = f"0:{os.environ.get('IRAD_RANDOM_PROGRAMS', '200')}".rpartition(
 SEEDS = range(int(FIRST.rpartition(":")[2]), int(END))
 
 
-def failure(program: Program) -> str | None:
+def examine(program: Program, check: Callable[[Program], None], attempts: Iterator[int]) -> None:
+    """Checks a program; a failure is given with a smaller program that fails alike."""
+    try:
+        check(program)
+    except Exception as error:
+        error.add_note(f"\n{reduce_program(program, lambda p: failure(p, check), next(attempts, 0))}")
+        raise
+
+
+def failure(program: Program, check: Callable[[Program], None]) -> str | None:
     """The kind of failure: the class of the exception, and what an assertion says up to its figures."""
     try:
-        (check_program if program.log is None else check_decisions)(program)
+        check(program)
     except AssertionError as error:
         return f"assertion: {kind_of(str(error))}"
     except Exception as error:
@@ -35,8 +44,8 @@ def failure(program: Program) -> str | None:
 
 
 def kind_of(message: str) -> str:
-    """What a message of `check_program` is about."""
-    kinds = ("gradient by", "differ by", "value", "memory afterwards", "complex steps")
+    """What a message of a check is about."""
+    kinds = ("gradient with", "differ by", "tangent", "value", "memory afterwards", "complex steps")
     return next((kind for kind in kinds if kind in message), message)
 
 
@@ -48,22 +57,17 @@ def attempts() -> Iterator[int]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_program(seed: int, attempts: Iterator[int]):
-    program = random_program(seed)
-    try:
-        check_program(program)
-    except Exception as error:
-        error.add_note(f"\n{reduce_program(program, failure, next(attempts, 0))}")
-        raise
+    examine(random_program(seed), check_program, attempts)
 
 
 @pytest.mark.parametrize("seed", SEEDS[::8])
 def test_random_program_with_fastmath(seed: int, attempts: Iterator[int]):
-    program = random_program(seed, decides=True)
-    try:
-        check_decisions(program)
-    except Exception as error:
-        error.add_note(f"\n{reduce_program(program, failure, next(attempts, 0))}")
-        raise
+    examine(random_program(seed, decides=True), check_decisions, attempts)
+
+
+@pytest.mark.parametrize("seed", SEEDS[2::4])
+def test_random_program_in_forward_mode(seed: int, attempts: Iterator[int]):
+    examine(random_program(seed, decides=seed % 16 == 2), check_forward, attempts)
 
 
 def test_what_a_program_decided_is_replayed():

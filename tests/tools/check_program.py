@@ -1,4 +1,4 @@
-"""`check_program`: derivatives of a random program under all plans, against complex steps."""
+"""`check_program` and its relatives: derivatives of a random program against complex steps."""
 
 from __future__ import annotations
 
