@@ -27,11 +27,13 @@ def pushforward(f: Callable[..., Any], argnums: int | Sequence[int] = 0, *, opti
 
     The result is called as ``(tangents, *args)`` and returns ``(value, tangent)``. ``tangents`` has the structure of
     the argument ``argnums``: a number for a number, an array of the same dtype and shape for an array, a tuple for a
-    tuple; of several arguments it is a tuple with an entry for each. The tangent has the structure of the value, with
-    None for parts that have no derivative. All other arguments are constants.
+    tuple, for lists, dictionaries and instances what `irad.grad` returns for them; of several arguments it is a tuple
+    with an entry for each. The tangent has the same structure for the value, with None for parts that have no
+    derivative. All other arguments are constants.
 
     If ``f`` writes to an array among ``argnums``, its tangent array is overwritten as well: it holds the tangent of the
-    array's new content. Tangents that are not overwritten may be any arrays, the arguments themselves among them.
+    array's new content. Tangents that are not overwritten may be any arrays, the arguments themselves among them. Those
+    of lists, dictionaries and instances are only read; None in their place stands for zeros.
 
     Args:
         f: the function, as in `irad.grad`; it may return anything, or nothing.

@@ -21,16 +21,13 @@ from irad.frontend.calls.result_types import structured
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.derivation import Derivation
-from irad.frontend.memory.shadows import array_at, extent_of_array, shadow_pointer
-from irad.frontend.numba.boxing import owned_record
+from irad.frontend.memory.returned_tangents import ReturnedTangents
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import build, gradients
-from irad.frontend.values.tree import Content, LeafKind
+from irad.frontend.values.tree import Content, LeafKind, leaves, may_hold_floats, unknown_part
 
-_INTP = cgutils.intp_t
 _VOID_POINTER = cgutils.voidptr_t
-_DATA_FIELD = 4
 _CLOSE = "irad.arena_close"
 
 
@@ -41,12 +38,14 @@ def check_forward(derivation: Derivation) -> None:
         UnsupportedError: it cannot.
     """
     function = derivation.function
-    for leaf in build.returned_leaves(derivation.return_type):
-        if leaf.kind.is_reference:
+    for leaf in leaves(build.content_of(derivation.return_type)):
+        if leaf.kind in (LeafKind.INERT, LeafKind.OPTIONAL) and may_hold_floats(leaf):
+            part = unknown_part(leaf)
             raise UnsupportedError(
-                f"{function.__qualname__} returns {described(leaf.type)}, whose tangent irad cannot return yet",
-                "return the numbers in it as arrays or in a tuple",
-                "a tangent has the structure of the value",
+                f"{function.__qualname__} returns {described(leaf.type)}, whose tangent irad cannot represent"
+                + (f": it holds {part}" if part else ""),
+                "return the numbers in it as arrays or in a tuple, never None in their place",
+                "a tangent has an entry for each float, and irad cannot tell where the floats are here",
                 location_of(function),
             )
     options = derivation.task.options
@@ -124,12 +123,12 @@ class _TangentOfValue:
 
     Args:
         sweeps: of the call.
-        arena: holds shadows of arrays until it is closed.
+        arena: holds shadows until it is closed.
     """
 
     def __init__(self, sweeps: Sweeps, arena: Any) -> None:
         self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
-        self.value = sweeps.value()
+        self.tangents = ReturnedTangents(self.context, self.builder, self.fail)
 
     def build(self, tangent_type: Any) -> Any:
         """A value of a type, a new reference."""
@@ -139,53 +138,12 @@ class _TangentOfValue:
 
     def tangent(self, leaf: Content, wanted: Any) -> Any:
         """Of a leaf."""
-        place = place_of(self.builder, self.sweeps.return_shadow, leaf.path)
-        match leaf.kind:
-            case LeafKind.NUMBER:
-                return self.builder.load(place)
-            case LeafKind.ARRAY:
-                return self.array(leaf, wanted, place)
-            case LeafKind.RECORD:
-                return self.record(leaf, place)
-            case _:
-                raise AssertionError(f"check_forward let {leaf} through")
+        pointers = (self.sweeps.return_pointer, self.sweeps.return_shadow)
+        places = (self.builder.bitcast(place_of(self.builder, each, leaf.path), _VOID_POINTER) for each in pointers)
+        return self.sweeps.references.keep(wanted, self.tangents.tangent(leaf, *places))
 
-    def array(self, leaf: Content, wanted: Any, place: Any) -> Any:
-        """A copy of the shadow, with the strides of the value; zeros where there is no shadow."""
-        context, builder = self.context, self.builder
-        array = context.make_array(leaf.type)(context, builder, part_of(builder, self.value, leaf.path))
-        extent = extent_of_array(context, builder, array, leaf.type)
-        meminfo = self.allocate(extent.size(builder))
-        data = builder.load(cgutils.gep_inbounds(builder, place, 0, _DATA_FIELD))
-        before = builder.sub(extent.data, extent.low)
-        source = builder.gep(builder.bitcast(data, _VOID_POINTER), [builder.neg(before)])
-        self.fill(meminfo, data, source, extent.size(builder))
-        shape, strides = (cgutils.unpack_tuple(builder, each) for each in (array.shape, array.strides))
-        return array_at(
-            context, builder, wanted, shadow_pointer(context, builder, meminfo, extent), shape, strides, meminfo
-        )
-
-    def record(self, leaf: Content, place: Any) -> Any:
-        """A copy of the shadow of a record."""
-        size = _INTP(leaf.type.size)
-        meminfo = self.allocate(size)
-        data = self.builder.load(place)
-        self.fill(meminfo, data, self.builder.bitcast(data, _VOID_POINTER), size)
-        start = self.context.nrt.meminfo_data(self.builder, meminfo)
-        return owned_record(self.context, self.builder, leaf.type, meminfo, start)
-
-    def fill(self, meminfo: Any, data: Any, source: Any, size: Any) -> None:
-        """Copies the shadow into new memory, which stays zero where there is none."""
-        start = self.context.nrt.meminfo_data(self.builder, meminfo)
-        with cgutils.if_likely(self.builder, cgutils.is_not_null(self.builder, data)):
-            cgutils.raw_memcpy(self.builder, start, source, size, 1)
-
-    def allocate(self, size: Any) -> Any:
-        """Zeroed memory for a part of the result."""
-        references = self.sweeps.references
-        return references.allocated(size, references.slot(references.results), abandon=self.abandon)
-
-    def abandon(self) -> None:
-        """Ends what the call holds besides references."""
+    def fail(self) -> None:
+        """Ends the call when there is no memory."""
         self.sweeps.close_arena(_CLOSE, self.arena)
         self.sweeps.drop_value()
+        self.sweeps.references.fail()

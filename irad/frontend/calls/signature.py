@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from typing import Any
 
 from numba.core import types
@@ -15,6 +15,7 @@ from irad.frontend.numba.messages import described
 from irad.frontend.numba.private import is_eager
 from irad.frontend.values import abi, build, layouts
 from irad.frontend.values.abi import Argument
+from irad.frontend.values.gradients import gradient_of_content, may_be_tangent
 from irad.frontend.values.tree import Content, LeafKind, may_hold_floats, unknown_part
 
 _NO_CHANGE = (
@@ -99,7 +100,8 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
-    if role.has_destination and LeafKind.LIST in kinds:
+    is_given_memory = role.has_destination and role is not Role.TANGENT
+    if is_given_memory and LeafKind.LIST in kinds:
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is {described(argument.type)}; a list may change length",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return a new list, or (b) irad.Const "
@@ -108,7 +110,7 @@ def _check_role(dispatcher: Any, argument: Argument, role: Role) -> None:
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
-    if role.has_destination and LeafKind.OBJECT in kinds:
+    if is_given_memory and LeafKind.OBJECT in kinds:
         raise SignatureError(
             f"{argument} of {_name(dispatcher)} is {described(argument.type)}; an object cannot be given a shadow",
             "(a) irad.grad, irad.value_and_grad, irad.vjp or irad.Active, which return its gradient, or "
@@ -259,8 +261,9 @@ def check_destination(
     Raises:
         SignatureError: its structure, dtype or number of dimensions is not that of the argument.
     """
-    mine, theirs = list(argument.leaves), list(abi.leaves_of(destination))
-    if [leaf.path for leaf in mine] != [leaf.path for leaf in theirs]:
+    mine, given = list(argument.leaves), list(_parts_like(argument.type, destination, ()))
+    is_alike = [leaf.path for leaf in mine] == [path for path, _ in given]
+    if not is_alike or any(_is_tuple(each[1]) and not mine[i].kind.is_reference for i, each in enumerate(given)):
         raise SignatureError(
             f"the {_GIVEN.get(role, _MEMORY)} of {argument} of {_name(dispatcher)} is {described(destination)}, "
             f"the argument is {described(argument.type)}",
@@ -269,8 +272,28 @@ def check_destination(
             location_of(dispatcher.py_func),
             focus=argument.name,
         )
-    for leaf, target in zip(mine, theirs, strict=True):
-        _check_target(dispatcher, argument, role, leaf, target, role is Role.TANGENT and leaf.path not in written)
+    for leaf, (_, target) in zip(mine, given, strict=True):
+        _check_target(
+            dispatcher,
+            argument,
+            role,
+            leaf,
+            build.content_of(target),
+            role is Role.TANGENT and leaf.path not in written,
+        )
+
+
+def _parts_like(numba_type: Any, given: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """The parts of what is given for a value, with their paths, as far as both are tuples."""
+    if _is_tuple(numba_type) and _is_tuple(given) and len(given.types) == len(numba_type.types):
+        for i, (item, part) in enumerate(zip(numba_type.types, given.types, strict=True)):
+            yield from _parts_like(item, part, (*path, i))
+    else:
+        yield path, given
+
+
+def _is_tuple(numba_type: Any) -> bool:
+    return isinstance(numba_type, types.BaseTuple)
 
 
 def _check_target(
@@ -281,6 +304,8 @@ def _check_target(
         return
     if leaf.kind is LeafKind.RECORD:
         good = target.type == leaf.type
+    elif leaf.kind.is_reference:
+        good = may_be_tangent(abi.reference_of(leaf), target.type)
     elif leaf.kind.has_cotangent and role is Role.TANGENT:
         good = _is_tangent(leaf, target.type)
     else:
@@ -308,6 +333,10 @@ def _is_tangent(leaf: Content, given: Any) -> bool:
 def _wanted(role: Role, leaf: Content, is_only_read: bool) -> str | None:
     if leaf.kind.has_cotangent and role is Role.TANGENT:
         return f"a number: {'1.0 + 0.0j' if leaf.number in layouts.COMPLEX else '1.0'}"
+    if leaf.kind is LeafKind.LIST:
+        return f"a list of the same type and length, {described(leaf.type)}"
+    if leaf.kind is LeafKind.OBJECT:
+        return f"what has the structure of a gradient by irad.grad: {described(gradient_of_content(leaf))}"
     if leaf.kind is LeafKind.ARRAY:
         example = "ones_like" if role is Role.TANGENT else "zeros_like"
         return (
@@ -322,6 +351,8 @@ def _wanted(role: Role, leaf: Content, is_only_read: bool) -> str | None:
 
 
 def _reason(role: Role, leaf: Content) -> str:
+    if leaf.kind.is_reference:
+        return "a tangent has an entry for each number of its argument"
     if leaf.kind is LeafKind.NUMBER and role is Role.TANGENT:
         return "a tangent is a small change of its argument, and so of the same type"
     if leaf.kind is LeafKind.NUMBER:

@@ -16,7 +16,8 @@ from irad.errors import InternalError
 from irad.frontend.calls.annotations import Role
 from irad.frontend.derivation import Derivation
 from irad.frontend.memory.buffers import buffers_for
-from irad.frontend.memory.list_memory import ListBlock, block_size, list_of_block, open_block
+from irad.frontend.memory.given_tangents import Differing, GivenTangents, store
+from irad.frontend.memory.list_memory import ListBlock, block_size, fill_block, list_of_block, open_block
 from irad.frontend.memory.memory_checks import MemoryChecks, Refusals, Tracked
 from irad.frontend.memory.object_memory import ObjectMemory
 from irad.frontend.memory.references import References
@@ -72,6 +73,7 @@ class ArgumentMemory:
     ) -> None:
         self.context, self.builder, self.derivation, self.flat = context, builder, derivation, flat
         self.references = References(context, builder, derivation.compiled.clear, held)
+        self._targets = targets
         self._scratch: dict[int, Any] = {}
         self._objects: ObjectMemory | None = None
         workspace = derivation.workspace()
@@ -86,7 +88,7 @@ class ArgumentMemory:
         MemoryChecks(builder, derivation, flat, self.tracked, refusals.refuse).run()
         refusals.finish()
         self._allocate()
-        self._lists = {leaf.data_index: self._list_block(leaf) for _, leaf in derivation.active_lists()}
+        self._lists = {leaf.data_index: self._list_block(a, leaf) for a, leaf in derivation.active_lists()}
 
     # --- the caller's memory ------------------------------------------------------------------------------------------
 
@@ -188,11 +190,43 @@ class ArgumentMemory:
         if not joined:
             found.place(joined=False)
         found.connect(self.references.scratch)
+        if any(role is Role.TANGENT for role in map(self._role_of, self.derivation.active_objects())):
+            self._put_tangents(found, joined=joined)
         for tracked in automatic:
             slot = tracked.meminfo = self.references.slot(self._group_of(tracked))
             self.context.nrt.incref(self.builder, MEMINFO_TYPE, found.meminfo)
             self.builder.store(found.meminfo, slot)
             tracked.shadow = found.shadows[tracked.leaf.data_index]
+
+    def _role_of(self, found: tuple[Argument, Content]) -> Role:
+        return self.derivation.task.role_of(found[0].position)
+
+    def _put_tangents(self, objects: ObjectMemory, *, joined: bool) -> None:
+        """Puts the given tangents into shadows; what is reached in several ways must have one tangent."""
+        self._put_each(objects.given(self.references, store))
+        if joined:
+            differing = Differing(self.builder)
+            self._put_each(objects.given(self.references, differing.compare))
+            self.references.refuse(
+                differing.found(),
+                "an element of an object has two tangents, which differ",
+                "pass equal tangents for what is the same in the arguments",
+                "the function may write to it, and an element that is reached in two ways has only one tangent",
+            )
+
+    def _put_each(self, tangents: GivenTangents) -> None:
+        for argument, leaf in self.derivation.active_objects():
+            given: tuple[Any, Any] = (None, types.none)  # a workspace
+            if self._role_of((argument, leaf)) is Role.TANGENT:
+                given = self._given(argument, leaf)
+            tangents.put(abi.reference_of(leaf), *given)
+
+    def _given(self, argument: Argument, leaf: Content) -> tuple[Any, Any]:
+        """The tangent that is given for a part of an argument, and its type."""
+        value, given_type = self._targets[argument.position]
+        for step in leaf.path:
+            value, given_type = self.builder.extract_value(value, step), given_type.types[step]
+        return value, given_type
 
     def _check_constant_objects(self) -> None:
         """Constant objects next to arrays that are differentiated."""
@@ -298,11 +332,13 @@ class ArgumentMemory:
             meminfo = self.references.scratch(extent.size(self.builder))
             self._scratch[index] = shadow_pointer(self.context, self.builder, meminfo, extent)
 
-    def _list_block(self, leaf: Content) -> ListBlock:
+    def _list_block(self, argument: Argument, leaf: Content) -> ListBlock:
         size = block_size(self.context, self.builder, leaf, self.flat)
         meminfo = self.references.scratch(size)
         block = self.context.nrt.meminfo_data(self.builder, meminfo)
         shadow = open_block(self.context, self.builder, leaf, self.flat, block, size)
+        if self.derivation.task.role_of(argument.position) is Role.TANGENT:
+            fill_block(self.context, self.builder, leaf, block, self._given(argument, leaf), self.references)
         return ListBlock(meminfo, size, block, shadow)
 
     # --- use ----------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from numba.core.base import BaseContext
 from numba.cpython.listobj import ListInstance
 from numba.typed.listobject import new_list
 
+from irad.frontend.memory.given_tangents import item_of, length_of, refuse_length
 from irad.frontend.memory.references import References
 from irad.frontend.memory.shadows import array_at
 from irad.frontend.values.layouts import HEADER_DATA, bytes_before_items, size_of_element
@@ -76,6 +77,36 @@ def open_block(context: BaseContext, builder: IRBuilder, leaf: Content, flat: An
     _store(builder, block, HEADER_DATA, builder.gep(block, [_INTP(_PAYLOAD)]))
     _store(builder, block, _PAYLOAD_SIZE, builder.sub(size, _INTP(_PAYLOAD)))
     return block
+
+
+def fill_block(
+    context: BaseContext,
+    builder: IRBuilder,
+    leaf: Content,
+    block: Value,
+    given: tuple[Any, Any],
+    references: References,
+) -> None:
+    """Puts the items of a list, the tangent, into a block; ends the call where it has another length.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        leaf: the list.
+        block: its shadow.
+        given: the tangent and its type; None is zero.
+        references: of the call.
+    """
+    value, list_type = given
+    if list_type == types.none:
+        return
+    count = builder.load(_at(builder, block, _COUNT, _INTP))
+    refuse_length(references, builder, length_of(context, builder, list_type, value), count)
+    first = _at(builder, block, _first_item(leaf.type), context.get_data_type(list_type.dtype))
+    kinds = (list_type, list_type.dtype, types.intp)
+    with cgutils.for_range(builder, count, intp=_INTP) as loop:
+        item = item_of(context, builder, kinds, value, loop.index)
+        builder.store(item, builder.gep(first, [loop.index]))
 
 
 def clear_block(builder: IRBuilder, list_type: Any, block: Value, size: Value) -> None:

@@ -11,12 +11,10 @@ from contextlib import contextmanager
 from typing import Any, assert_never, cast
 
 from llvmlite.ir import IRBuilder, Value
-from numba.core import cgutils, types
+from numba.core import cgutils
 from numba.core.base import BaseContext
-from numba.cpython.listobj import ListInstance
-from numba.typed.dictobject import new_dict
-from numba.typed.listobject import new_list
 
+from irad.frontend.memory.containers import Maker
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
 from irad.frontend.memory.shadows import MEMINFO_TYPE, array_at
 from irad.frontend.values.gradients import gradient_of_content
@@ -59,7 +57,8 @@ class Notes:
         fail: Callable[[], None],
         moved: Any = None,
     ) -> None:
-        self._context, self._builder, self._meminfo, self._fail, self._moved = context, builder, meminfo, fail, moved
+        self._context, self._builder, self._meminfo, self._moved = context, builder, meminfo, moved
+        self._maker = Maker(context, builder, fail)
         self._noted = builder.bitcast(noted, INTP.as_pointer())
         self._next = cgutils.alloca_once_value(builder, INTP(0))
         self.rewind()
@@ -104,7 +103,7 @@ class Notes:
             case InstanceContent():
                 return self._parts(known, self._shadow())
             case ListContent():
-                return self._typed_list(known) if known.is_typed else self._reflected_list(known)
+                return self._list(known)
             case DictionaryContent():
                 return self._dictionary(known)
             case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
@@ -137,56 +136,30 @@ class Notes:
         items = [self.gradient(part, build.gep(place, [INTP(part.offset)])) for part in content.parts]
         return self._context.make_tuple(build, gradient_of_content(content), items)
 
-    def _reflected_list(self, content: ListContent) -> Any:
-        context, build = self._context, self._builder
-        list_type = gradient_of_content(content)
+    def _list(self, content: ListContent) -> Any:
         count, items = self._word(), self._shadow()
-        good, made = ListInstance.allocate_ex(context, build, list_type, count)
-        with cgutils.if_unlikely(build, build.not_(good)):
-            self._fail()
-        made.size = count
-        with self._each(content, count, items) as (index, item):
-            made.setitem(index, self.gradient(content.item, item), incref=False, decref_old_value=False)
-        return made.value
 
-    def _typed_list(self, content: ListContent) -> Any:
-        context, build = self._context, self._builder
-        list_type = gradient_of_content(content)
-        item_type = list_type.dtype
-        count, items = self._word(), self._shadow()
-        made = context.compile_internal(build, lambda: new_list(item_type), list_type(), [])
-        append = types.none(list_type, item_type)
-        with self._each(content, count, items) as (_, item):
-            value = self.gradient(content.item, item)
-            context.compile_internal(build, _append, append, [made, value])
-            context.nrt.decref(build, item_type, value)
-        return made
+        def item(index: Any) -> Any:
+            return self.gradient(content.item, self._item(content, items, index))
 
-    @contextmanager
-    def _each(self, content: ListContent, count: Value, items: Any) -> Iterator[tuple[Any, Any]]:
-        """A loop over items: number and shadow."""
-        build = self._builder
-        with cgutils.for_range(build, count, intp=INTP) as loop:
-            yield loop.index, build.gep(items, [build.mul(loop.index, INTP(content.stride))])
+        return self._maker.list_of(gradient_of_content(content), count, item)
+
+    def _item(self, content: ListContent, items: Any, index: Any) -> Any:
+        """The shadow of an item."""
+        return self._builder.gep(items, [self._builder.mul(index, INTP(content.stride))])
 
     def _dictionary(self, content: DictionaryContent) -> Any:
-        context, build = self._context, self._builder
-        dict_type = gradient_of_content(content)
-        key_type, value_type = content.key.type, dict_type.value_type
-        made = context.compile_internal(build, lambda: new_dict(key_type, value_type), dict_type(), [])
-        insert = types.none(dict_type, key_type, value_type)
-        with self._each_entry(content) as (key, cell):
-            value = self.gradient(content.value, cell)
-            context.compile_internal(build, _insert, insert, [made, key, value])
-            context.nrt.decref(build, value_type, value)
+        made, insert = self._maker.dictionary(gradient_of_content(content))
+        with self._each_entry(content, self._word()) as (key, cell):
+            insert(key, self.gradient(content.value, cell))
         return made
 
     @contextmanager
-    def _each_entry(self, content: DictionaryContent) -> Iterator[tuple[Any, Any]]:
+    def _each_entry(self, content: DictionaryContent, count: Any) -> Iterator[tuple[Any, Any]]:
         """A loop over entries: key and shadow of the value."""
         build = self._builder
         model = self._context.data_model_manager[content.key.type]
-        with cgutils.for_range(build, self._word(), intp=INTP):
+        with cgutils.for_range(build, count, intp=INTP):
             cell = build.gep(self._shadow(), [INTP(content.value_at)])
             place = build.bitcast(self._place(content.value_at // WORD), model.get_data_type().as_pointer())
             yield model.load_from_data_pointer(build, place), cell
@@ -211,10 +184,10 @@ class Notes:
                     self.clear(part, build.gep(start, [INTP(part.offset)]))
             case ListContent():
                 count, items = self._word(), self._shadow()
-                with self._each(known, count, items) as (_, item):
-                    self.clear(known.item, item)
+                with cgutils.for_range(build, count, intp=INTP) as loop:
+                    self.clear(known.item, self._item(known, items, loop.index))
             case DictionaryContent():
-                with self._each_entry(known) as (_, cell):
+                with self._each_entry(known, self._word()) as (_, cell):
                     self.clear(known.value, cell)
             case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
                 pass
@@ -223,13 +196,3 @@ class Notes:
 
     def _fill(self, place: Value, size: Value) -> None:
         cgutils.memset(self._builder, place, size, 0)
-
-
-def _append(values: Any, value: Any) -> None:
-    """Compiled by Numba."""
-    values.append(value)
-
-
-def _insert(values: Any, key: Any, value: Any) -> None:
-    """Compiled by Numba."""
-    values[key] = value

@@ -12,6 +12,7 @@ from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
+from irad.frontend.memory.given_tangents import GivenTangents, Put
 from irad.frontend.memory.memory_checks import Tracked
 from irad.frontend.memory.object_gradients import Notes
 from irad.frontend.memory.object_walk import Walk
@@ -88,6 +89,10 @@ class ObjectMemory:
     def notes(self, fail: Callable[[], None]) -> Notes:
         """What gradients are made from."""
         return Notes(self._context, self._builder, self._regions.noted, self.meminfo, fail)
+
+    def given(self, references: References, put: Put) -> GivenTangents:
+        """What puts tangents into the shadows; ``put`` is done with each number."""
+        return GivenTangents(self._context, self._builder, self._regions.noted, references, put)
 
     def state(self) -> tuple[Any, Any]:
         """The notes and the shadows as arrays of bytes, new references."""

@@ -7,15 +7,13 @@ the call. The table describes the arguments as they are before the call, which m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import contextmanager
 from typing import Any, Final, assert_never, cast
 
-from llvmlite import ir
 from llvmlite.ir import IRBuilder, Value
 from numba.core import cgutils
 from numba.core.base import BaseContext
 
+from irad.frontend.memory.containers import Reader
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD, Owner, Regions, ShadowAt
 from irad.frontend.memory.shadows import Extent, extent_of_array
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
@@ -42,11 +40,10 @@ from irad.runtime_layouts import DICT, LIST
 
 _HEADER_SIZE_SLOT: Final = 32  # where a header has the size of the data
 _DICT_KEYS, _ENTRY_COUNT = 8, 16  # in NB_Dict the table; in that, how many entries it has (numba/cext/dictobject.h)
-_ITERATOR_SIZE, _ITERATOR_NEXT = 32, 24  # of NB_DictIter; where it has the number of the next entry
 _LIST_ALLOCATED: Final = 8  # in the payload of a reflected list, after the size
 
 
-class Walk:
+class Walk(Reader):
     """One walk.
 
     Args:
@@ -57,7 +54,8 @@ class Walk:
     """
 
     def __init__(self, context: BaseContext, builder: IRBuilder, regions: Regions, owner: Owner = Owner.CALL) -> None:
-        self._context, self._builder, self._regions, self._owner = context, builder, regions, owner
+        Reader.__init__(self, context, builder)
+        self._regions, self._owner = regions, owner
         self._is_mine = owner is Owner.CALL
 
     # --- what is met --------------------------------------------------------------------------------------------------
@@ -225,37 +223,3 @@ class Walk:
         key = model.load_from_data_pointer(build, build.bitcast(place, model.get_data_type().as_pointer()))
         for _, meminfo in context.nrt.get_meminfos(build, found.key.type, key):
             self._hold(meminfo)
-
-    @contextmanager
-    def _entries(self, pointer: Value) -> Any:
-        """A loop over the entries of a dictionary: number, address of the key, address of the value."""
-        build = self._builder
-        iterator = build.bitcast(cgutils.alloca_once(build, ir.ArrayType(INTP, _ITERATOR_SIZE // WORD)), VOID_POINTER)
-        key, value = (cgutils.alloca_once(build, VOID_POINTER) for _ in range(2))
-        self._call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
-        head = build.append_basic_block("entry")
-        body, end = build.append_basic_block("entry.body"), build.append_basic_block("entry.end")
-        build.branch(head)
-        build.position_at_end(head)
-        status = self._call("numba_dict_iter_next", ir.IntType(32), [iterator, key, value])
-        build.cbranch(build.icmp_signed("==", status, ir.IntType(32)(0)), body, end)
-        build.position_at_end(body)
-        number = build.sub(self._load_word(iterator, _ITERATOR_NEXT), INTP(1))
-        yield number, build.load(key), build.load(value)
-        build.branch(head)
-        build.position_at_end(end)
-
-    # --- words --------------------------------------------------------------------------------------------------------
-
-    def _call(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
-        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
-        return self._builder.call(cgutils.get_or_insert_function(self._builder.module, function_type, name), arguments)
-
-    def _at(self, pointer: Value, offset: int) -> Any:
-        return self._builder.gep(pointer, [INTP(offset)])
-
-    def _load(self, pointer: Value, offset: int) -> Any:
-        return self._builder.load(self._builder.bitcast(self._at(pointer, offset), VOID_POINTER.as_pointer()))
-
-    def _load_word(self, pointer: Value, offset: int) -> Any:
-        return self._builder.load(self._builder.bitcast(self._at(pointer, offset), INTP.as_pointer()))

@@ -15,10 +15,6 @@ from irad.frontend.memory.shadows import ALIGNMENT, MEMINFO_TYPE, NO_MEMORY, cle
 _VOID_POINTER = cgutils.voidptr_t
 
 
-def _nothing() -> None:
-    """References are all that a call holds."""
-
-
 class References:
     """The references; each is in a slot on the stack, null until there is one.
 
@@ -50,12 +46,11 @@ class References:
         group.append(slot)
         return slot
 
-    def allocated(self, size: Value, slot: Any, *, zeroed: bool = True, abandon: Callable[[], None] = _nothing) -> Any:
-        """A meminfo of new memory, held in a slot; ``abandon`` emits what else ends with the call if there is none."""
+    def allocated(self, size: Value, slot: Any, *, zeroed: bool = True) -> Any:
+        """A meminfo of new memory, held in a slot."""
         nrt = self._context.nrt
         meminfo = nrt.meminfo_alloc_aligned_unchecked(self._builder, size, ALIGNMENT)
         with cgutils.if_unlikely(self._builder, cgutils.is_null(self._builder, meminfo)):
-            abandon()
             self.fail()
         if zeroed:
             clear(self._builder, nrt.meminfo_data(self._builder, meminfo), size, self._clear)

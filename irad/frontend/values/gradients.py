@@ -11,7 +11,7 @@ from numba.core import types
 from irad.frontend.numba.boxing import OwnedRecord
 from irad.frontend.values import tree
 from irad.frontend.values.build import content_of
-from irad.frontend.values.layouts import mapped, tuple_type
+from irad.frontend.values.layouts import COMPLEX, mapped, tuple_type
 
 
 def gradient_type(numba_type: Any) -> Any:
@@ -53,6 +53,39 @@ def gradient_of_content(content: tree.Content) -> Any:
             return types.none
         case _:
             assert_never(known)
+
+
+def may_be_tangent(content: tree.Content, given: Any) -> bool:
+    """Whether a value of a Numba type may be the tangent of some content."""
+    if given == types.none or not tree.has_derivative(content):
+        return bool(given == types.none)
+    known = cast("tree.AnyContent", content)
+    match known:
+        case tree.NumberContent():
+            is_complex = known.type in COMPLEX and isinstance(given, types.Complex)
+            return is_complex or isinstance(given, types.Float | types.Integer)
+        case tree.ArrayContent():
+            mine = (known.type.dtype, known.type.ndim)
+            return isinstance(given, types.Array) and (given.dtype, given.ndim) == mine
+        case tree.TupleContent() | tree.InstanceContent():
+            if not isinstance(given, types.BaseTuple) or len(given.types) != len(known.parts):
+                return False
+            return all(map(may_be_tangent, known.parts, given.types))
+        case tree.ListContent():
+            is_list = isinstance(given, types.ListType if known.is_typed else types.List)
+            return is_list and _may_be_tangents(known.item, given.dtype)
+        case tree.DictionaryContent():
+            is_dictionary = isinstance(given, types.DictType) and given.key_type == known.key.type
+            return is_dictionary and _may_be_tangents(known.value, given.value_type)
+        case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
+            return False
+        case _:
+            assert_never(known)
+
+
+def _may_be_tangents(content: tree.Content, given: Any) -> bool:
+    """Whether values of a type may be the tangents of what a container holds; numbers have its type."""
+    return bool(given == content.type) if isinstance(content, tree.NumberContent) else may_be_tangent(content, given)
 
 
 def _class_name(numba_type: Any) -> str:

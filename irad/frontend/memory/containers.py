@@ -1,0 +1,129 @@
+"""Numba's lists and dictionaries in generated code: reading those that are there, and making new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils, types
+from numba.core.base import BaseContext
+from numba.cpython.listobj import ListInstance
+from numba.typed.dictobject import new_dict
+from numba.typed.listobject import new_list
+
+from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+
+_ITERATOR_SIZE, _ITERATOR_NEXT = 32, 24  # of NB_DictIter; where it has the number of the next entry
+_STATUS: Final = ir.IntType(32)
+
+
+class Reader:
+    """Reads the memory of containers.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+    """
+
+    def __init__(self, context: BaseContext, builder: IRBuilder) -> None:
+        self._context, self._builder = context, builder
+
+    @contextmanager
+    def _entries(self, pointer: Value) -> Iterator[tuple[Any, Any, Any]]:
+        """A loop over the entries of a dictionary: number, address of the key, address of the value."""
+        build = self._builder
+        iterator = build.bitcast(cgutils.alloca_once(build, ir.ArrayType(INTP, _ITERATOR_SIZE // WORD)), VOID_POINTER)
+        key, value = (cgutils.alloca_once(build, VOID_POINTER) for _ in range(2))
+        self._call("numba_dict_iter", ir.VoidType(), [iterator, pointer])
+        head = build.append_basic_block("entry")
+        body, end = build.append_basic_block("entry.body"), build.append_basic_block("entry.end")
+        build.branch(head)
+        build.position_at_end(head)
+        status = self._call("numba_dict_iter_next", _STATUS, [iterator, key, value])
+        build.cbranch(build.icmp_signed("==", status, _STATUS(0)), body, end)
+        build.position_at_end(body)
+        number = build.sub(self._load_word(iterator, _ITERATOR_NEXT), INTP(1))
+        yield number, build.load(key), build.load(value)
+        build.branch(head)
+        build.position_at_end(end)
+
+    def _stored(self, numba_type: Any, place: Any) -> Any:
+        """A value of a type in memory."""
+        model = self._context.data_model_manager[numba_type]
+        pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
+        return model.load_from_data_pointer(self._builder, pointer, align=1)
+
+    def _call(self, name: str, result: Any, arguments: Sequence[Any]) -> Any:
+        function_type = ir.FunctionType(result, [argument.type for argument in arguments])
+        return self._builder.call(cgutils.get_or_insert_function(self._builder.module, function_type, name), arguments)
+
+    def _at(self, pointer: Value, offset: int) -> Any:
+        return self._builder.gep(pointer, [INTP(offset)])
+
+    def _load(self, pointer: Value, offset: int) -> Any:
+        return self._builder.load(self._builder.bitcast(self._at(pointer, offset), VOID_POINTER.as_pointer()))
+
+    def _load_word(self, pointer: Value, offset: int) -> Any:
+        return self._builder.load(self._builder.bitcast(self._at(pointer, offset), INTP.as_pointer()))
+
+
+class Maker:
+    """Makes containers. Items and values are new references, which the container takes over.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        fail: emits the end of the function when there is no memory.
+    """
+
+    def __init__(self, context: BaseContext, builder: IRBuilder, fail: Callable[[], None]) -> None:
+        self._context, self._builder, self._fail = context, builder, fail
+
+    def list_of(self, list_type: Any, count: Any, item: Callable[[Any], Any]) -> Any:
+        """A list, with the items that ``item`` emits for the numbers from 0 to before ``count``."""
+        context, build = self._context, self._builder
+        if isinstance(list_type, types.ListType):
+            return self._typed_list(list_type, count, item)
+        good, made = ListInstance.allocate_ex(context, build, list_type, count)
+        with cgutils.if_unlikely(build, build.not_(good)):
+            self._fail()
+        made.size = count
+        with cgutils.for_range(build, count, intp=INTP) as loop:
+            made.setitem(loop.index, item(loop.index), incref=False, decref_old_value=False)
+        return made.value
+
+    def _typed_list(self, list_type: Any, count: Any, item: Callable[[Any], Any]) -> Any:
+        context, build, item_type = self._context, self._builder, list_type.dtype
+        made = context.compile_internal(build, lambda: new_list(item_type), list_type(), [])
+        append = types.none(list_type, item_type)
+        with cgutils.for_range(build, count, intp=INTP) as loop:
+            value = item(loop.index)
+            context.compile_internal(build, _append, append, [made, value])
+            context.nrt.decref(build, item_type, value)
+        return made
+
+    def dictionary(self, dict_type: Any) -> tuple[Any, Callable[[Any, Any], None]]:
+        """An empty dictionary, and what emits the insertion of a value under a key."""
+        context, build = self._context, self._builder
+        key_type, value_type = dict_type.key_type, dict_type.value_type
+        made = context.compile_internal(build, lambda: new_dict(key_type, value_type), dict_type(), [])
+        signature = types.none(dict_type, key_type, value_type)
+
+        def insert(key: Any, value: Any) -> None:
+            context.compile_internal(build, _insert, signature, [made, key, value])
+            context.nrt.decref(build, value_type, value)
+
+        return made, insert
+
+
+def _append(values: Any, value: Any) -> None:
+    """Compiled by Numba."""
+    values.append(value)
+
+
+def _insert(values: Any, key: Any, value: Any) -> None:
+    """Compiled by Numba."""
+    values[key] = value

@@ -1,0 +1,169 @@
+"""Tangents of what a function returned, read from the shadow of the memory that it was returned through.
+
+Value and shadow are followed side by side: the value tells how many items there are and which keys. Where a shadow
+leads nowhere, tangents are zero: what is read there are zeros of a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, assert_never, cast
+
+from llvmlite import ir
+from llvmlite.ir import IRBuilder, Value
+from numba.core import cgutils
+from numba.core.base import BaseContext
+
+from irad.frontend.memory.containers import Maker, Reader
+from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
+from irad.frontend.memory.shadows import ALIGNMENT, array_at, extent_of_array, shadow_pointer
+from irad.frontend.numba.boxing import owned_record
+from irad.frontend.values.gradients import gradient_of_content
+from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
+from irad.frontend.values.tree import (
+    AnyContent,
+    ArrayContent,
+    ConstantContent,
+    Content,
+    DictionaryContent,
+    InstanceContent,
+    ListContent,
+    NumberContent,
+    OptionalContent,
+    RecordContent,
+    TupleContent,
+    UnknownContent,
+    has_derivative,
+    is_headed,
+    pointer_at,
+)
+from irad.runtime_layouts import DICT, LIST
+
+
+class ReturnedTangents(Reader):
+    """Reads them.
+
+    Args:
+        context: Numba's target context.
+        builder: of llvmlite.
+        fail: emits the end of the function when there is no memory.
+    """
+
+    def __init__(self, context: BaseContext, builder: IRBuilder, fail: Callable[[], None]) -> None:
+        Reader.__init__(self, context, builder)
+        self._fail, self._maker = fail, Maker(context, builder, fail)
+
+    def tangent(self, content: Content, place: Any, shadow: Any) -> Any:
+        """The tangent as a value of the type `gradient_of_content`, a new reference.
+
+        Args:
+            content: of what was returned, or of a part.
+            place: where that is in memory.
+            shadow: of that memory.
+        """
+        if not has_derivative(content):
+            return self._context.get_dummy_value()
+        known = cast("AnyContent", content)
+        match known:
+            case NumberContent():
+                return self._stored(known.type, shadow)
+            case ArrayContent():
+                return self._array(known, place, shadow)
+            case RecordContent():
+                return self._record(known, shadow)
+            case TupleContent():
+                return self._parts(known, place, shadow)
+            case InstanceContent():
+                return self._instance(known, place, shadow)
+            case ListContent():
+                return self._list(known, self._load(place, pointer_at(known)), self._load(shadow, pointer_at(known)))
+            case DictionaryContent():
+                return self._dictionary(
+                    known, self._load(place, pointer_at(known)), self._load(shadow, pointer_at(known))
+                )
+            case ConstantContent() | OptionalContent() | UnknownContent():
+                return self._context.get_dummy_value()
+            case _:
+                assert_never(known)
+
+    def _or_zeros(self, shadow: Value, size: int) -> Any:
+        """A shadow of so many bytes; zeros where it is null."""
+        zeros = cgutils.global_constant(self._builder, "irad.zeros", ir.ArrayType(ir.IntType(8), size)(None))
+        zeros.align = ALIGNMENT
+        none = cgutils.is_null(self._builder, shadow)
+        return self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow)
+
+    def _array(self, content: ArrayContent, place: Value, shadow: Value) -> Any:
+        """A copy of the shadow, with the strides of the value."""
+        context, build = self._context, self._builder
+        array = context.make_array(content.type)(context, build, self._stored(content.type, place))
+        extent = extent_of_array(context, build, array, content.type)
+        data = self._load(shadow, ARRAY_DATA)
+        source = build.gep(data, [build.sub(extent.low, extent.data)])
+        meminfo = self._copied(data, source, extent.size(build))
+        shape, strides = (cgutils.unpack_tuple(build, each) for each in (array.shape, array.strides))
+        start = shadow_pointer(context, build, meminfo, extent)
+        return array_at(context, build, gradient_of_content(content), start, shape, strides, meminfo)
+
+    def _record(self, content: RecordContent, shadow: Value) -> Any:
+        data = self._load(shadow, 0)
+        meminfo = self._copied(data, data, INTP(content.type.size))
+        start = self._context.nrt.meminfo_data(self._builder, meminfo)
+        return owned_record(self._context, self._builder, content.type, meminfo, start)
+
+    def _copied(self, data: Value, source: Any, size: Any) -> Any:
+        """A meminfo with a copy of some memory; with zeros where ``data`` is null."""
+        build, nrt = self._builder, self._context.nrt
+        meminfo = nrt.meminfo_alloc_aligned_unchecked(build, size, ALIGNMENT)
+        with cgutils.if_unlikely(build, cgutils.is_null(build, meminfo)):
+            self._fail()
+        start = nrt.meminfo_data(build, meminfo)
+        with build.if_else(cgutils.is_null(build, data), likely=False) as (without, with_shadow):
+            with without:
+                cgutils.memset(build, start, size, 0)
+            with with_shadow:
+                cgutils.raw_memcpy(build, start, source, size, 1)
+        return meminfo
+
+    def _parts(self, content: TupleContent | InstanceContent, place: Value, shadow: Value) -> Any:
+        items = [
+            self.tangent(part, self._at(place, part.offset), self._at(shadow, part.offset)) for part in content.parts
+        ]
+        return self._context.make_tuple(self._builder, gradient_of_content(content), items)
+
+    def _instance(self, content: InstanceContent, place: Value, shadow: Value) -> Any:
+        fields, their_shadow = (self._load(each, pointer_at(content)) for each in (place, shadow))
+        if is_headed(content):
+            fields = self._load(fields, HEADER_DATA)
+            their_shadow = self._load(self._or_zeros(their_shadow, HEADER_SIZE), HEADER_DATA)
+        return self._parts(content, fields, self._or_zeros(their_shadow, content.size))
+
+    def _list(self, content: ListContent, pointer: Value, shadow: Value) -> Any:
+        build = self._builder
+        if content.is_typed:
+            count = self._call("numba_list_length", INTP, [pointer])
+            items = self._call("numba_list_base_ptr", VOID_POINTER, [pointer])
+            shadows = self._load(self._or_zeros(shadow, LIST.size), LIST.offset("items"))
+        else:
+            payload = self._load(pointer, HEADER_DATA)
+            count, items = self._load_word(payload, 0), self._at(payload, content.prefix)
+            shadows = self._load(self._or_zeros(shadow, HEADER_SIZE), HEADER_DATA)
+
+        def item(index: Any) -> Any:
+            offset = build.mul(index, INTP(content.stride))
+            its_shadow = build.gep(shadows, [build.add(offset, INTP(content.prefix))])
+            found = build.select(cgutils.is_null(build, shadows), shadows, its_shadow)
+            return self.tangent(content.item, build.gep(items, [offset]), self._or_zeros(found, content.stride))
+
+        return self._maker.list_of(gradient_of_content(content), count, item)
+
+    def _dictionary(self, content: DictionaryContent, pointer: Value, shadow: Value) -> Any:
+        build = self._builder
+        made, insert = self._maker.dictionary(gradient_of_content(content))
+        cells = self._load(self._or_zeros(shadow, DICT.size), DICT.offset("cells"))
+        with self._entries(pointer) as (number, key, value):
+            slot = build.gep(cells, [build.mul(number, INTP(WORD))])
+            cell = self._load(self._or_zeros(build.select(cgutils.is_null(build, cells), cells, slot), WORD), 0)
+            within = self._at(self._or_zeros(cell, content.value_at + content.value_size), content.value_at)
+            insert(self._stored(content.key.type, key), self.tangent(content.value, value, within))
+        return made
