@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from irad.errors import UnsupportedError
 from irad.ir.instructions import CallSite
 from irad.ir.values import const_int
 from irad.rules.blas.bilinear import GEMM, GEMM_SHAPES, GEMV, gemv_shapes
@@ -17,7 +16,12 @@ from irad.rules.dense.elements import Scalar, choose, element_of
 from irad.rules.dense.kernel import I8, NONE, ONE
 from irad.rules.dense.library import NumbaLibrary
 from irad.rules.dense.tangent import Differential, Interface, Tangent, emit_tangent
-from irad.rules.lapack.pseudo_inverse import ends_pseudo_inverse
+from irad.rules.lapack.pseudo_inverse import (
+    PRODUCT_PARAMETERS,
+    PRODUCT_SHAPES,
+    PRODUCT_TANGENT,
+    ends_pseudo_inverse,
+)
 from irad.ruleset.interface import TangentContext, TangentPart
 
 
@@ -48,18 +52,8 @@ def _part(name: str, parameters: str, shapes: Shapes, output: str, tangent: Diff
 
 
 def gemm_tangent(context: TangentContext, call: CallSite) -> None:
-    """The tangent of a matrix product.
-
-    Raises:
-        UnsupportedError: it is the last step of a pseudo-inverse.
-    """
-    if ends_pseudo_inverse(call):
-        raise UnsupportedError(
-            "irad knows no tangent of np.linalg.pinv yet",
-            "use reverse mode: irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)",
-            "the decomposition in it and this product have to be differentiated as one",
-        )
-    _gemm_tangent(context, call)
+    """The tangent of a matrix product, or of the pseudo-inverse that it ends."""
+    (_pseudo_inverse_tangent if ends_pseudo_inverse(call) else _gemm_tangent)(context, call)
 
 
 _X: Final = VectorShape("n")
@@ -68,6 +62,7 @@ _gemm_tangent: Final = _part(
     "numba_xxgemm", "kind transa transb m n k alpha a lda b ldb beta c ldc", GEMM_SHAPES, "c", GEMM
 )
 
+_pseudo_inverse_tangent: Final = _part("pinv", PRODUCT_PARAMETERS, PRODUCT_SHAPES, "a", PRODUCT_TANGENT)
 gemv_tangent: Final = _part("numba_xxgemv", "kind trans m n alpha a lda x beta y", gemv_shapes("", ""), "y", GEMV)
 dot_tangent: Final = _part(
     "numba_xxdot",

@@ -70,6 +70,12 @@ class Tangent(Operands):
         """Whether an operand has a shadow."""
         return is_given(self.k, self.shadows[name])
 
+    def clear(self, *names: str) -> None:
+        """Clears the shadows of those operands that have one."""
+        for name in names:
+            with self._if_given(name):
+                as_matrix(self.operand_tangent(name)).clear()
+
     @contextmanager
     def moving(self, name: str) -> Iterator[Matrix]:
         """Emits what is done if a matrix has a tangent that is not 0 throughout; gives that.

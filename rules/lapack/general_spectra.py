@@ -18,11 +18,12 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import Value, const_int
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Shapes, Sizes, VectorShape
 from irad.rules.dense.elements import choose
-from irad.rules.dense.kernel import I64, NONE, ONE, TWO, Kernel
+from irad.rules.dense.kernel import FALSE, I64, NONE, ONE, TWO, Kernel
 from irad.rules.dense.matrix import NOWHERE, Matrix, Vector
 from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.saved import letter
-from irad.rules.lapack.phases import over_gap, settled_phase, turn_of
+from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.lapack.phases import over_gap, phase_rate, settled_phase, turn_column, turn_of
 from irad.rules.lapack.spectra import EQUAL
 from irad.rules.lapack.systems import GILES
 from irad.ruleset.interface import Rule
@@ -65,6 +66,43 @@ def _adjoint_body(
     status = k.entry("numba_xgesv", n, n, transposed.data, n, pivots.data, m.data, n)
     failed = k.build.icmp("ne", status, const_int(types.I32, 0))
     bar.fill(lambda i, j: choose(k.build.and_(failed, m[i, j].is_nonzero()), math.nan, m[i, j]))
+
+
+def _set_tangents(v: Matrix, w: Vector, tangent: Matrix, v_dot: Matrix, w_dot: Vector, memory: Value) -> None:
+    v.k.outline("eigenvectors_tangent", _tangents_body, v, w, tangent, v_dot, w_dot, memory)
+
+
+def _tangents_body(
+    k: Kernel, v: Matrix, w: Vector, tangent: Matrix, v_dot: Matrix, w_dot: Vector, memory: Value
+) -> None:
+    """Ṡ = V⁻¹ Ȧ V: ẇ = diag(Ṡ), V̇ = V K, Kᵢⱼ = Ṡᵢⱼ / (wⱼ - wᵢ), without what changes length and phase."""
+    work = _adjoint_room(k.build, w.size).divide(k, memory)
+    (copy, core, product), (_, pivots), n = work.matrices, work.vectors, w.size
+    product.set(tangent @ v)
+    core.set(product)
+    copy.set(v)
+    status = k.entry("numba_xgesv", n, n, copy.data, n, pivots.data, core.data, n)
+    failed = k.build.icmp("ne", status, const_int(types.I32, 0))
+    core.fill(lambda i, j: choose(k.build.and_(failed, product[i, j].is_nonzero()), math.nan, core[i, j]))
+    with k.when(w_dot.given):
+        w_dot.fill(lambda j: core[j, j])
+    with k.when(v_dot.given):
+        largest = w.largest()
+        with core.each() as (i, j):
+            entry = over_gap(k, core[i, j], w[j] - w[i], largest, FALSE)
+            core[i, j] = choose(k.same(i, j), 0.0, entry)
+        v_dot.set(v @ core)
+        with k.loop(n) as j:
+            _keep_length_and_phase(v.column(j), v_dot.column(j))
+
+
+def _keep_length_and_phase(vector: Vector, tangent: Vector) -> None:
+    k = vector.k
+    length = vector.sum(lambda i: vector[i].conj() * tangent[i]).real
+    tangent.fill(lambda i: tangent[i] - length * vector[i])
+    if k.element.is_complex:
+        anchor = _real_component(vector)
+        turn_column(vector, tangent, phase_rate(k, vector[anchor], tangent[anchor]))
 
 
 def _take_tangent_part(v: Matrix, shadow: Matrix, target: Matrix) -> None:
@@ -112,6 +150,25 @@ def _eigvals(r: Adjoint) -> None:
     n = v.rows
     r.k.entry(_COMPLEX, "N", "V", n, copy.data, n, w.data, unused.data, ONE, v.data, n)
     _adjoint(v, w, Matrix(r.k, NOWHERE, n, n, n), r.vector_bar("w"), r.bar("a"), memory.data)
+
+
+def _eig_tangent(r: Tangent) -> None:
+    r.clear("w", "vr")
+    with r.moving("a") as a_dot:
+        _set_tangents(r.matrix("vr"), r.vector("w"), a_dot, r.tangent("vr"), r.vector_tangent("w"), r.memory)
+    r.clear("a")
+
+
+def _eigvals_tangent(r: Tangent) -> None:
+    """Before the call, which destroys the matrix."""
+    r.clear("w")
+    with r.moving("a") as a_dot:
+        (copy, v), (w, unused, memory) = r.work.matrices, r.work.vectors
+        copy.set(r.matrix("a"))
+        n = v.rows
+        r.k.entry(_COMPLEX, "N", "V", n, copy.data, n, w.data, unused.data, ONE, v.data, n)
+        _set_tangents(v, w, a_dot, Matrix(r.k, NOWHERE, n, n, n), r.vector_tangent("w"), memory.data)
+    r.clear("a")
 
 
 # ------------------------------------------------------------------------------------------------ real matrices
@@ -178,6 +235,68 @@ def _real_adjoint(
         bar.fill(lambda i, j: c_bar[i, j].real)
 
 
+def _real_eig_tangent(r: Tangent) -> None:
+    r.clear("wr", "wi", "vr")
+    with r.moving("a") as a_dot:
+        values, tangents = (
+            (r.vector("wr"), r.vector("wi")),
+            (r.vector_tangent("wr"), r.vector_tangent("wi")),
+        )
+        _set_real_tangents(r.matrix("vr"), values, a_dot, r.tangent("vr"), tangents, r.memory)
+    r.clear("a")
+
+
+def _real_eigvals_tangent(r: Tangent) -> None:
+    """Before the call, which destroys the matrix."""
+    r.clear("wr", "wi")
+    with r.moving("a") as a_dot:
+        (copy, v), (wr, wi, unused, memory) = r.work.matrices, r.work.vectors
+        copy.set(r.matrix("a"))
+        n = v.rows
+        r.k.entry(_REAL, "N", "V", n, copy.data, n, wr.data, wi.data, unused.data, ONE, v.data, n)
+        tangents = r.vector_tangent("wr"), r.vector_tangent("wi")
+        _set_real_tangents(v, (wr, wi), a_dot, Matrix(r.k, NOWHERE, n, n, n), tangents, memory.data)
+    r.clear("a")
+
+
+def _set_real_tangents(
+    v: Matrix,
+    values: tuple[Vector, Vector],
+    tangent: Matrix,
+    v_dot: Matrix,
+    tangents: tuple[Vector, Vector],
+    memory: Value,
+) -> None:
+    """The tangents in real numbers if all eigenvalues are real, else those in complex numbers, packed."""
+    k, (wr, wi), (wr_dot, wi_dot) = v.k, values, tangents
+    paired = Matrix.dense(k, wi.data, wi.size, ONE).any_nonzero()
+    with k.unless(paired):
+        _set_tangents(v, wr, tangent, v_dot, wr_dot, memory)
+    with k.when(paired):
+        work = _paired_room(k.build, wi.size).divide(k.complex, memory)
+        (cv, cv_dot, c_dot), (w, w_dot, rest) = work.matrices, work.vectors
+        w.fill(lambda j: wr[j] + wi[j].times_i())
+        c_dot.fill(lambda i, j: tangent[i, j])
+        _unpack_vectors(wi, v, cv, conjugates=True)
+        _set_tangents(cv, w, c_dot, cv_dot, w_dot, rest.data)
+        with k.when(wr_dot.given):
+            wr_dot.fill(lambda j: w_dot[j].real)
+        with k.when(wi_dot.given):
+            wi_dot.fill(lambda j: w_dot[j].imag)
+        with k.when(v_dot.given):
+            _pack_vectors(wi, cv_dot, v_dot)
+
+
+def _pack_vectors(wi: Vector, vectors: Matrix, target: Matrix) -> None:
+    """Packs the tangents of complex vectors as a real `geev` packs these: of a pair, those of x and y of x + i y."""
+    k = wi.k
+    with k.loop(target.columns) as j:
+        second = k.nothing > wi[j]
+        start = k.build.sub(j, k.build.zext(second, I64))
+        with k.loop(target.rows) as i:
+            target[i, j] = choose(second, vectors[i, start].imag, vectors[i, start].real)
+
+
 def _unpack_vectors(wi: Vector, packed: Matrix, target: Matrix, *, conjugates: bool) -> None:
     """Complex vectors, or their cotangents, as a real `geev` packs them: x, y stand for x + i y and x - i y.
 
@@ -233,6 +352,7 @@ _EIG: Final = Routine(
     _eig,
     "a",
     _eig_room,
+    tangent=Differential(after=_eig_tangent, also_written="w vr", work=_eig_room),
 )
 _EIGVALS: Final = Routine(
     "eigvals",
@@ -242,6 +362,7 @@ _EIGVALS: Final = Routine(
     _eigvals,
     "a",
     _eigvals_room,
+    tangent=Differential(_eigvals_tangent, also_written="w", work=_eigvals_room),
 )
 _REAL_EIG: Final = Routine(
     "real_eig",
@@ -251,6 +372,7 @@ _REAL_EIG: Final = Routine(
     _real_eig,
     "a",
     _real_eig_room,
+    tangent=Differential(after=_real_eig_tangent, also_written="wr wi vr", work=_real_eig_room),
 )
 _REAL_EIGVALS: Final = Routine(
     "real_eigvals",
@@ -260,6 +382,7 @@ _REAL_EIGVALS: Final = Routine(
     _real_eigvals,
     "a",
     _real_eigvals_room,
+    tangent=Differential(_real_eigvals_tangent, also_written="wr wi", work=_real_eigvals_room),
 )
 
 
@@ -278,6 +401,7 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(4, 6, 7, 8, 10),
         source=GILES,
         policy=_DEFECTIVE,
+        has_tangents=True,
     ),
     numba_rule(
         _COMPLEX,
@@ -287,5 +411,6 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(4, 6, 7, 9),
         source=GILES,
         policy=_DEFECTIVE,
+        has_tangents=True,
     ),
 )

@@ -17,7 +17,12 @@ from irad.rules.dense.elements import Scalar, quotient_or_zero
 from irad.rules.dense.kernel import NONE, TWO
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, numba_rule
-from irad.rules.lapack.singular import add_singular_values, room_for_values
+from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.lapack.singular import (
+    add_singular_values,
+    room_for_values,
+    set_singular_value_tangents,
+)
 from irad.ruleset.interface import Rule
 
 _GOLUB_PEREYRA: Final = (
@@ -92,6 +97,61 @@ def _residual_share(m: Value, n: Value, j: Value, x: Matrix, bar: Matrix) -> Sca
     return quotient_or_zero(along.value.real, square.value)
 
 
+def _tangent(r: Tangent) -> None:
+    """ẋ = A⁺ (Ḃ - Ȧ x + ε - A h) + h; ε = A⁺ᴴ Ȧᴴ r, 0 if the rank is m; h = Ȧᴴ A⁺ᴴ x, needed if it is not n.
+
+    The tangent of the rows below the solution is their content, times half the relative change of the sum of squares.
+    """
+    k, s, build = r.k, r.sizes, r.k.build
+    m, n, sides, rank, longer = s["m"], s["n"], s["nrhs"], r.arrays["int rank"], _longer(s)
+    copy, two, one, res, h = r.work.matrices
+    values, found, other = r.work.vectors
+    a, b_dot, x = r.matrix("old a"), r.tangent("b"), r.matrix("b").sized(n, sides)
+    right, last = one.sized(m, sides), (values.data, s["rcond"], found.data)
+    short, free = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
+
+    with k.when(b_dot.given):
+        res.set(r.matrix("old b").sized(m, sides))
+        res.add(-(a @ x))
+        right.set(b_dot.sized(m, sides))
+        with r.moving("a") as a_dot:
+            right.add(-(a_dot @ x))
+        _set_residual_tangents(n, r.matrix("b"), b_dot, res, right)
+        with r.moving("a") as a_dot, k.when(build.or_(short, free)):
+            two.sized(n, sides).set(a_dot.H @ res)
+            two.part(NONE, sides, n, sides).set(x)
+            Matrix.dense(k, copy.data, n, m).set(a.H)
+            k.entry("numba_ez_gelsd", n, m, two.columns, copy.data, n, two.data, longer, *last)
+            with k.when(short):
+                right.fill(lambda i, j: right[i, j] + two[i, j])
+            with k.when(free):
+                h.set(a_dot.H @ two.part(NONE, sides, m, sides))
+                right.add(-(a @ h))
+        copy.set(a)
+        k.entry("numba_ez_gelsd", m, n, sides, copy.data, m, one.data, longer, *last)
+        solution = b_dot.sized(n, sides)
+        solution.set(one.sized(n, sides))
+        with r.moving("a"), k.when(free):
+            solution.fill(lambda i, j: solution[i, j] + h[i, j])
+    r.clear("s")
+    with r.active_vector("s") as s_dot, r.moving("a") as a_dot:
+        set_singular_value_tangents(a, a_dot, s_dot, other.data)
+    r.clear("a")
+
+
+def _set_residual_tangents(n: Value, content: Matrix, b_dot: Matrix, res: Matrix, change: Matrix) -> None:
+    k = res.k
+    with k.loop(res.columns) as j:
+        along, square = k.variable(), k.real.variable()
+        with k.loop(res.rows) as i:
+            along.accumulate(res[i, j].conj() * change[i, j])
+        with k.loop(res.rows, n) as i:
+            square.accumulate(content[i, j].square())
+        share = quotient_or_zero(along.value.real, square.value)
+        with k.loop(res.rows, n) as i:
+            b_dot[i, j] = share * content[i, j]
+
+
 _GELSD: Final = Routine(
     "lstsq",
     "kind m n nrhs a lda b ldb s rcond rank",
@@ -104,6 +164,12 @@ _GELSD: Final = Routine(
     _gelsd,
     "a b",
     _room,
+    tangent=Differential(
+        after=_tangent,
+        needs={"old a": "a b s", "old b": "a b s", "int rank": "a b s"},
+        also_written="s",
+        work=_room,
+    ),
 )
 
 RULES: Final[tuple[Rule, ...]] = (

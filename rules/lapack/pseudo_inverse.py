@@ -6,19 +6,22 @@
 
 Taken one by one, the adjoint would go through singular vectors, which equal singular values leave open, though A⁺ does
 not depend on the choice. So the two calls are recognised as a pair, by the memory that they share and that nothing else
-sees: the product passes on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that of A from it.
+sees: the product passes on the cotangent of A⁺ in the shadow of `a`, and the decomposition makes that of A from it. In
+forward mode the decomposition leaves Ȧ there, and the product makes the tangent of A⁺ from it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, TrackedValue, Value
-from irad.rules.dense.adjoint import Adjoint, IsActive, Room, Sizes
-from irad.rules.dense.elements import choose, quotient_or_zero
-from irad.rules.dense.matrix import Matrix
+from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Shapes, Sizes
+from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
+from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.saved import same
+from irad.rules.dense.tangent import Differential, Tangent
 
 _DECOMPOSITION: Final = "numba_ez_gesdd"
 _PRODUCT: Final = "numba_xxgemm"
@@ -92,3 +95,76 @@ def pseudo_inverse_adjoint(r: Adjoint) -> None:
         bar.set(gv @ vt)
         with k.when(outside_v):
             bar.add(scaled @ gu.H)
+
+
+# ------------------------------------------------------------------------------------------------ tangent
+
+
+def _tangent_room(sizes: Sizes, _: IsActive) -> Room:
+    """U, Vᴴ, Ȧ V, Uᴴ Ȧ, V K; P, K; the inverse singular values."""
+    m, n, rank = sizes["m"], sizes["n"], sizes["k"]
+    tall, flat, small = (m, rank), (rank, n), (rank, rank)
+    return Room([tall, flat, tall, flat, (n, rank), small, small], reals=[rank])
+
+
+def _tangent(r: Tangent) -> None:
+    """Ẋ = -X Ȧ X + X Xᴴ Ȧᴴ (I - A X) + (I - X A) Ȧᴴ Xᴴ X with X = A⁺, by Golub and Pereyra 1973.
+
+    With P = Uᴴ Ȧ V and T = S⁻¹: Ẋ = V K Uᴴ + V T² (Ȧ V)ᴴ + Ȧᴴ U T² Uᴴ, K = -T P T - T² Pᴴ - Pᴴ T². Where r is m the
+    parts with I - A X are 0, where r is n those with I - X A. The columns of u, or the rows of vt, have been scaled:
+    T is the product of their lengths.
+    """
+    k, build, m, n, rank = r.k, r.k.build, r.sizes["m"], r.sizes["n"], r.sizes["k"]
+    u, vt, by_v, by_u, product, p, core = r.work.matrices
+    inverse, x_dot = r.work.reals[0], r.tangent("a")
+    a_dot = Matrix.dense(k, x_dot.data, m, n)
+    outside_u, outside_v = build.icmp("slt", rank, m), build.icmp("slt", rank, n)
+
+    with k.when(a_dot.any_nonzero()):
+        _normalise(r.matrix("u"), r.matrix("vt"), u, vt, inverse)
+        by_v.set(a_dot @ vt.H)
+        by_u.set(u.H @ a_dot)
+        p.set(u.H @ by_v)
+        with core.each() as (i, j):
+            t_i, t_j, turned = inverse[i], inverse[j], p[j, i].conj()
+            total = p[i, j] * t_i * t_j
+            total = total + choose(outside_u, turned * t_i * t_i, 0.0)
+            core[i, j] = -(total + choose(outside_v, turned * t_j * t_j, 0.0))
+        product.set(vt.H @ core)
+        with k.when(outside_v), product.each() as (i, j):
+            product[i, j] = product[i, j] + by_u[j, i].conj() * inverse[j] * inverse[j]
+        x_dot.set(product @ u.H)
+        with k.when(outside_u):
+            vt.fill(lambda i, j: vt[i, j] * inverse[i] * inverse[i])
+            x_dot.add(vt.H @ by_v.H)
+
+
+def _normalise(u: Matrix, vt: Matrix, left: Matrix, right: Matrix, inverse: Vector) -> None:
+    """Sets vectors of length 1, and the products of the lengths that they had."""
+    k = u.k
+
+    def length(count: Value, element: Callable[[Value], Scalar]) -> Scalar:
+        largest, squares = k.real.variable(), k.real.variable()
+        with k.loop(count) as i:
+            largest.value = largest.value.maximum(element(i).magnitude())
+        with k.loop(count) as i:
+            squares.accumulate((element(i) / largest.value).square())
+        return largest.value * squares.value.root()
+
+    with k.loop(inverse.size) as j:
+        of_u = length(u.rows, lambda i: u[i, j])
+        of_v = length(vt.columns, lambda i: vt[j, i])
+        inverse[j] = of_u * of_v
+        with k.loop(u.rows) as i:
+            left[i, j] = u[i, j] / of_u
+        with k.loop(vt.columns) as i:
+            right[j, i] = vt[j, i] / of_v
+
+
+PRODUCT_SHAPES: Final[Shapes] = {
+    "vt": MatrixShape("k", "n", "ldvt"),
+    "u": MatrixShape("m", "k", "ldu"),
+    "a": MatrixShape("n", "m", "lda"),
+}
+PRODUCT_PARAMETERS: Final = "kind _transa _transb n m k _alpha vt ldvt u ldu _beta a lda"
+PRODUCT_TANGENT: Final = Differential(_tangent, work=_tangent_room)

@@ -22,11 +22,12 @@ from irad.errors import UnsupportedError
 from irad.ir.instructions import CallSite
 from irad.ir.values import Value
 from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room, Sizes, VectorShape
-from irad.rules.dense.elements import Scalar, quotient_or_zero
+from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
 from irad.rules.dense.kernel import NONE, ONE, Cell, Kernel
 from irad.rules.dense.matrix import Matrix, Vector
 from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.saved import same
+from irad.rules.dense.tangent import Differential, Tangent
 from irad.ruleset.interface import Rule
 
 _NUMPY: Final = "np.linalg.qr"
@@ -130,6 +131,104 @@ def _reverse_reflector(v: Vector, scale: Scalar, column: Vector, shadow: Vector,
         column[i] = x
 
 
+# ------------------------------------------------------------------------------------------------ tangents
+
+
+def _factorised(r: Tangent) -> None:
+    """Column by column as the factorisation goes; ``a`` holds what is left of the matrix before each reflector."""
+    k, a, factors, scales, tangent = r.k, r.matrix("old a"), r.matrix("a"), r.vector("tau"), r.tangent("a")
+    r.clear("tau")
+    with r.moving("a"), k.loop(scales.size) as i:
+        scale, v, x_dot = scales[i], factors.column(i, i), tangent.column(i, i)
+        beta, along, below = factors[i, i].real, k.variable(), k.after(i)
+        with k.loop(v.size) as row:
+            along.accumulate(a.column(i, i)[row].conj() * x_dot[row])
+        # β² = xᴴ x, τ = 1 - x₀ / β, v = x / (x₀ - β), x₀ - β = -τ β
+        beta_dot = choose(scale.is_zero(), x_dot[NONE].real, quotient_or_zero(along.value.real, beta))
+        first_dot = x_dot[NONE]
+        scale_dot = quotient_or_zero((1.0 - scale) * beta_dot - first_dot, beta)
+        divisor = choose(scale.is_zero(), beta, -(scale * beta))
+        with k.loop(v.size, ONE) as row:
+            turned = choose(scale.is_zero(), 0.0, v[row] * (first_dot - beta_dot))
+            x_dot[row] = quotient_or_zero(x_dot[row] - turned, divisor)
+        x_dot[NONE] = beta_dot
+        with k.loop(a.columns, below) as j:
+            _push(v, x_dot, scale.conj(), scale_dot.conj(), -1.0, a.column(j, i), tangent.column(j, i))
+        with r.active_vector("tau") as tau_dot:
+            tau_dot[i] = scale_dot
+
+
+def _assembled(r: Tangent) -> None:
+    """Before the call: Q from the last reflector to the first, as LAPACK makes it, and its tangent beside it."""
+    k, factors, scales, tangent, q = r.k, r.matrix("a"), r.vector("tau"), r.tangent("a"), r.work.matrices[0]
+    m, n = tangent.rows, tangent.columns
+    q.clear()
+    with k.loop_down(n) as i:
+        scale, scale_dot = scales[i], k.variable()
+        with r.active_vector("tau") as tau_dot:
+            scale_dot.value = tau_dot[i]
+        v, v_dot = factors.column(i, i), tangent.column(i, i)
+        with k.loop(n, k.after(i)) as j:
+            _push(v, v_dot, scale, scale_dot.value, 1.0, q.column(j, i), tangent.column(j, i))
+        with k.loop(i) as row:
+            tangent[row, i] = k.nothing
+        # Of this column of Q, which is H e₀
+        q[i, i], v_dot[NONE] = 1.0 - scale, -scale_dot.value
+        with k.loop(m, k.after(i)) as row:
+            direction, turn = factors[row, i], tangent[row, i]
+            q[row, i] = -(scale * direction)
+            reflected = -(scale_dot.value * direction + scale * turn)
+            tangent[row, i] = choose(scale.is_zero(), turn, reflected)
+
+
+def _push(
+    v: Vector, v_dot: Vector, scale: Scalar, scale_dot: Scalar, sense: float, column: Vector, tangent: Vector
+) -> None:
+    """Applies a reflector to a column and its tangent, y = H x = x - τ v vᴴ x, in place.
+
+    Where τ = 0 the tangent of v is that of a rotation, G = v̇ e₀ᴴ - e₀ v̇ᴴ, for the adjoint of it with -1 as ``sense``.
+
+    Args:
+        v: the reflector; its first element counts as 1.
+        v_dot: its tangent; the first element does not count.
+        scale, scale_dot: τ and its tangent, or their conjugates.
+        sense: 1.0 for H, -1.0 for Hᴴ.
+        column, tangent: x and ẋ.
+    """
+    name = "push_reflector" if sense > 0.0 else "push_adjoint_reflector"
+    v.k.outline(name, partial(_push_body, sense), v, v_dot, column, tangent, scale, scale_dot)
+
+
+def _push_body(
+    sense: float,
+    k: Kernel,
+    v: Vector,
+    v_dot: Vector,
+    column: Vector,
+    tangent: Vector,
+    scale: Scalar,
+    scale_dot: Scalar,
+) -> None:
+    first = column[NONE]
+    onto, onto_dot, turned = k.variable(first), k.variable(tangent[NONE]), k.variable()
+    with k.loop(v.size, ONE) as i:
+        onto.accumulate(v[i].conj() * column[i])
+        onto_dot.accumulate(v[i].conj() * tangent[i])
+        turned.accumulate(v_dot[i].conj() * column[i])
+    with k.when(scale.is_zero()):
+        tangent[NONE] = tangent[NONE] - scale_dot * first - sense * turned.value
+        with k.loop(v.size, ONE) as i:
+            tangent[i] = tangent[i] + sense * v_dot[i] * first
+    with k.unless(scale.is_zero()):
+        step = scale * onto.value
+        step_dot = scale_dot * onto.value + scale * (onto_dot.value + turned.value)
+        column[NONE] = first - step
+        tangent[NONE] = tangent[NONE] - step_dot
+        with k.loop(v.size, ONE) as i:
+            column[i] = column[i] - step * v[i]
+            tangent[i] = tangent[i] - step_dot * v[i] - step * v_dot[i]
+
+
 # ------------------------------------------------------------------------------------------------ one column
 
 
@@ -203,6 +302,7 @@ _GEQRF: Final = Routine(
     _factorise,
     "a",
     lambda sizes, _: Room([(sizes["m"], sizes["n"])], [_ranked(sizes)]),
+    tangent=Differential(after=_factorised, needs={"old a": "a"}, also_written="tau"),
 )
 _GQR: Final = Routine(
     "gqr",
@@ -212,9 +312,10 @@ _GQR: Final = Routine(
     _assemble,
     "a",
     lambda sizes, _: Room([(sizes["m"], sizes["n"])]),
+    tangent=Differential(_assembled, work=lambda sizes, _: Room([(sizes["m"], sizes["n"])])),
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule("numba_ez_geqrf", _NUMPY, _GEQRF, reads=(3,), writes=(3, 5), policy=_POLICY),
-    numba_rule("numba_ez_xxgqr", _NUMPY, _columns_of_q, reads=(4, 6), writes=(4,), policy=_POLICY),
+    numba_rule("numba_ez_geqrf", _NUMPY, _GEQRF, reads=(3,), writes=(3, 5), policy=_POLICY, has_tangents=True),
+    numba_rule("numba_ez_xxgqr", _NUMPY, _columns_of_q, reads=(4, 6), writes=(4,), policy=_POLICY, has_tangents=True),
 )

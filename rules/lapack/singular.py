@@ -17,11 +17,12 @@ from irad.ir.instructions import CallSite
 from irad.ir.values import ConstantInt, Value, const_int
 from irad.rules.dense.adjoint import Adjoint, IsActive, MatrixShape, Room, Sizes, VectorShape
 from irad.rules.dense.elements import Scalar, choose, quotient_or_zero
-from irad.rules.dense.kernel import I8, I64, NONE, TWO, Kernel
+from irad.rules.dense.kernel import FALSE, I8, I64, NONE, ONE, TRUE, TWO, Kernel
 from irad.rules.dense.matrix import Factor, Matrix, Vector
 from irad.rules.dense.routine import Routine, numba_rule
 from irad.rules.dense.saved import check_letters, letter
-from irad.rules.lapack.phases import Turn, all_zero, over_gap, settled_phase
+from irad.rules.dense.tangent import Differential, Tangent
+from irad.rules.lapack.phases import Turn, all_zero, over_gap, phase_rate, settled_phase
 from irad.rules.lapack.pseudo_inverse import product_behind, pseudo_inverse_adjoint, room_for_pseudo_inverse
 from irad.ruleset.interface import Rule
 
@@ -164,6 +165,96 @@ def _check_complement(ranked: Value, g: Matrix, core: Matrix) -> None:
         core[NONE, NONE] = choose(turned, math.nan, core[NONE, NONE])
 
 
+# ------------------------------------------------------------------------------------------------ tangents
+
+
+def _tangent_room(sizes: Sizes, _: IsActive) -> Room:
+    """P, Ȧ V, Uᴴ Ȧ, X, Y."""
+    width, height = _width(sizes), _height(sizes)
+    return Room([(width, height), (sizes["m"], height), (width, sizes["n"]), (width, width), (height, height)])
+
+
+def _decomposed(r: Tangent) -> None:
+    """P = Uᴴ Ȧ V: ṡ = diag(Re P), U̇ = U X, V̇ = V Y, and what leaves the spaces of thin U and V.
+
+    With H, K the Hermitian and the skew part of P: X = Hᵢⱼ / (sⱼ - sᵢ) + Kᵢⱼ / (sⱼ + sᵢ), Y has -K; towards the further
+    columns of full U it is Pᵢⱼ / sⱼ, of full V conj(Pⱼᵢ) / sⱼ.
+    """
+    r.clear("s", "u", "vt")
+    with r.moving("a") as tangent:
+        _set_tangents(r, tangent)
+    r.clear("a")
+
+
+def _set_tangents(r: Tangent, tangent: Matrix) -> None:
+    k, build = r.k, r.k.build
+    u, vt, s, u_dot, vt_dot = r.matrix("u"), r.matrix("vt"), r.vector("s"), r.tangent("u"), r.tangent("vt")
+    p, by_v, by_u, x, y = r.work.matrices
+    tall, flat = build.icmp("slt", u.columns, u.rows), build.icmp("slt", vt.rows, vt.columns)
+    by_v.set(tangent @ vt.H)
+    p.set(u.H @ by_v)
+    with r.active_vector("s") as s_dot:
+        s_dot.fill(lambda j: p[j, j].real)
+    _fill_turns(p, s, x, y)
+    if k.element.is_complex:
+        _turn_pairs(u, vt, x, y)
+    with k.when(tall), k.loop(s.size) as j, k.loop(u.columns) as i:
+        x[i, j] = x[i, j] - quotient_or_zero(p[i, j], s[j])
+    with k.when(flat), k.loop(s.size) as j, k.loop(vt.rows) as i:
+        y[i, j] = y[i, j] - quotient_or_zero(p[j, i].conj(), s[j])
+    with k.when(u_dot.given):
+        u_dot.set(u @ x)
+        with k.when(tall):
+            u_dot.fill(lambda i, j: u_dot[i, j] + quotient_or_zero(by_v[i, j], s[j]))
+    with k.when(vt_dot.given):
+        vt_dot.set(y.H @ vt)
+        with k.when(flat):
+            by_u.set(u.H @ tangent)
+            vt_dot.fill(lambda i, j: vt_dot[i, j] + quotient_or_zero(by_u[i, j], s[i]))
+
+
+def _fill_turns(p: Matrix, s: Vector, x: Matrix, y: Matrix) -> None:
+    """X and Y. Further vectors of full U and V are any basis of their space: NaN, but for one that has only a sign."""
+    k, largest = p.k, s[NONE]
+    with k.loop(s.size) as j:
+        with k.loop(s.size) as i:
+            given, turned, s_i, s_j = p[i, j], p[j, i].conj(), s[i], s[j]
+            gap = over_gap(k, 0.5 * (given + turned), s_j - s_i, largest, FALSE)
+            apart, along = choose(k.same(i, j), 0.0, gap), quotient_or_zero(0.5 * (given - turned), s_j + s_i)
+            x[i, j], y[i, j] = apart + along, apart - along
+        with k.loop(x.rows, s.size) as i:
+            entry = quotient_or_zero(p[i, j], s[j])
+            x[i, j], x[j, i] = entry, -entry.conj()
+        with k.loop(y.rows, s.size) as i:
+            entry = quotient_or_zero(p[j, i].conj(), s[j])
+            y[i, j], y[j, i] = entry, -entry.conj()
+    for turns in (x, y):
+        several = k.build.icmp("sgt", k.build.sub(turns.columns, s.size), ONE)
+        unknown = TRUE if k.element.is_complex else several
+        with k.loop(turns.columns, s.size) as j, k.loop(turns.rows, s.size) as i:
+            turns[i, j] = choose(unknown, k.number(math.nan), 0.0)
+
+
+def _turn_pairs(u: Matrix, vt: Matrix, x: Matrix, y: Matrix) -> None:
+    """Turns pairs of vectors so that the first components of v, or of u if there are more columns than rows, stay real.
+
+    That also holds where `gesdd` takes an LQ factorisation A = L Q first: then the first components of Q V are real,
+    and these are those of U S divided by the first element of L, which is real.
+    """
+    k = u.k
+    wide = k.build.icmp("slt", u.rows, vt.columns)
+    with k.loop(k.smaller(u.rows, vt.columns)) as j:
+        of_u, of_v = k.variable(), k.variable()
+        with k.loop(x.rows) as i:
+            of_u.accumulate(u[NONE, i] * x[i, j])
+        with k.loop(y.rows) as i:
+            of_v.accumulate(vt[i, NONE].conj() * y[i, j])
+        rate = phase_rate(
+            k, choose(wide, u[NONE, j], vt[j, NONE].conj()), choose(wide, of_u.value, of_v.value)
+        ).times_i()
+        x[j, j], y[j, j] = x[j, j] + rate, y[j, j] + rate
+
+
 # ------------------------------------------------------------------------------------------------ values only
 
 
@@ -188,6 +279,29 @@ def _add_singular_values(k: Kernel, a: Matrix, s_shadow: Vector, shadow: Matrix,
     shadow.add(u @ vt)
 
 
+def set_singular_value_tangents(a: Matrix, tangent: Matrix, s_tangent: Vector, memory: Value) -> None:
+    """`ṡ = diag(Re Uᴴ Ȧ V)`, with the vectors computed for it."""
+    a.k.outline("singular_values_tangent", _set_singular_value_tangents, a, tangent, s_tangent, memory)
+
+
+def _set_singular_value_tangents(k: Kernel, a: Matrix, tangent: Matrix, s_tangent: Vector, memory: Value) -> None:
+    work = room_for_values(k.build, a.rows, a.columns).divide(k, memory)
+    (copy, u, vt), (s, _) = work.matrices, work.reals
+    copy.set(a)
+    k.entry(_GESDD, "S", a.rows, a.columns, copy.data, a.rows, s.data, u.data, u.leading, vt.data, vt.leading)
+    product = copy.sized(u.rows, u.columns)
+    product.set(tangent @ vt.H)
+    s_tangent.fill(lambda j: u.column(j).sum(lambda i: u[i, j].conj() * product[i, j]).real)
+
+
+def _values_tangent(r: Tangent) -> None:
+    """Before the call, which destroys the matrix."""
+    r.clear("s")
+    with r.active_vector("s") as s_dot, r.moving("a") as tangent:
+        set_singular_value_tangents(r.matrix("a"), tangent, s_dot, r.memory)
+    r.clear("a")
+
+
 def _values_alone(r: Adjoint) -> None:
     """Ā = U diag(s̄) Vᴴ."""
     bar = r.bar("a")
@@ -197,12 +311,26 @@ def _values_alone(r: Adjoint) -> None:
 
 # ------------------------------------------------------------------------------------------------ rules
 
+
+def _values_room(sizes: Sizes, _: IsActive) -> Room:
+    return room_for_values(sizes.build, sizes["m"], sizes["n"])
+
+
 _S: Final = VectorShape(_ranked, is_real=True)
 _A: Final = MatrixShape("m", "n", "lda")
 _PARAMETERS: Final = "kind jobz m n a lda s u ldu vt ldvt"
 _VECTORS: Final = {"u": MatrixShape("m", _width, "ldu"), "vt": MatrixShape(_height, "n", "ldvt")}
 _KEPT: Final = {"new u": "a", "new vt": "a", "new s": "a"}
-_SVD: Final = Routine("svd", _PARAMETERS, {"a": _A, "s": _S, **_VECTORS}, _KEPT, _decompose, "a", _room)
+_SVD: Final = Routine(
+    "svd",
+    _PARAMETERS,
+    {"a": _A, "s": _S, **_VECTORS},
+    _KEPT,
+    _decompose,
+    "a",
+    _room,
+    tangent=Differential(after=_decomposed, also_written="s u vt", work=_tangent_room),
+)
 _VALUES: Final = Routine(
     "svdvals",
     "kind _jobz m n a lda s _u _ldu _vt _ldvt",
@@ -210,7 +338,8 @@ _VALUES: Final = Routine(
     {"old a": "a"},
     _values_alone,
     "a",
-    lambda sizes, _: room_for_values(sizes.build, sizes["m"], sizes["n"]),
+    _values_room,
+    tangent=Differential(_values_tangent, also_written="s", work=_values_room),
 )
 _PINV: Final = Routine(
     "pinv",
@@ -222,6 +351,7 @@ _PINV: Final = Routine(
     room_for_pseudo_inverse,
     {"rank": lambda call: _product(call).arguments[5]},
     constant="s u vt",
+    tangent=Differential(),
 )
 
 
@@ -243,5 +373,14 @@ def _decomposition(call: CallSite) -> Routine:
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule(_GESDD, _NUMPY, _decomposition, reads=(4,), writes=(4, 6, 7, 9), source=_TOWNSEND, policy=_POLICY),
+    numba_rule(
+        _GESDD,
+        _NUMPY,
+        _decomposition,
+        reads=(4,),
+        writes=(4, 6, 7, 9),
+        source=_TOWNSEND,
+        policy=_POLICY,
+        has_tangents=True,
+    ),
 )

@@ -61,8 +61,7 @@ def _eigh_tangent(r: Tangent) -> None:
     """Ṡ = Vᴴ Ȧ V: ẇ = diag(Ṡ), V̇ = V K, Kᵢⱼ = Ṡᵢⱼ / (wⱼ - wᵢ), turned so that the first components stay real."""
     k, v, w = r.k, r.matrix("a"), r.vector("w")
     core, product = r.work.matrices
-    with r.active_vector("w") as w_dot:
-        w_dot.fill(lambda i: k.nothing)
+    r.clear("w")
     with r.moving("a") as tangent:
         _unfold_lower(tangent, core)
         product.set(core @ v)
@@ -83,14 +82,13 @@ def _eigvalsh_tangent(r: Tangent) -> None:
     """ẇ = diag(Vᴴ Ȧ V), before the call, which destroys the lower triangle."""
     v, core, product = r.work.matrices
     w = r.work.reals[0]
-    with r.active_vector("w") as w_dot:
-        w_dot.fill(lambda i: r.k.nothing)
-        with r.moving("a") as tangent:
-            v.set(r.matrix("a"))
-            r.k.entry(_EVD, "V", "L", v.rows, v.data, v.leading, w.data)
-            _unfold_lower(tangent, core)
-            product.set(core @ v)
-            w_dot.fill(lambda j: v.column(j).sum(lambda i: v[i, j].conj() * product[i, j]).real)
+    r.clear("w")
+    with r.active_vector("w") as w_dot, r.moving("a") as tangent:
+        v.set(r.matrix("a"))
+        r.k.entry(_EVD, "V", "L", v.rows, v.data, v.leading, w.data)
+        _unfold_lower(tangent, core)
+        product.set(core @ v)
+        w_dot.fill(lambda j: v.column(j).sum(lambda i: v[i, j].conj() * product[i, j]).real)
     with r.active("a") as tangent, r.k.loop(tangent.columns) as j, r.k.loop(tangent.rows, j) as i:
         tangent[i, j] = r.k.nothing
 

@@ -21,6 +21,7 @@ from irad.ir.instructions import CallSite, Load, Store, Terminator
 from irad.ir.module import Block
 from irad.ir.values import TrackedValue
 from irad.rules.dense.adjoint import Adjoint, MatrixShape, Room
+from irad.rules.dense.kernel import NONE
 from irad.rules.dense.matrix import Matrix
 from irad.rules.dense.routine import Routine, Work, numba_rule
 from irad.rules.dense.saved import letter, same
@@ -135,16 +136,17 @@ def solve(r: Adjoint) -> None:
 
 
 def solved(r: Tangent) -> None:
-    """Ẋ = A⁻¹ (Ḃ - Ȧ X); then the tangent of the factors."""
-    lu, bar = r.matrix("a"), r.tangent("b")
-    with r.k.when(r.is_active("b")):
-        with r.moving("a") as tangent:
-            bar.add(-(tangent @ r.matrix("b")))
-        with r.k.when(bar.any_nonzero()):
-            exchange_rows(bar, r.arrays["rows ipiv"])
-            solve_triangular("unit_lower", lu, bar)
-            solve_triangular("upper", lu, bar)
-    factorised(r)
+    """Ẋ = A⁻¹ (Ḃ - Ȧ X); then the tangent of the factors. Without right-hand sides OpenBLAS does not factorise."""
+    k, lu, b_dot = r.k, r.matrix("a"), r.tangent("b")
+    with k.when(k.build.icmp("sgt", b_dot.columns, NONE)):
+        with k.when(b_dot.given):
+            with r.moving("a") as tangent:
+                b_dot.add(-(tangent @ r.matrix("b")))
+            with k.when(b_dot.any_nonzero()):
+                exchange_rows(b_dot, r.arrays["rows ipiv"])
+                solve_triangular("unit_lower", lu, b_dot)
+                solve_triangular("upper", lu, b_dot)
+        factorised(r)
 
 
 # ------------------------------------------------------------------------------------------------ inverses

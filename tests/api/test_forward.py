@@ -352,15 +352,6 @@ def test_a_read_only_tangent_of_an_array_that_is_written_is_refused():
     np.testing.assert_array_equal(found, 2.0 * X)
 
 
-def test_what_has_no_tangent_yet_is_refused_by_name():
-    @njit
-    def solved(a, b):
-        return np.linalg.lstsq(a, b)[0]
-
-    with pytest.raises(irad.IradError, match=r"no tangent of np\.linalg\.lstsq"):
-        irad.jvp(solved, (np.eye(2), np.ones(2)), (np.eye(2), None))
-
-
 def test_debug_mode_is_refused():
     with pytest.raises(irad.UnsupportedError, match="debug mode"):
         irad.jvp(wave, (1.0,), (1.0,), options=irad.Options(debug=True))

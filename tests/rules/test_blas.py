@@ -60,6 +60,12 @@ class Sweep:
         malloc = self.declare("malloc", types.function_type(types.PTR, [types.I64]))
         return self.before.call(malloc, [size])
 
+    def mark(self) -> Value:
+        return number(0)
+
+    def release(self, mark: Value) -> None:
+        """Nothing here runs in a loop."""
+
     def layout(self, pointer: Value, *path: int) -> MemoryType | None:
         return None
 

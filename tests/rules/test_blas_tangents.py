@@ -13,7 +13,7 @@ from irad.ir import types
 from irad.ir.builder import Builder
 from irad.ir.instructions import CallSite
 from irad.ir.module import Module
-from irad.ir.values import Value, const_int
+from irad.ir.values import Value
 from irad.ir.verifier import verify
 from tests.rules.test_blas import DTYPE, Sweep, execute, random_array, rule_of
 from tests.rules.test_blas_symbols import (
@@ -74,12 +74,6 @@ class TangentSweep(Sweep):
 
     def set_tangent(self, amount: Value) -> None:
         self.result_tangent = amount
-
-    def mark(self) -> Value:
-        return const_int(types.I64, 0)
-
-    def release(self, mark: Value) -> None:
-        """Nothing here runs in a loop."""
 
 
 def pushed(symbol: str, routine: str, arrays: Arrays, shadows: Mapping[str, np.ndarray], zero_wins: bool = False):

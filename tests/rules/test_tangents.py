@@ -13,9 +13,7 @@ from irad.rules.dense.routine import Routine, fortran_rule
 from irad.rules.dense.tangent import Differential
 from irad.ruleset.interface import CallRule
 
-WITHOUT = """
-numba_ez_cgeev numba_ez_gelsd numba_ez_geqrf numba_ez_gesdd numba_ez_rgeev numba_ez_xxgqr
-""".split()
+WITHOUT: list[str] = []
 
 
 def without_tangent() -> Iterator[str]:
