@@ -16,6 +16,7 @@ ARENA_REWIND = "irad.arena_rewind"
 ARENA_DEFER = "irad.arena_defer"
 SHADOW_ALLOC = "irad.shadow_alloc"
 SHADOW_FREE = "irad.shadow_free"
+SHADOW_REALLOC = "irad.shadow_realloc"
 ARENA_FAILED = "irad.arena_failed"
 STACK_FULL = "irad.stack_full"
 ARENA_REASON = "irad.arena_reason"
@@ -47,6 +48,7 @@ _TYPES: Mapping[str, FunctionType] = {
     ARENA_DEFER: function_type(VOID, [PTR, PTR]),
     SHADOW_ALLOC: function_type(PTR, [PTR, types.I64]),
     SHADOW_FREE: function_type(VOID, [PTR, types.I64, PTR]),
+    SHADOW_REALLOC: function_type(PTR, [PTR, PTR, PTR, types.I64]),
     ARENA_FAILED: function_type(types.I1, [PTR]),
     STACK_FULL: function_type(types.I1, [PTR]),
     ARENA_REASON: function_type(types.I32, [PTR, types.I32, types.I32]),

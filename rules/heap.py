@@ -5,16 +5,20 @@ of a shadow stands its size, which `realloc` needs::
 
     tape ┬ 64 bytes, of which the first eight are the size
          └ the shadow, as aligned as the tape gives it
+
+In forward mode there is no tape: the shadow is memory of the C heap, changes its size with the primal's and is freed
+with it. What the function leaves allocated has a shadow that stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from irad.ir import types
 from irad.ir.instructions import CallSite
-from irad.ir.types import PTR
+from irad.ir.types import PTR, VOID, function_type
 from irad.ir.values import ConstantNull, Value, const_int
 from irad.rules.memory import fill, move, move_back
 from irad.ruleset.interface import (
@@ -24,7 +28,7 @@ from irad.ruleset.interface import (
     Inactive,
     Origin,
     Rule,
-    carried,
+    TangentContext,
     shadow_rule,
 )
 
@@ -43,14 +47,21 @@ def _new_shadow(context: CopyContext, size: Value) -> Value:
     return shadow
 
 
-def _allocation(symbols: tuple[str, ...], size_of: Callable[[CopyContext, CallSite], Value]) -> CallRule:
-    """The rule of functions whose arguments tell the size."""
+def _allocation(
+    symbols: tuple[str, ...], size_of: Callable[[CopyContext, CallSite], Value], *, is_owned: bool = True
+) -> CallRule:
+    """The rule of functions whose arguments tell the size; whether a function of `RULES` frees what they allocate."""
 
     def allocate(context: CopyContext, call: CallSite) -> None:
         if context.is_active(call):
             context.set_shadow(_new_shadow(context, size_of(context, call)))
 
-    return shadow_rule(symbols, _FRESH, allocate)
+    def allocate_owned(context: TangentContext, call: CallSite) -> None:
+        if context.is_active(call):
+            context.set_shadow(context.allocate_owned(size_of(context, call))[0])
+
+    rule = shadow_rule(symbols, _FRESH, allocate)
+    return replace(rule, tangent=allocate_owned) if is_owned else rule
 
 
 def _argument(index: int) -> Callable[[CopyContext, CallSite], Value]:
@@ -91,6 +102,21 @@ def _reallocate(context: CopyContext, call: CallSite) -> Sequence[Value]:
     return shadow, new, after.select(failed, const_int(types.I64, 0), copied)
 
 
+def _reallocate_owned(context: TangentContext, call: CallSite) -> None:
+    """The shadow is reallocated as the memory is."""
+    if context.is_active(call.arguments[0]) or context.is_active(call):
+        size = context.before.zext(context.value(call.arguments[1]), types.I64)
+        context.set_shadow(context.reallocate_owned(size))
+
+
+def _free_owned(context: TangentContext, call: CallSite) -> None:
+    """The shadow is freed with the memory; constant memory has none, which is to say null."""
+    pointer = call.arguments[0]
+    if context.is_active(pointer):
+        build = context.after
+        build.call(build.module.declare("free", function_type(VOID, [PTR])), [context.shadow(pointer)])
+
+
 _FRESH: Final = Effects(result=Origin.FRESH)
 _MOVED: Final = Effects(
     reads=frozenset({0}), frees=frozenset({0}), result=Origin.FRESH, keeps=0, raw=True, writes_no_floats=False
@@ -105,9 +131,10 @@ _DELETE: Final = (
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    _allocation(("malloc", "NRT_Allocate", *_NEW), _argument(0)),
+    _allocation(("malloc", *_NEW), _argument(0)),
+    _allocation(("NRT_Allocate",), _argument(0), is_owned=False),
     _allocation(("calloc",), _product),
     _allocation(("aligned_alloc", "memalign"), _argument(1)),
-    CallRule(("realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate)),
-    Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0}))),
+    CallRule(("realloc",), _MOVED, move_back, _reallocate, tangent=_reallocate_owned),
+    Inactive(("free", "cfree", *_DELETE), "gives memory back", Effects(frees=frozenset({0})), tangent=_free_owned),
 )

@@ -22,6 +22,7 @@ from irad.ir.types import IntType, address_spaces
 from irad.ir.values import ConstantInt, Poison, Undef, Value
 from irad.passes.generated import GeneratedPair
 from irad.passes.memory.objects import ObjectKind
+from irad.passes.mode import FORWARD_MODE
 from irad.passes.prepare.retype import copying_group
 from irad.passes.unit import Unit
 from irad.raw.escapes import escapes
@@ -175,7 +176,7 @@ def _is_number(value: Value) -> bool:
 def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
     if name.startswith(_COPIES) and (_is_unclear(unit, *call.arguments[:2]) or _overruns(unit, call)):
         return _unclear(unit, call.arguments[1])
-    if name != "realloc" or not unit.activity.has_shadow(call.arguments[0]):
+    if name != "realloc" or not unit.activity.has_shadow(call.arguments[0]) or _is_forward(unit):
         return None
     if not any(item.kind in _CALLERS for item in unit.points_to.of(call.arguments[0])):
         return None
@@ -184,6 +185,11 @@ def _call_error(unit: Unit, call: CallSite, name: str) -> IradError | None:
         "reallocate only memory that the differentiated function has allocated",
         "the shadow must grow like the memory, and only its owner knows how",
     )
+
+
+def _is_forward(unit: Unit) -> bool:
+    """Whether shadows are of the C heap, as the caller's are, and may be reallocated with the memory."""
+    return unit.program.request.mode is FORWARD_MODE
 
 
 def _overruns(unit: Unit, call: CallSite) -> bool:

@@ -133,13 +133,14 @@ class Inactive:
     """A callee that carries no derivative: whatever it returns or writes is constant.
 
     ``effects=None``: they are not known; it may do anything to memory that it can reach. ``name`` is what the user who
-    declared it calls it.
+    declared it calls it. ``tangent`` is what it does to shadows in forward mode, if anything: freeing them.
     """
 
     symbols: tuple[str, ...]
     why: str
     effects: Effects | None = field(default_factory=Effects)
     name: str = ""
+    tangent: TangentPart | None = None
 
 
 class Context(Protocol):
@@ -268,6 +269,10 @@ class TangentContext(CopyContext, Protocol):
 
     def release(self, mark: Value) -> None:
         """Emits, after the call, that what `allocate` gave since the mark is free: working memory of this call."""
+        ...
+
+    def reallocate_owned(self, size: Value) -> Value:
+        """Emits, after a call of `realloc`, the same for the shadow of its argument; one that is new is zeroed."""
         ...
 
     def allocate_owned(self, size: Value) -> tuple[Value, Value]:

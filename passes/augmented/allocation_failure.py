@@ -33,13 +33,16 @@ from irad.passes.runtime import (
     ARENA_REASON,
     POINTER_PAIR,
     SHADOW_ALLOC,
+    SHADOW_REALLOC,
     STACK_FULL,
     TAPE_ALLOC,
     TAPE_ALLOC_PRODUCT,
     runtime_function,
 )
 
-_GIVE_NULL = frozenset({ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, SHADOW_ALLOC, POINTER_PAIR})
+_GIVE_NULL = frozenset(
+    {ARENA_ALLOC, ARENA_ALLOC_PRODUCT, TAPE_ALLOC, TAPE_ALLOC_PRODUCT, SHADOW_ALLOC, SHADOW_REALLOC, POINTER_PAIR}
+)
 
 
 def check_allocations(augmented: AugmentedPrimal) -> None:

@@ -27,10 +27,10 @@ from irad.passes.augmented.shadows import ShadowVisitor, clear, connect_phis, co
 from irad.passes.forward.instructions import elementwise_tangent, tangent_of
 from irad.passes.products import access_align, zero_of
 from irad.passes.program import DerivedFunctions, Program
-from irad.passes.runtime import ARENA_REWIND, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE
+from irad.passes.runtime import ARENA_REWIND, ARENA_TOP, SHADOW_ALLOC, SHADOW_FREE, SHADOW_REALLOC
 from irad.passes.unit import Unit
 from irad.passes.variant import ParameterKind, PointerVariant, Variant
-from irad.ruleset.interface import CallRule, Elementwise
+from irad.ruleset.interface import CallRule, Elementwise, Inactive
 
 _NO_FRAME = ConstantNull(types.PTR)
 
@@ -142,6 +142,8 @@ class TangentVisitor(ShadowVisitor):
         if isinstance(callee, Elementwise) and call in self.unit.activity.active:
             self.set_tangent(elementwise_tangent(self, call, callee))
             return
+        if isinstance(callee, Inactive) and callee.tangent is not None:
+            callee.tangent(self, call)
         ShadowVisitor.visit_call(self, call)
         if call in self.unit.activity.active and call not in self.augmented.tangents:
             self.set_tangent(None)
@@ -187,6 +189,14 @@ class TangentVisitor(ShadowVisitor):
     def allocate_owned(self, size: Value) -> tuple[Value, Value]:
         """Memory outside the arena, and what frees it."""
         return self.before.call(self.runtime(SHADOW_ALLOC), [self.augmented.arena, size]), self.runtime(SHADOW_FREE)
+
+    def reallocate_owned(self, size: Value) -> Value:
+        """The same for memory whose size changes, after the call that changes it."""
+        assert isinstance(self.inst, CallSite)
+        shadow = self.shadow(self.inst.arguments[0])
+        made, null = self.copy, ConstantNull(types.PTR)
+        moved = self.after.call(self.runtime(SHADOW_REALLOC), [self.augmented.arena, made, shadow, size])
+        return self.after.select(self.after.icmp("eq", made, null), null, moved)
 
     def known_tangent(self, primal: Value) -> Value | None:
         """The tangent of a value; None when it is known to be zero."""
