@@ -62,7 +62,8 @@ def _tangent_name(value: Value) -> str | None:
 
 
 def _name_tangents(augmented: AugmentedPrimal) -> None:
-    """The tangents of the active parameters follow the shadows."""
+    """The tangents of the active parameters follow the shadows; those of constant ones are zero, also to the oracle."""
+    augmented.tangents.update(dict.fromkeys(augmented.unit.function.params))
     unit, functions = augmented.unit, augmented.pair
     params = unit.function.params
     active = [p for p, kind in zip(params, functions.variant.kinds, strict=True) if kind is ParameterKind.ACTIVE]
