@@ -19,6 +19,8 @@ from irad.raw.program import ENTRY
 _REPORT: Final = "report it with the function"
 _SHADOW: Final = "mark that argument enzyme_dup, and pass its shadow behind it"
 _BY_HAND: Final = "__enzyme_register_gradient_f, which names the two functions of its derivative"
+_GRADIENT: Final = "__irad_autodiff"
+_FORWARD_RULE: Final = "irad.rules.forward("
 _IN_C: Final = (
     (ARRAY_REMEDY, _SHADOW),
     (CONTAINER_REMEDY, _SHADOW),
@@ -26,7 +28,7 @@ _IN_C: Final = (
     ("irad.rules.augmented_primal and reverse", _BY_HAND),
     ("irad.rules.easy_rule", _BY_HAND),
     ("irad.rules.inactive", "__enzyme_inactivefn"),
-    ("irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)", "__irad_autodiff"),
+    ("irad.grad, irad.vjp or irad.autodiff(irad.Reverse, …)", _GRADIENT),
     (
         "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
         "pass a pointer",
@@ -64,6 +66,8 @@ def name_places(error: IradError, module: Module, primal: str | None = None) -> 
         error.is_cut = False  # nothing else would show the rest
     for item in error.errors if isinstance(error, UnsupportedProgram) else (error,):
         _name_callee(item)
+        if _FORWARD_RULE in item.remedy:  # C has no rules for forward mode
+            item.remedy = f"use reverse mode: {_GRADIENT}"
         for python, raw in _IN_C:
             item.remedy = item.remedy.replace(python, raw)
         inst = item.instruction

@@ -181,10 +181,10 @@ def test_there_is_no_tape():
 def test_a_callee_without_a_tangent_is_refused_before_any_code_is_generated():
     text = """
 define i32 @f(ptr noalias %r, ptr noalias %e, ptr %a) {
-  %s = call i32 @numba_xxnrm2(i8 100, i64 2, ptr %a, i64 1, ptr %r)
+  %s = call i32 @numba_ez_geqrf(i8 100, i64 2, i64 1, ptr %a, i64 2, ptr %r)
   ret i32 0
 }
-declare i32 @numba_xxnrm2(i8, i64, ptr, i64, ptr)
+declare i32 @numba_ez_geqrf(i8, i64, i64, ptr, i64, ptr)
 """
     with pytest.raises(NoRuleError, match="no tangent"):
         directional(text, [3.0, 4.0], [1.0, 0.0])
