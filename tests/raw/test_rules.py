@@ -25,7 +25,7 @@ def test_every_rule_of_the_heap_fires_in_a_program(tmp_path: Path):
     called = {
         name for path in sources for name in re.findall(r"call [^@\n]*@(\w+)\(", text_of(bitcode_of(path, 0, tmp_path)))
     }
-    rules = [*heap.RULES, *COMPLEX]
+    rules = [rule for rule in (*heap.RULES, *COMPLEX) if rule.symbols != ("NRT_Allocate",)]  # that one is Numba's
     assert [rule for rule in rules if not isinstance(rule, CallRule | Inactive)] == []
     assert [
         rule.symbols for rule in rules if isinstance(rule, CallRule | Inactive) and not called & set(rule.symbols)
