@@ -145,8 +145,8 @@ def thin_singular_values(a):
     return u, s, vt
 
 
-@PROGRAMS.at(floats(4, 2), True)
-@PROGRAMS.at(floats(2, 4), True)
+@PROGRAMS.at(floats(4, 2), True, forward=False)  # forward mode gives NaN for a basis of the complement that is free
+@PROGRAMS.at(floats(2, 4), True, forward=False)
 @PROGRAMS.at(floats(4, 2), False)
 @njit
 def projectors(a, full):

@@ -39,17 +39,19 @@ class Case:
         return self.name
 
     def check(self) -> None:
-        """Compare irad with finite differences, and the plans with each other.
+        """Compare irad with finite differences, and the plans and modes with each other.
 
-        The oracle plan has its turn with every third function. ``IRAD_PLANS=all``: with all of them.
+        The oracle plan has its turn with every third function, forward mode with another third. ``IRAD_PLANS=all``:
+        with all of them.
         """
-        turn: dict[str, Any] = {} if _has_oracle(self.function) else {"plans": _DEFAULT}
+        turn: dict[str, Any] = {"forward": _is_turn(self.function, 1)}
+        turn |= {} if _is_turn(self.function, 0) else {"plans": _DEFAULT}
         check_quickly(self.function, *self.args, **turn | self.options)
 
 
-def _has_oracle(function: Callable[..., Any]) -> bool:
+def _is_turn(function: Callable[..., Any], turn: int) -> bool:
     """The same choice in each run, for all points of a function: they share what is compiled."""
-    return os.environ.get("IRAD_PLANS") == "all" or zlib.crc32(function.__name__.encode()) % 3 == 0
+    return os.environ.get("IRAD_PLANS") == "all" or zlib.crc32(function.__name__.encode()) % 3 == turn
 
 
 class Catalogue(Collection[Case]):
