@@ -1,4 +1,4 @@
-"""irad: reverse-mode automatic differentiation of what Numba compiles, on LLVM IR.
+"""irad: automatic differentiation of what Numba compiles, on LLVM IR.
 
 The public names stand in the stub beside this file, and load on first use, so that ``import irad.ir`` does not start
 Numba.

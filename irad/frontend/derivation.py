@@ -356,7 +356,7 @@ def _request(program: NumbaProgram, arguments: tuple[Argument, ...], task: Task,
         signatures=program.signatures,
         has_types=True,
         watches=task.options.debug,
-        meters=task.options.tape_limit is not None,
+        meters=task.options.tape_limit is not None and not task.is_forward,  # where there is no tape, none is too large
         checks_bounds=task.options.boundscheck,
         zero_wins=task.options.zero_times_infinity == "zero",
     )

@@ -352,6 +352,10 @@ def test_a_read_only_tangent_of_an_array_that_is_written_is_refused():
     np.testing.assert_array_equal(found, 2.0 * X)
 
 
+def test_a_limit_of_the_tape_is_always_kept():
+    assert irad.jvp(weighted, (X, 2.0), (None, 1.0), options=irad.Options(max_tape_bytes=1)) == (60.0, 30.0)
+
+
 def test_debug_mode_is_refused():
     with pytest.raises(irad.UnsupportedError, match="debug mode"):
         irad.jvp(wave, (1.0,), (1.0,), options=irad.Options(debug=True))

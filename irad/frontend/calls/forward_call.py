@@ -48,12 +48,11 @@ def check_forward(derivation: Derivation) -> None:
                 "a tangent has an entry for each float, and irad cannot tell where the floats are here",
                 location_of(function),
             )
-    options = derivation.task.options
-    if options.debug or options.tape_limit is not None:
+    if derivation.task.options.debug:
         raise UnsupportedError(
-            "debug mode and limits of the tape are for reverse mode",
-            "leave out debug, max_tape_bytes and measure_tape in the options of forward mode",
-            "forward mode has no tape, and is not watched yet",
+            "debug mode is for reverse mode",
+            "leave out debug in the options of forward mode",
+            "operations are not watched yet in forward mode",
             location_of(function),
         )
 
@@ -102,9 +101,9 @@ def _tangents_of_numbers(sweeps: Sweeps, extras: Extras) -> Iterator[Any]:
     for argument, leaf in sweeps.derivation.active_numbers():
         value, given = extras.targets[argument.position]
         for step in leaf.path:
-            value, given = (
-                (value, given) if given == types.none else (part_of(builder, value, (step,)), given.types[step])
-            )
+            if given == types.none:
+                break
+            value, given = part_of(builder, value, (step,)), given.types[step]
         yield from _floats_of(context, builder, leaf, value, given)
 
 
