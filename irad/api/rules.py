@@ -119,7 +119,8 @@ def forward(f: Any, *, signature: Any = None) -> Callable[[_Function], _Function
     it holds that of the content after it.
 
     Args:
-        f, signature: as for `augmented_primal`.
+        f: the function, as for `augmented_primal`.
+        signature: of the function, as for `augmented_primal`.
 
     Raises:
         RuleError: it takes another number of arguments; or as for `augmented_primal`.

@@ -28,7 +28,9 @@ def build_rule(f: Any, *, signature: Any = None, restores: bool = False) -> Call
     compiled: for each derivative, and in it for each signature and each combination of arguments that take part.
 
     Args:
-        f, signature, restores: as for `irad.rules.reverse`.
+        f: the function, as for `irad.rules.reverse`.
+        signature: of the function, as for `irad.rules.reverse`.
+        restores: as for `irad.rules.reverse`.
 
     Examples:
         >>> import irad

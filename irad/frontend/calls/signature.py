@@ -316,7 +316,7 @@ def _check_target(
         at = "".join(f"[{i}]" for i in leaf.path)
         raise SignatureError(
             f"{argument}{at} of {_name(dispatcher)} is {described(leaf.type)}; "
-            f"the {_GIVEN.get(role, _MEMORY)} is {described(target.type)}",
+            f"the {_GIVEN.get(role, 'memory given for its derivative')} is {described(target.type)}",
             f"pass {wanted}",
             _reason(role, leaf),
             location_of(dispatcher.py_func),
