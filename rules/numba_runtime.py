@@ -57,6 +57,11 @@ def _allocate_owned(context: TangentContext, call: CallSite) -> None:
     build.store(header, build.byte_offset(owner, _DESTRUCTOR_ARGUMENT), align=8)
 
 
+def _allocate_tangent(context: TangentContext, call: CallSite) -> None:
+    """An allocation with a destructor of its own has its shadow in the arena."""
+    (_allocate_owned if call.callee.name in _PLAIN else _allocate)(context, call)
+
+
 def _sizes(context: CopyContext, call: CallSite) -> tuple[Value, Value]:
     """Of the data, and of the shadow with its header."""
     size = context.before.zext(context.value(call.arguments[0]), types.I64)
@@ -112,6 +117,7 @@ _PLAIN: Final = (
     *("NRT_MemInfo_alloc_aligned", "NRT_MemInfo_alloc_safe_aligned"),
 )
 """Their destructor does nothing, or makes freed memory conspicuous."""
+_WITH_DESTRUCTOR: Final = ("NRT_MemInfo_alloc_dtor", "NRT_MemInfo_alloc_dtor_safe")
 _MANAGED: Final = Effects(result=Origin.FRESH, header=_DATA)
 # A list or set begins with its size, its capacity and a flag (`ListPayload` in numba/cpython/listobj.py): 24 bytes.
 _CONTAINER: Final = Effects(result=Origin.FRESH, header=_DATA, integer_prefix=24)
@@ -119,8 +125,7 @@ _MOVED: Final = Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA,
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
-    replace(shadow_rule(_PLAIN, _MANAGED, _allocate), tangent=_allocate_owned),
-    shadow_rule(("NRT_MemInfo_alloc_dtor", "NRT_MemInfo_alloc_dtor_safe"), _MANAGED, _allocate),
+    replace(shadow_rule((*_PLAIN, *_WITH_DESTRUCTOR), _MANAGED, _allocate), tangent=_allocate_tangent),
     shadow_rule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _allocate),
     CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate)),
     shadow_rule(("NRT_MemInfo_varsize_alloc",), _MOVED, _replace),

@@ -192,4 +192,4 @@ def test_what_no_derivative_is_known_of_is_nan(function: Callable[..., Any], a: 
 
 def test_a_vector_without_a_first_component_that_keeps_its_phase():
     a = np.array([[9, 0, 0], [0, 1, 0.2], [0, 0.2j, 3]])
-    Case("blocks", spectral_function, (a,)).check()
+    Case("blocks", spectral_function, (a,), {"forward": False}).check()  # in forward mode NaN: the phase is unknown
