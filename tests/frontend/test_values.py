@@ -16,7 +16,8 @@ from numba.experimental import jitclass
 from numba.extending import intrinsic
 from numba.typed import Dict, List
 
-from irad.frontend.memory.object_walk import _DICT_KEYS, _ENTRY_COUNT, _ITERATOR_NEXT, _ITERATOR_SIZE
+from irad.frontend.memory.containers import _ITERATOR_NEXT, _ITERATOR_SIZE
+from irad.frontend.memory.object_walk import _DICT_KEYS, _ENTRY_COUNT
 from irad.frontend.values.abi import memory_behind
 from irad.frontend.values.build import content_of, kind_of, passed
 from irad.frontend.values.gradients import gradient_of_content
