@@ -57,6 +57,11 @@ from irad.errors import (
     UnsupportedProgram as UnsupportedProgram,
     UntestedVersionWarning as UntestedVersionWarning,
 )
+from irad.frontend.custom.stop import (
+    ignore_derivatives as ignore_derivatives,
+    stop_gradient as stop_gradient,
+    within_autodiff as within_autodiff,
+)
 from irad.options import Options as Options
 from irad.report.inspection import (
     Inspection as Inspection,

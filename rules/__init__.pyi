@@ -15,7 +15,6 @@ from irad.api.rules import (
     easy_rule as easy_rule,
     forward as forward,
     has_rule as has_rule,
-    ignore_derivatives as ignore_derivatives,
     remove as remove,
     reverse as reverse,
 )
@@ -26,7 +25,11 @@ from irad.frontend.custom.annotated import (
     is_active as is_active,
     is_needed as is_needed,
 )
-from irad.frontend.custom.stop import stop_gradient as stop_gradient, within_autodiff as within_autodiff
+from irad.frontend.custom.stop import (
+    ignore_derivatives as ignore_derivatives,
+    stop_gradient as stop_gradient,
+    within_autodiff as within_autodiff,
+)
 from irad.frontend.custom.workspace.pools import Workspace as Workspace
 from irad.frontend.custom.workspace.stateful import StatefulRule as StatefulRule
 from irad.rules.builtin import ALL as ALL

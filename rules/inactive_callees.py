@@ -232,6 +232,6 @@ _LIBDEVICE: Final = (
     ),
 )
 
-_OWN = (inactive("irad.stop.f64 irad.stop.f32", "irad.rules.stop_gradient: the number itself, as a constant", PURE),)
+_OWN = (inactive("irad.stop.f64 irad.stop.f32", "irad.stop_gradient: the number itself, as a constant", PURE),)
 
 RULES: Final[tuple[Rule, ...]] = (*_LLVM, *_C, *_PYTHON, *_NUMBA, *_LIBDEVICE, *_OWN)

@@ -40,7 +40,7 @@ STEPS = {
 }
 _NUMBA_IS_NOT_STARTED = """
 import irad
-irad.grad, irad.autodiff, irad.rules.stop_gradient
+irad.grad, irad.autodiff, irad.stop_gradient
 from numba.core.runtime import rtsys
 assert not rtsys._init
 """

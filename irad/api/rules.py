@@ -15,11 +15,8 @@ from irad.frontend.calls.raising import public
 from irad.frontend.custom import catalogue, packs
 from irad.frontend.custom.easy import Partial, easy_functions
 from irad.frontend.custom.patterns import ANY, check_concrete
-from irad.frontend.custom.stop import stop_gradient
 from irad.frontend.custom.symbols import arity_of, limited_to, target_of
 from irad.frontend.custom.workspace.pools import pools_for
-
-ignore_derivatives = stop_gradient
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

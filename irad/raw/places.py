@@ -33,7 +33,7 @@ _IN_C: Final = (
         "(a) pass a pointer to it, or (b) call the function behind a numba.cfunc, compiled by numba.njit",
         "pass a pointer",
     ),
-    (f"(a) {_REPORT} or (b) take the value out of the derivative: irad.rules.stop_gradient(x)", _REPORT),
+    (f"(a) {_REPORT} or (b) take the value out of the derivative: irad.stop_gradient(x)", _REPORT),
 )
 _NO_RULE: Final = "no derivative rule for a call to "
 _ASSEMBLY: Final = (

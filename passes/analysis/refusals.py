@@ -492,6 +492,6 @@ def unsupported(inst: Instruction) -> UnsupportedError:
     """The refusal of an instruction that irad cannot differentiate."""
     return UnsupportedError(
         f"irad cannot differentiate the LLVM instruction {type(inst).__name__}",
-        "(a) report it with the function or (b) take the value out of the derivative: irad.rules.stop_gradient(x)",
+        "(a) report it with the function or (b) take the value out of the derivative: irad.stop_gradient(x)",
         "no compiler is known to emit such code for active values",
     )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numba import float64, njit
 from numba.experimental import jitclass
+from numba.typed import List
 
 import irad
 from irad import rules
@@ -382,6 +383,34 @@ def test_a_value_cut_off():
     assert g(a) == 10.0
     assert rules.stop_gradient(2.0) == 2.0
     assert rules.stop_gradient(a) is not a
+
+
+def test_lists_cut_off():
+    """Of numbers and of arrays, reflected and typed; in both modes, in a plain call and in Python."""
+
+    @njit
+    def f(x, typed):
+        numbers, arrays = irad.stop_gradient([x[0], 2.0 * x[1]]), irad.ignore_derivatives([x, x * x])
+        typed.append(x[0] * x[1])
+        kept = irad.stop_gradient(typed)
+        x[0] *= 2.0  # the arrays cut off are copies
+        return x[0] * numbers[1] + x[1] * arrays[0][0] + (arrays[1] * x).sum() + kept[1] * x[1]
+
+    def slope(x0, x1):  # of 2a·2b' + b·a' + 2a·a'² + b·b'² + (ab)'·b, with primes constant
+        return [4.0 * x1 + 2.0 * x0**2, x0 + x1**2 + x0 * x1]
+
+    def arguments():
+        return np.array([3.0, 5.0]), List([1.0])
+
+    x, d = arguments()[0], np.array([0.5, -2.0])
+    np.testing.assert_allclose(irad.grad(f)(*arguments()), slope(*x))
+    value, tangent = irad.jvp(f, arguments(), (d.copy(), None))
+    assert (value, tangent) == pytest.approx((f(*arguments()), slope(*x) @ d))
+    assert value == pytest.approx(f.py_func(*arguments()))
+    items = List([np.ones(2)])
+    assert irad.stop_gradient(items)[0] is not items[0]
+    assert type(irad.stop_gradient(items)) is List
+    assert irad.stop_gradient([1.0, 2]) == [1.0, 2]
 
 
 def test_complex_values_cut_off():

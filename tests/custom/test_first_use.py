@@ -14,7 +14,7 @@ from numba import njit
 
 @njit
 def f(x):
-    return irad.rules.stop_gradient(x) * x if irad.rules.within_autodiff() else x * x
+    return irad.stop_gradient(x) * x if irad.within_autodiff() else x * x
 """
 PROGRAMS = {
     "differentiated first": ("print(irad.grad(f)(3.0), f(3.0))", "3.0 9.0"),

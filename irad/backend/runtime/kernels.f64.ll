@@ -67,7 +67,7 @@ done:
   ret void
 }
 
-; What `irad.rules.stop_gradient` calls in a program to be differentiated.
+; What `irad.stop_gradient` calls in a program to be differentiated.
 define linkonce_odr double @irad.stop.f64(double %x) nounwind alwaysinline {
   ret double %x
 }

@@ -16,6 +16,7 @@ from numba.core import cgutils, types
 from numba.core.base import BaseContext
 from numba.core.typing import Signature
 from numba.extending import intrinsic, overload
+from numba.typed import List
 
 from irad.errors import SignatureError
 from irad.frontend.generated import function_from
@@ -30,22 +31,31 @@ _Value = TypeVar("_Value")
 def stop_gradient(value: _Value) -> _Value:
     """The value as a constant: no derivative flows through it.
 
-    Of an array a copy is returned, and so of the arrays in a tuple. Works in Python and inside compiled code.
+    Takes numbers, arrays, tuples and lists of these; what has no derivative, such as an integer, passes. Arrays and
+    lists are copied, in plain calls too, so that the program is the same whether it is differentiated or not. Works in
+    Python and inside compiled code, and in both modes. `ignore_derivatives` is another name for it.
 
     Examples:
         >>> import irad
-        >>> from irad.rules import stop_gradient
         >>> from numba import njit
         >>> @njit
         ... def loss(x):
-        ...     return x * stop_gradient(x)
+        ...     return x * irad.stop_gradient(x)
         >>> irad.grad(loss)(3.0)
         3.0
     """
     if isinstance(value, tuple):
         parts = [stop_gradient(item) for item in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, list | List):
+        copied: Any = value.copy()
+        for i, item in enumerate(value):
+            copied[i] = stop_gradient(item)
+        return copied
     return value.copy() if isinstance(value, np.ndarray) else value
+
+
+ignore_derivatives = stop_gradient
 
 
 def within_autodiff() -> bool:
@@ -53,11 +63,10 @@ def within_autodiff() -> bool:
 
     Examples:
         >>> import irad
-        >>> from irad.rules import within_autodiff
         >>> from numba import njit
         >>> @njit
         ... def loss(x):
-        ...     return 3.0 * x if within_autodiff() else 2.0 * x
+        ...     return 3.0 * x if irad.within_autodiff() else 2.0 * x
         >>> loss(1.0), irad.grad(loss)(1.0)
         (2.0, 3.0)
     """
@@ -109,11 +118,15 @@ def _stop_gradient_typed(value):  # type: ignore[no-untyped-def]
         return _of_tuple(value)
     if isinstance(value, types.Array):
         return _of_array(value)
+    if isinstance(value, types.List):
+        return lambda value: [stop_gradient(item) for item in value]
+    if isinstance(value, types.ListType):
+        return _of_typed_list
     if build.kind_of(value) is tree.LeafKind.INERT:
         return lambda value: value
     raise SignatureError(
         f"stop_gradient is given {described(value)}",
-        "pass only the parts that matter: numbers, arrays and tuples of these",
+        "pass only the parts that matter: numbers, arrays, tuples and lists of these",
         "it returns a copy, and memory behind an object would not be copied",
     )
 
@@ -131,11 +144,18 @@ def _of_array(array: types.Array) -> Any:
     return copied
 
 
+def _of_typed_list(value):  # type: ignore[no-untyped-def]
+    copied = value.copy()
+    for i in range(len(value)):
+        copied[i] = stop_gradient(value[i])
+    return copied
+
+
 def _of_tuple(numba_type: types.BaseTuple) -> Any:
     items = "".join(f"stop(value[{i}]), " for i in range(len(numba_type)))
     made = f"make({items})" if isinstance(numba_type, types.BaseNamedTuple) else f"({items})"
     scope = {"stop": stop_gradient, "make": getattr(numba_type, "instance_class", None)}
-    return function_from("stopped", f"def stopped(value):\n    return {made}\n", "irad.rules.stop_gradient", scope)
+    return function_from("stopped", f"def stopped(value):\n    return {made}\n", "irad.stop_gradient", scope)
 
 
 refresh_if_compiling()  # the first use of irad.rules may be inside the function that Numba is typing
