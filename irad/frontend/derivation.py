@@ -301,9 +301,10 @@ def pools_in(dispatcher: Dispatcher) -> set[Pool]:
 
 def _differentiated(return_type: Type, task: Task) -> Type:
     """The type of a returned value that has a cotangent: where the function may return None, the other type."""
-    if isinstance(return_type, types.Optional) and (task.is_forward or task.seed is not Seed.NONE):
-        return return_type.type
-    return return_type
+    if not isinstance(return_type, types.Optional):
+        return return_type
+    is_copied = task.is_forward and isinstance(return_type.type, types.Record)  # which `Sweeps` does for no optional
+    return return_type.type if is_copied or task.seed is not Seed.NONE else return_type
 
 
 def _returns_derivative(program: NumbaProgram, task: Task) -> bool:

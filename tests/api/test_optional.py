@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import irad
+from irad.testing.allocations import allocations
 from irad.testing.check_gradient import check_quickly
 
 SIGNATURES = ["float64(optional(float64), float64)", "float64(optional(complex128), float64)"]
@@ -91,7 +92,7 @@ def powers(x, n):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("n", [0, 1, 2])
 def test_parts_of_a_result(n, dtype):
-    check_quickly(powers, np.array([1.5, 2.0, 0.5], dtype), n)
+    check_quickly(powers, np.array([1.5, 2.0, 0.5], dtype), n, forward=True)
 
 
 def test_no_cotangent_of_a_part():
@@ -132,8 +133,8 @@ def test_a_tuple_that_may_be_none():
             pair = (x * x, np.full(n, x))
         return pair, x
 
-    check_quickly(f, 1.5, 0)
-    check_quickly(f, 1.5, 3)
+    check_quickly(f, 1.5, 0, forward=True)
+    check_quickly(f, 1.5, 3, forward=True)
 
 
 def test_a_seed_with_parts():
@@ -141,3 +142,63 @@ def test_a_seed_with_parts():
     seed = (np.array([1.0, 10.0]), None)
     irad.autodiff(irad.Reverse, powers, irad.Duplicated(x, dx), irad.Const(1), seed=seed)
     assert dx.tolist() == [4.0, 60.0]
+
+
+# --------------------------------------------------------------------------------------------- results in forward mode
+
+
+def test_the_tangent_of_none_is_none():
+    @numba.njit
+    def squares(x, limit):
+        for i in range(x.size):
+            x[i] *= x[i]
+        if x[0] > limit:
+            return None
+        return x * 3.0, x.sum(), 7
+
+    x, dx = np.array([1.5, 2.0]), np.array([1.0, -1.0])
+    assert irad.jvp(squares, (x, 1.0), (dx, 0.0)) == (None, None)
+    assert (x.tolist(), dx.tolist()) == ([2.25, 4.0], [3.0, -4.0])  # the arrays are those of a plain call
+    given = irad.Duplicated(x, dx), irad.Const(1.0)
+    assert irad.autodiff(irad.Forward, squares, *given) is None
+    assert irad.autodiff(irad.ForwardWithPrimal, squares, *given) == (None, None)
+    x, dx = np.array([1.5, 2.0]), np.array([1.0, -1.0])
+    (_, total, _), (tripled, tangent, seven) = irad.jvp(squares, (x, 9.0), (dx, None))
+    assert (total, tangent, tripled.tolist(), seven) == (6.25, -1.0, [9.0, -12.0], None)
+
+
+def test_a_tangent_that_may_be_none_in_compiled_code():
+    @numba.njit
+    def products(x, n):
+        if n % 3 == 0:
+            return None
+        return x * float(n)
+
+    push = irad.pushforward(products)
+
+    @numba.njit
+    def total(x, n):
+        found = 0.0
+        for i in range(n):
+            value, tangent = push(x, x, i)
+            if value is not None and tangent is not None:
+                found += tangent.sum()
+        return found
+
+    x = np.array([1.0, 2.0])
+    assert total(x, 6) == 3.0 * (1 + 2 + 4 + 5)
+    with allocations() as count:
+        total(x, 100)
+        assert count().kept == 0 < count().made
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.complex128])
+def test_the_tangent_of_a_number_has_its_precision(dtype):
+    @numba.njit
+    def square(x):
+        return x * x if abs(x) > 1.0 else None
+
+    value, tangent = irad.jvp(square, (dtype(2.0),), (dtype(1.0),))
+    assert (value, tangent) == (4.0, 4.0)
+    assert np.dtype(type(tangent)) == dtype
+    assert irad.jvp(square, (dtype(0.5),), (dtype(1.0),)) == (None, None)

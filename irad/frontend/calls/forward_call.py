@@ -17,7 +17,6 @@ from numba.core.base import BaseContext
 from irad.errors import UnsupportedError
 from irad.frontend.calls.annotations import Returns
 from irad.frontend.calls.failure import Failure
-from irad.frontend.calls.result_types import structured
 from irad.frontend.calls.seeding import part_of, place_of
 from irad.frontend.calls.sweeps import Extras, Sweeps
 from irad.frontend.derivation import Derivation
@@ -25,7 +24,15 @@ from irad.frontend.memory.returned_tangents import ReturnedTangents
 from irad.frontend.numba.cpu import location_of
 from irad.frontend.numba.messages import described
 from irad.frontend.values import build, gradients
-from irad.frontend.values.tree import Content, LeafKind, leaves, may_hold_floats, unknown_part
+from irad.frontend.values.tree import (
+    FLAG_OF_OPTIONAL,
+    Content,
+    LeafKind,
+    OptionalContent,
+    TupleContent,
+    may_hold_floats,
+    unknown_part,
+)
 
 _VOID_POINTER = cgutils.voidptr_t
 _CLOSE = "irad.arena_close"
@@ -38,13 +45,13 @@ def check_forward(derivation: Derivation) -> None:
         UnsupportedError: it cannot.
     """
     function = derivation.function
-    for leaf in leaves(build.content_of(derivation.return_type)):
-        if leaf.kind in (LeafKind.INERT, LeafKind.OPTIONAL) and may_hold_floats(leaf):
+    for leaf in build.returned_leaves(derivation.return_type):
+        if leaf.kind is LeafKind.INERT and may_hold_floats(leaf):
             part = unknown_part(leaf)
             raise UnsupportedError(
                 f"{function.__qualname__} returns {described(leaf.type)}, whose tangent irad cannot represent"
                 + (f": it holds {part}" if part else ""),
-                "return the numbers in it as arrays or in a tuple, never None in their place",
+                "return the numbers in it as arrays or in a tuple",
                 "a tangent has an entry for each float, and irad cannot tell where the floats are here",
                 location_of(function),
             )
@@ -79,8 +86,7 @@ def emit_forward_call(
             sweeps.drop_value()
             sweeps.references.release()
             failure.raise_it(context, builder)
-        tangent_type = gradients.gradient_type(derivation.return_type)
-        tangent = _TangentOfValue(sweeps, arena).build(tangent_type)
+        tangent = _TangentOfValue(sweeps, arena).build(status)
         sweeps.close_arena(_CLOSE, arena)
         items = {
             Returns.GRADIENT: [tangent],
@@ -129,17 +135,41 @@ class _TangentOfValue:
         self.sweeps, self.context, self.builder, self.arena = sweeps, sweeps.context, sweeps.builder, arena
         self.tangents = ReturnedTangents(self.context, self.builder, self.fail)
 
-    def build(self, tangent_type: Any) -> Any:
-        """A value of a type, a new reference."""
+    def build(self, status: Any) -> Any:
+        """A value of the type `tangent_type`, a new reference; the status tells whether the primal returned None."""
         return_type = self.sweeps.derivation.return_type
-        leaves = iter(list(build.returned_leaves(return_type)))
-        return structured(self.context, self.builder, return_type, tangent_type, leaves, self.tangent)
+        if isinstance(return_type, types.Optional):
+            return self._optional(return_type, self.builder.not_(status.is_none), build.content_of(return_type.type))
+        return self._part(build.content_of(return_type))
 
-    def tangent(self, leaf: Content, wanted: Any) -> Any:
-        """Of a leaf."""
+    def _part(self, content: Content) -> Any:
+        """Of a part of the value."""
+        wanted = gradients.tangent_type(content.type)
+        if wanted == types.none:
+            return self.context.get_dummy_value()
+        if isinstance(content, TupleContent):
+            return self.context.make_tuple(self.builder, wanted, [self._part(part) for part in content.parts])
+        if isinstance(content, OptionalContent):
+            flag = place_of(self.builder, self.sweeps.return_pointer, (*content.path, FLAG_OF_OPTIONAL))
+            is_there = cgutils.as_bool_bit(self.builder, self.builder.load(flag))
+            return self._optional(content.type, is_there, content.inside)
         pointers = (self.sweeps.return_pointer, self.sweeps.return_shadow)
-        places = (self.builder.bitcast(place_of(self.builder, each, leaf.path), _VOID_POINTER) for each in pointers)
-        return self.sweeps.references.keep(wanted, self.tangents.tangent(leaf, *places))
+        places = (self.builder.bitcast(place_of(self.builder, each, content.path), _VOID_POINTER) for each in pointers)
+        return self.sweeps.references.keep(wanted, self.tangents.tangent(content, *places))
+
+    def _optional(self, return_type: Any, is_there: Any, inside: Content) -> Any:
+        """Of what may be None, which is what is ``inside`` where ``is_there``."""
+        wanted, builder, results = gradients.tangent_type(return_type), self.builder, self.sweeps.references.results
+        if wanted == types.none:
+            return self.context.get_dummy_value()
+        place, before, held = self.sweeps.zeroed(self.context.get_value_type(wanted)), builder.block, len(results)
+        with builder.if_then(is_there):
+            found = self.context.make_optional_value(builder, wanted.type, self._part(inside))
+            builder.store(found, place)
+        with builder.goto_block(before):
+            for slot in results[held:]:  # of an earlier call, where this is a loop
+                builder.store(cgutils.get_null_value(slot.type.pointee), slot)
+        return builder.load(place)
 
     def fail(self) -> None:
         """Ends the call when there is no memory."""

@@ -66,6 +66,8 @@ def with_numpy_numbers(numba_type: Type) -> Type:
 def _with_numpy_numbers(numba_type: Type) -> Type:
     if isinstance(numba_type, types.List):
         return types.List(with_numpy_numbers(numba_type.dtype), reflected=numba_type.reflected)
+    if isinstance(numba_type, types.Optional):
+        return types.Optional(with_numpy_numbers(numba_type.type))
     return NumPyNumber(numba_type) if numba_type in (types.float32, types.complex64) else numba_type
 
 

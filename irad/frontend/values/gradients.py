@@ -24,6 +24,18 @@ def _gradient_of_leaf(numba_type: Any) -> Any:
     return types.none if content.kind is tree.LeafKind.INERT else gradient_of_content(content)
 
 
+def tangent_type(return_type: Any) -> Any:
+    """The type of the tangent of a returned value: where that, or a part, may be None, so may its tangent."""
+    return mapped(return_type, _tangent_of_leaf)
+
+
+def _tangent_of_leaf(numba_type: Any) -> Any:
+    if not isinstance(numba_type, types.Optional):
+        return _gradient_of_leaf(numba_type)
+    inside = tangent_type(numba_type.type)
+    return inside if inside == types.none else types.Optional(inside)
+
+
 def gradient_of_content(content: tree.Content) -> Any:
     """The type of the gradient of a value or a part of one; a named tuple for an instance."""
     if not tree.has_derivative(content):
