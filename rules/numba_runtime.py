@@ -9,7 +9,6 @@ tape: the shadow of an array is freed with it, by the destructor that the header
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from irad.ir import types
@@ -55,11 +54,6 @@ def _allocate_owned(context: TangentContext, call: CallSite) -> None:
     owner = build.select(failed, header, made)  # where nothing was allocated, what is stored there does not matter
     build.store(free, build.byte_offset(owner, _DESTRUCTOR), align=8)
     build.store(header, build.byte_offset(owner, _DESTRUCTOR_ARGUMENT), align=8)
-
-
-def _allocate_tangent(context: TangentContext, call: CallSite) -> None:
-    """An allocation with a destructor of its own has its shadow in the arena."""
-    (_allocate_owned if call.callee.name in _PLAIN else _allocate)(context, call)
 
 
 def _sizes(context: CopyContext, call: CallSite) -> tuple[Value, Value]:
@@ -125,7 +119,8 @@ _MOVED: Final = Effects(result=Origin.ARGUMENT, result_argument=0, header=_DATA,
 _NO_MEMORY: Final = Effects()
 
 RULES: Final[tuple[Rule, ...]] = (
-    replace(shadow_rule((*_PLAIN, *_WITH_DESTRUCTOR), _MANAGED, _allocate), tangent=_allocate_tangent),
+    shadow_rule(_PLAIN, _MANAGED, _allocate, _allocate_owned),
+    shadow_rule(_WITH_DESTRUCTOR, _MANAGED, _allocate),  # its destructor is taken: its shadow stays in the arena
     shadow_rule(("NRT_MemInfo_new_varsize", "NRT_MemInfo_new_varsize_dtor"), _CONTAINER, _allocate),
     CallRule(("NRT_MemInfo_varsize_realloc",), _MOVED, move_back, _reallocate, tangent=carried(_reallocate)),
     shadow_rule(("NRT_MemInfo_varsize_alloc",), _MOVED, _replace),

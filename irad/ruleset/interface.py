@@ -339,15 +339,18 @@ def carried(part: Callable[[CopyContext, CallSite], object]) -> TangentPart:
 
 
 def shadow_rule(
-    symbols: tuple[str, ...], effects: Effects, part: Callable[[CopyContext, CallSite], object]
+    symbols: tuple[str, ...],
+    effects: Effects,
+    part: Callable[[CopyContext, CallSite], object],
+    tangent: TangentPart | None = None,
 ) -> CallRule:
-    """The rule of a callee that is the same in all modes: its shadow is set up, and no number is computed."""
+    """The rule of a callee that computes no number: ``part`` sets its shadow up, in forward mode ``tangent`` if any."""
 
     def augmented(context: AugmentedContext, call: CallSite) -> Sequence[Value]:
         part(context, call)
         return ()
 
-    return CallRule(symbols, effects, no_adjoint, augmented, tangent=carried(part))
+    return CallRule(symbols, effects, no_adjoint, augmented, tangent=tangent or carried(part))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Routine:
         work: the memory that the adjoint works in.
         extra: integers for the adjoint that are not parameters.
         constant: arrays with a shape whose shadows the adjoint does not see.
-        tangent: see `Differential`; None where nobody has written it yet.
+        tangent: its tangent.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Routine:
     work: Work = field(default=lambda sizes, active: Room())
     extra: Mapping[str, Callable[[CallSite], Value]] = field(default_factory=dict)
     constant: str = ""
-    tangent: Differential | None = None
+    tangent: Differential = field(kw_only=True)
 
     @property
     def interface(self) -> Interface:
@@ -166,7 +166,6 @@ class _Calls:
     def tangent(self, context: TangentContext, call: CallSite) -> None:
         routine = self.pick(call)
         if routine is not None:
-            assert routine.tangent is not None, routine.name
             emit_tangent(routine.interface, routine.tangent, self.library(call), context, call)
 
 
@@ -202,8 +201,7 @@ def fortran_rule(
 
     calls = _Calls(lambda _: routine, library)
     claimed = symbols(routine.name, letters, collection)
-    tangent = None if routine.tangent is None else calls.tangent
-    return CallRule(claimed, effects, calls.reverse, calls.augmented, source, tangent=tangent)
+    return CallRule(claimed, effects, calls.reverse, calls.augmented, source, tangent=calls.tangent)
 
 
 def numba_rule(
@@ -215,7 +213,6 @@ def numba_rule(
     writes: tuple[int, ...],
     source: str = "",
     policy: str = "",
-    has_tangents: bool = False,
 ) -> CallRule:
     """The rule of an entry point of Numba's.
 
@@ -225,13 +222,10 @@ def numba_rule(
         pick: the routine, or which one a call is; None: the call adds nothing. It may refuse the call.
         reads, writes: arguments that lead to memory.
         source, policy: as `CallRule`.
-        has_tangents: whether each routine that ``pick`` chooses has its tangent.
     """
     calls = _Calls(
         (lambda _: pick) if isinstance(pick, Routine) else pick,
         lambda call: NumbaLibrary(element_of(call.arguments[0], operation)),
     )
     effects = Effects(reads=frozenset(reads), writes=frozenset(writes), other=False)
-    known = pick.tangent is not None if isinstance(pick, Routine) else has_tangents
-    tangent = calls.tangent if known else None
-    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy, tangent)
+    return CallRule((symbol,), effects, calls.reverse, calls.augmented, source, policy, calls.tangent)

@@ -401,7 +401,6 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(4, 6, 7, 8, 10),
         source=GILES,
         policy=_DEFECTIVE,
-        has_tangents=True,
     ),
     numba_rule(
         _COMPLEX,
@@ -411,6 +410,5 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(4, 6, 7, 9),
         source=GILES,
         policy=_DEFECTIVE,
-        has_tangents=True,
     ),
 )

@@ -316,6 +316,6 @@ _GQR: Final = Routine(
 )
 
 RULES: Final[tuple[Rule, ...]] = (
-    numba_rule("numba_ez_geqrf", _NUMPY, _GEQRF, reads=(3,), writes=(3, 5), policy=_POLICY, has_tangents=True),
-    numba_rule("numba_ez_xxgqr", _NUMPY, _columns_of_q, reads=(4, 6), writes=(4,), policy=_POLICY, has_tangents=True),
+    numba_rule("numba_ez_geqrf", _NUMPY, _GEQRF, reads=(3,), writes=(3, 5), policy=_POLICY),
+    numba_rule("numba_ez_xxgqr", _NUMPY, _columns_of_q, reads=(4, 6), writes=(4,), policy=_POLICY),
 )

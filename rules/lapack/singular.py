@@ -381,6 +381,5 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(4, 6, 7, 9),
         source=_TOWNSEND,
         policy=_POLICY,
-        has_tangents=True,
     ),
 )

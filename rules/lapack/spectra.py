@@ -167,6 +167,5 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(4, 6),
         source=GILES,
         policy=EQUAL,
-        has_tangents=True,
     ),
 )

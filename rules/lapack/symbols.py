@@ -7,7 +7,6 @@ may stand apart. Factors of a matrix that is not square have no formula here: Na
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Final
 
 from irad.ir.values import const_int
@@ -239,31 +238,56 @@ _GESV: Final = {"new a": "a b", "rows ipiv": "a b", "new b": "a"}
 _SOLUTION: Final = {"a": "a b", "new b": "a"}
 
 
-_TANGENTS: Final = {
-    "getrf": Differential(after=_factorised, needs={"rows ipiv": "a"}, work=squares(3)),
-    "gesv": SOLUTION_TANGENT,
-    "getrs": Differential(after=_solved_with_factors, needs={"rows ipiv": "a b"}, work=_room),
-    "potrf": Differential(after=_cholesky_factor, work=squares(5)),
-    "potrs": Differential(after=_solved_with_cholesky, work=_room_for_sides),
-    "trtrs": Differential(after=_solved_triangular, work=_room_for_triangle),
-}
+_FACTORISED: Final = Differential(after=_factorised, needs={"rows ipiv": "a"}, work=squares(3))
+_WITH_FACTORS: Final = Differential(after=_solved_with_factors, needs={"rows ipiv": "a b"}, work=_room)
+_CHOLESKY: Final = Differential(after=_cholesky_factor, work=squares(5))
+_WITH_CHOLESKY: Final = Differential(after=_solved_with_cholesky, work=_room_for_sides)
+_TRIANGULAR: Final = Differential(after=_solved_triangular, work=_room_for_triangle)
 
 
 def _rule(routine: Routine, also_written: str = "") -> Rule:
     source = "de Hoog, Anderssen, Lukas 2011; Murray 2016, arXiv:1602.07527; Giles 2008"
-    return fortran_rule(
-        replace(routine, tangent=_TANGENTS[routine.name]),
-        collection="LAPACK",
-        also_written=f"{also_written} info",
-        source=source,
-    )
+    return fortran_rule(routine, collection="LAPACK", also_written=f"{also_written} info", source=source)
 
 
 RULES: Final[tuple[Rule, ...]] = (
-    _rule(Routine("getrf", "m n a lda ipiv info", _FULL, _FACTORS, _getrf, "a", squares(3)), "ipiv"),
-    _rule(Routine("gesv", "n nrhs a lda ipiv b ldb info", _SYSTEM, _GESV, solve, "b", squares(3)), "a ipiv"),
-    _rule(Routine("getrs", "trans n nrhs a lda ipiv b ldb info", _SYSTEM, _GETRS, _getrs, "b", squares(3))),
-    _rule(Routine("potrf", "uplo n a lda info", _SQUARE, {"new a": "a"}, _potrf, "a", squares(5))),
-    _rule(Routine("potrs", "uplo n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _potrs, "b", squares(3))),
-    _rule(Routine("trtrs", "uplo trans diag n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _trtrs, "b", squares(1))),
+    _rule(
+        Routine("getrf", "m n a lda ipiv info", _FULL, _FACTORS, _getrf, "a", squares(3), tangent=_FACTORISED), "ipiv"
+    ),
+    _rule(
+        Routine(
+            "gesv", "n nrhs a lda ipiv b ldb info", _SYSTEM, _GESV, solve, "b", squares(3), tangent=SOLUTION_TANGENT
+        ),
+        "a ipiv",
+    ),
+    _rule(
+        Routine(
+            "getrs",
+            "trans n nrhs a lda ipiv b ldb info",
+            _SYSTEM,
+            _GETRS,
+            _getrs,
+            "b",
+            squares(3),
+            tangent=_WITH_FACTORS,
+        )
+    ),
+    _rule(Routine("potrf", "uplo n a lda info", _SQUARE, {"new a": "a"}, _potrf, "a", squares(5), tangent=_CHOLESKY)),
+    _rule(
+        Routine(
+            "potrs", "uplo n nrhs a lda b ldb info", _SYSTEM, _SOLUTION, _potrs, "b", squares(3), tangent=_WITH_CHOLESKY
+        )
+    ),
+    _rule(
+        Routine(
+            "trtrs",
+            "uplo trans diag n nrhs a lda b ldb info",
+            _SYSTEM,
+            _SOLUTION,
+            _trtrs,
+            "b",
+            squares(1),
+            tangent=_TRIANGULAR,
+        )
+    ),
 )

@@ -362,7 +362,6 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(3, 5),
         source=_LU,
         policy=_SINGULAR,
-        has_tangents=True,
     ),
     numba_rule(
         _INVERT,
@@ -372,7 +371,6 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(2,),
         source=GILES,
         policy=_SINGULAR,
-        has_tangents=True,
     ),
     numba_rule(
         "numba_xxpotrf",
@@ -382,6 +380,5 @@ RULES: Final[tuple[Rule, ...]] = (
         writes=(3,),
         source=_MURRAY,
         policy=_INDEFINITE,
-        has_tangents=True,
     ),
 )
