@@ -16,9 +16,8 @@ from irad.errors import SignatureError, UnsupportedError
 from irad.ir import types
 from irad.ir.instructions import CallSite
 from irad.ir.module import Function
-from irad.ir.types import FloatType, IntType, PointerType
+from irad.ir.types import FloatType, IntType, PointerType, holds_floats
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.mode import FORWARD_MODE, Mode
 from irad.raw.markers import PRIMAL_RETURN, ROLES, ArgumentRole, marker_of
 
@@ -169,7 +168,7 @@ def _default(value: Value, param: Parameter, where: str, mode: Mode) -> Argument
     Raises:
         SignatureError: it may hold numbers, and nothing says whether they have a derivative.
     """
-    if is_by_value(param.attributes) or (is_differentiable(value.type) and not isinstance(value.type, FloatType)):
+    if is_by_value(param.attributes) or (holds_floats(value.type) and not isinstance(value.type, FloatType)):
         raise SignatureError(
             f"{where} is a structure that is passed by value, and no marker says how it takes part",
             "(a) take a pointer to it, and pass it with its shadow, or (b) put enzyme_const before it",

@@ -18,7 +18,7 @@ from typing import Final
 from irad.errors import SignatureError
 from irad.ir import types
 from irad.ir.module import Function, Module
-from irad.ir.types import FloatType, PointerType, StructType, Type
+from irad.ir.types import FloatType, PointerType, StructType, Type, holds_floats
 from irad.ir.values import (
     ConstantAggregate,
     ConstantExpression,
@@ -26,7 +26,6 @@ from irad.ir.values import (
     GlobalVariable,
     Value,
 )
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.memory.record_layouts import scalars
 from irad.raw.attributes import expanded
 from irad.raw.named import named_by
@@ -144,7 +143,7 @@ def _checked(primal: Function, augmented: Function, reverse: Function) -> Handwr
         )
     for number, param in enumerate(primal.params, 1):
         by_value = any(word.startswith(("byval", "sret")) for word in param.attributes)
-        if by_value or (is_differentiable(param.type) and not isinstance(param.type, FloatType)):
+        if by_value or (holds_floats(param.type) and not isinstance(param.type, FloatType)):
             raise SignatureError(
                 f"argument {number} of {primal.name}, of which a derivative is registered, is a structure by value",
                 "supply derivatives of functions that take numbers and pointers",

@@ -18,10 +18,9 @@ from irad.frontend.numba.reports.inspection import TypedFunction
 from irad.ir.debug_info import DebugInfo
 from irad.ir.instructions import CallSite, Instruction, Load, Store
 from irad.ir.module import Function, Module
-from irad.ir.types import PointerType
+from irad.ir.types import PointerType, holds_floats
 from irad.ir.values import ConstantFloat, Parameter, Value
 from irad.ir.worklist import reachable
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.generated import GeneratedPair
 from irad.report.names import python_name
 from irad.report.source import is_parallel_body
@@ -160,7 +159,7 @@ def find_active(pairs: Iterable[GeneratedPair], copies: Copies, info: DebugInfo)
     for made in pairs:
         unit = made.unit
         for value in (*unit.function.params, *unit.function.instructions()):
-            if not (is_differentiable(value.type) or isinstance(value.type, PointerType)):
+            if not (holds_floats(value.type) or isinstance(value.type, PointerType)):
                 continue
             nodes = tuple(_nodes(value, str(unit.function.name), info))
             known.update(nodes)

@@ -19,15 +19,7 @@ from typing import assert_never, cast
 
 from irad.ir import instructions as ir
 from irad.ir.module import Function
-from irad.ir.types import (
-    ArrayType,
-    FloatType,
-    NamedStructType,
-    StructType,
-    Type,
-    VectorType,
-    element_types,
-)
+from irad.ir.types import ArrayType, NamedStructType, StructType, holds_floats
 from irad.ir.values import Constant, GlobalVariable, Parameter, Value
 from irad.passes.analysis.callees import Pointer, Unknown, is_from_outside, resolve
 from irad.passes.memory.mod_ref import ModRef
@@ -98,22 +90,9 @@ class Activity:
             return f"active: {self.reasons.get(value, 'depends on an active input and reaches an active output')}"
         if self.has_shadow(value):
             return f"has a shadow: {self.points_to.explain(value)}"
-        if not is_differentiable(value.type):
+        if not holds_floats(value.type):
             return "constant: its type holds no floating-point number"
         return f"constant: {self.reasons.get(value, 'no active input reaches it')}"
-
-
-def is_differentiable(type_: Type) -> bool:
-    """Whether values of a type can carry a derivative."""
-    match type_:
-        case FloatType():
-            return True
-        case VectorType(element=element):
-            return isinstance(element, FloatType)
-        case StructType() | NamedStructType() | ArrayType():
-            return any(is_differentiable(t) for t in element_types(type_))
-        case _:
-            return False
 
 
 def find_activity(
@@ -200,7 +179,7 @@ class _Solver:
     # -------------------------------------------------------------------------------------------- varied
 
     def mark_varied(self, value: Value) -> None:
-        if value not in self.varied and is_differentiable(value.type):
+        if value not in self.varied and holds_floats(value.type):
             self.varied[value] = None
             self.changed = True
 
@@ -247,7 +226,7 @@ class _Solver:
     # -------------------------------------------------------------------------------------------- useful
 
     def mark_useful(self, value: Value) -> None:
-        if value not in self.useful and not isinstance(value, Constant) and is_differentiable(value.type):
+        if value not in self.useful and not isinstance(value, Constant) and holds_floats(value.type):
             self.useful[value] = None
             self.changed = True
 
@@ -372,7 +351,7 @@ def differentiable_operands(inst: ir.Instruction) -> list[Value]:
             | ir.InsertValue()
             | ir.ShuffleVector()
         ):
-            return inst.operands if is_differentiable(inst.type) else []
+            return inst.operands if holds_floats(inst.type) else []
         case ir.Select():
             return inst.operands[1:]
         case ir.Cast(opcode="fpext" | "fptrunc" | "bitcast"):

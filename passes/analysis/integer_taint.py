@@ -32,10 +32,10 @@ from irad.ir.types import (
     Type,
     VectorType,
     element_types,
+    holds_floats,
     size_of,
 )
 from irad.ir.values import InlineAsm, Value
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.callees import Pointer
 from irad.passes.memory.addresses import ANYWHERE, Position, fixed_distance
 from irad.passes.memory.objects import indices
@@ -97,8 +97,8 @@ class _Scratch:
         """Notes what a store writes to."""
         value, pointer = store.operands
         for item in self.unit.points_to.of(pointer):
-            holds_floats = self.unit.memory_types.has_floats(item.index)
-            place = self.unit.points_to.position(pointer) if holds_floats else ANYWHERE
+            has_floats = self.unit.memory_types.has_floats(item.index)
+            place = self.unit.points_to.position(pointer) if has_floats else ANYWHERE
             known = self.places.setdefault(item.index, {})
             if (place, size_of(value.type)) not in known:
                 known[place, size_of(value.type)] = None
@@ -124,8 +124,8 @@ def _is_tainted(unit: Unit, inst: ir.Instruction, tainted: set[Value], scratch: 
             if not _is_integers(read):
                 return False
             return scratch.meets(pointer, read) or meets_numbers(unit, pointer, read, unit.activity.varied_objects)
-        case ir.Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
-            return source in unit.activity.varied and not is_differentiable(inst.type)
+        case ir.Cast(opcode="bitcast", operands=[source]) if holds_floats(source.type):
+            return source in unit.activity.varied and not holds_floats(inst.type)
         case ir.Call() | ir.Invoke() | ir.CallBr():
             if is_integer_intrinsic(shape):
                 return any(argument in tainted for argument in shape.arguments)
@@ -135,7 +135,7 @@ def _is_tainted(unit: Unit, inst: ir.Instruction, tainted: set[Value], scratch: 
             ir.Binary() | ir.Cast() | ir.Phi() | ir.Freeze() | ir.Select() | ir.ExtractValue() | ir.InsertValue()
             | ir.ExtractElement() | ir.InsertElement() | ir.ShuffleVector()
         ):  # fmt: skip
-            return any(v in tainted for v in _parts(shape)) and not is_differentiable(inst.type)
+            return any(v in tainted for v in _parts(shape)) and not holds_floats(inst.type)
         case (
             ir.Unary() | ir.ICmp() | ir.FCmp() | ir.Alloca() | ir.GetElementPtr() | ir.VAArg() | ir.Store()
             | ir.Fence() | ir.Ret() | ir.Br() | ir.CondBr() | ir.Switch() | ir.IndirectBr() | ir.Unreachable()
@@ -204,7 +204,7 @@ def _is_assembly(call: ir.CallSite) -> bool:
 def _makes_bits(inst: ir.Instruction) -> bool:
     match inst:
         case ir.Cast(opcode="bitcast", operands=[source]):
-            return is_differentiable(source.type) and not is_differentiable(inst.type)
+            return holds_floats(source.type) and not holds_floats(inst.type)
         case ir.Load() | ir.AtomicRMW() | ir.CmpXchg():
             return _holds_integers(inst.type)
         case _:
@@ -212,7 +212,7 @@ def _makes_bits(inst: ir.Instruction) -> bool:
 
 
 def _is_integer(value: Value) -> bool:
-    return not is_differentiable(value.type)
+    return not holds_floats(value.type)
 
 
 def _is_bits(value: Value) -> bool:
@@ -220,7 +220,7 @@ def _is_bits(value: Value) -> bool:
     pending, seen = [value], {value}
     for each in pending:
         match each:
-            case ir.Cast(opcode="bitcast", operands=[source]) if is_differentiable(source.type):
+            case ir.Cast(opcode="bitcast", operands=[source]) if holds_floats(source.type):
                 return True
             case (
                 ir.Binary() | ir.Cast() | ir.Phi() | ir.Freeze() | ir.Select() | ir.ExtractValue() | ir.InsertValue()
@@ -237,7 +237,7 @@ def _is_bits(value: Value) -> bool:
 def _casts_bits(inst: ir.Instruction) -> bool:
     match inst:
         case ir.Cast(opcode="bitcast", operands=[source]):
-            return is_differentiable(inst.type) and not is_differentiable(source.type)
+            return holds_floats(inst.type) and not holds_floats(source.type)
         case _:
             return False
 

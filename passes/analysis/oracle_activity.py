@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from irad.ir.instructions import CallSite, Instruction
 from irad.ir.module import Function
-from irad.ir.types import FunctionType
+from irad.ir.types import FunctionType, holds_floats
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.activity import Activity, can_have_shadow, is_differentiable, mask_of
+from irad.passes.analysis.activity import Activity, can_have_shadow, mask_of
 from irad.passes.analysis.callees import Pointer, Unknown, resolve
 from irad.passes.memory.memory_types import MemoryTypes
 from irad.passes.memory.objects import PointsTo
@@ -36,9 +36,9 @@ def everything(
     """
     declared = signatures or {}
     constant = frozenset(i for i in function.instructions() if _is_constant_call(i, registry, really, declared))
-    active: dict[Value, None] = {p: None for p in function.params if is_differentiable(p.type)}
+    active: dict[Value, None] = {p: None for p in function.params if holds_floats(p.type)}
     for inst in function.instructions():
-        if is_differentiable(inst.type) and inst not in constant:
+        if holds_floats(inst.type) and inst not in constant:
             active[inst] = None
     shadowed = mask_of(
         o

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 from irad.ir.instructions import CallSite, Instruction, Store
 from irad.ir.module import Function
-from irad.ir.types import PointerType
+from irad.ir.types import PointerType, holds_floats
 from irad.ir.values import Parameter, Value
-from irad.passes.analysis.activity import Activity, find_activity, is_differentiable
+from irad.passes.analysis.activity import Activity, find_activity
 from irad.passes.analysis.callees import resolve
 from irad.passes.analysis.refused_memory import is_promised, stored_in_constant
 from irad.passes.memory.objects import MemoryObject, ObjectKind
@@ -113,11 +113,7 @@ def _kind(activity: Activity, argument: Value) -> ParameterKind:
     if isinstance(argument.type, PointerType):
         is_varied = activity.points_to.mask(argument) & activity.varied_objects
         return ParameterKind.SHADOW if is_varied else ParameterKind.CONST
-    return (
-        ParameterKind.ACTIVE
-        if is_differentiable(argument.type) and argument in activity.varied
-        else ParameterKind.CONST
-    )
+    return ParameterKind.ACTIVE if holds_floats(argument.type) and argument in activity.varied else ParameterKind.CONST
 
 
 def _filled(unit: Unit, activity: Activity, inst: Instruction) -> Iterator[Value]:

@@ -47,10 +47,9 @@ from irad.ir.instructions import (
     VAArg,
 )
 from irad.ir.module import Function
-from irad.ir.types import FloatType, IntType, PointerType, Type, VectorType
+from irad.ir.types import FloatType, IntType, PointerType, Type, VectorType, holds_floats
 from irad.ir.values import Parameter, Value
 from irad.ir.worklist import Worklist
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.address_spaces import space_error
 from irad.passes.analysis.callees import PARALLEL, TWO_VIEWS, Pointer, Unknown, resolve
 from irad.passes.analysis.integer_taint import lost_bits, lost_error, meets_numbers, reinterpreted
@@ -160,7 +159,7 @@ def _updates_numbers(unit: Unit, inst: Instruction) -> bool:
     if any(value in unit.activity.varied for value in given):
         return True
     moved, objects = given[-1].type, unit.activity.varied_objects | unit.activity.shadowed
-    if is_differentiable(moved):
+    if holds_floats(moved):
         return bool(unit.points_to.mask(pointer) & objects)
     return isinstance(moved, IntType) and meets_numbers(unit, pointer, moved, objects)
 
@@ -246,7 +245,7 @@ def _update_error(unit: Unit, update: AtomicRMW | CmpXchg) -> IradError | None:
 
 
 def _variable_argument_error(unit: Unit, argument: VAArg) -> IradError | None:
-    if argument not in unit.activity.useful or not is_differentiable(argument.type):
+    if argument not in unit.activity.useful or not holds_floats(argument.type):
         return None
     return UnsupportedError(
         "a variable argument that is a floating-point number is read",

@@ -32,7 +32,6 @@ from irad.ir.instructions import (
 from irad.ir.types import FloatType, holds_floats
 from irad.ir.values import Constant, ConstantFloat, Value
 from irad.passes import products
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.analysis.refusals import unsupported
 from irad.passes.products import zero_of
 from irad.ruleset.expr import emit, symbols_of
@@ -105,7 +104,7 @@ def _named(call: CallSite, name: str) -> Value:
 
 def _repeated(here: Tangents, inst: Instruction) -> Value | None:
     """The same instruction on tangents in place of the numbers."""
-    numbers = [v for v in inst.operands if is_differentiable(v.type)]
+    numbers = [v for v in inst.operands if holds_floats(v.type)]
     tangents = {v: here.known_tangent(v) for v in numbers}
     if not any(tangents.values()):
         return None

@@ -3,8 +3,6 @@ from __future__ import annotations
 import pytest
 
 from irad.errors import ActivityError, UnsupportedError
-from irad.ir import types
-from irad.passes.analysis.activity import is_differentiable
 from irad.passes.mode import AUGMENTED
 from tests.passes.units import DOUBLES, INTEGERS, POINTERS, block, generated, unit_of, value
 
@@ -17,22 +15,6 @@ def active(text: str, kinds: str, memory=None, **options) -> set[str]:
 def shadowed(text: str, kinds: str, memory=None, **options) -> set[str]:
     unit = unit_of(text, kinds, memory, **options)
     return {str(o) for o in unit.points_to.members(unit.activity.shadowed)}
-
-
-@pytest.mark.parametrize(
-    ("type_", "expected"),
-    [
-        (types.DOUBLE, True),
-        (types.FLOAT, True),
-        (types.I64, False),
-        (types.PTR, False),
-        (types.array_type(2, types.DOUBLE), True),
-        (types.struct_type([types.I64, types.DOUBLE]), True),
-        (types.struct_type([types.I64, types.PTR]), False),
-    ],
-)
-def test_differentiable_types(type_, expected):
-    assert is_differentiable(type_) == expected
 
 
 STRAIGHT = """

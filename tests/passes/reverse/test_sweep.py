@@ -66,10 +66,7 @@ def test_busy_blocks():
     assert {b.name for b in busy_blocks(unit)} == {"entry", "one", "two", "join"}
 
 
-def test_zeros_and_floats_by_type():
+def test_zeros_by_type():
     pair = types.struct_type([types.I64, types.DOUBLE])
-    assert types.holds_floats(pair)
-    assert not types.holds_floats(types.I64)
-    assert types.holds_floats(types.array_type(3, types.FLOAT))
     assert zero_of(types.DOUBLE).type is types.DOUBLE
     assert zero_of(pair).type is pair
