@@ -68,16 +68,6 @@ class TangentArgument(NamedTuple):
     tangent: Any
 
 
-ANNOTATIONS: Final = (
-    ConstArgument,
-    ActiveArgument,
-    DuplicatedArgument,
-    DuplicatedNoNeedArgument,
-    MixedDuplicatedArgument,
-    TangentArgument,
-)
-
-
 class AugmentedReturn(NamedTuple):
     """What the augmented primal of a rule returns.
 

@@ -66,12 +66,14 @@ def _times(cotangent, partial):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def _real(number):  # type: ignore[no-untyped-def]
+def real(number):  # type: ignore[no-untyped-def]
+    """The part of a product that is the derivative of a real number."""
     return np.real(number)
 
 
 @register_jitable
-def _whole(number):  # type: ignore[no-untyped-def]
+def whole(number):  # type: ignore[no-untyped-def]
+    """That of a complex number: all of it."""
     return number
 
 
@@ -85,7 +87,7 @@ def _contract_typed(cotangent, partial, argument):  # type: ignore[no-untyped-de
             "irad can multiply a cotangent by a partial derivative only for numbers and arrays",
         )
     into_number = kind is ActiveArgument
-    zero, part = (0j, _whole) if argument.types[0] in layouts.COMPLEX else (0.0, _real)
+    zero, part = (0j, whole) if argument.types[0] in layouts.COMPLEX else (0.0, real)
     if cotangent == types.none:
         return _nothing(zero if into_number else None)
     if isinstance(cotangent, types.BaseTuple):

@@ -18,22 +18,8 @@ from irad.frontend.memory.object_gradients import Notes
 from irad.frontend.memory.references import References
 from irad.frontend.memory.regions import INTP, VOID_POINTER
 from irad.frontend.memory.shadows import differ
+from irad.frontend.values import tree
 from irad.frontend.values.layouts import floats_of_element
-from irad.frontend.values.tree import (
-    AnyContent,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    TupleContent,
-    UnknownContent,
-    has_derivative,
-)
 
 _STRUCTURE = "a tangent has an entry for each number of its argument"
 
@@ -84,7 +70,7 @@ class GivenTangents(Notes):
         Notes.__init__(self, context, builder, noted, None, references.fail)
         self._references, self._put = references, put
 
-    def put(self, content: Content, given: Any, given_type: Any, place: Any = None) -> None:
+    def put(self, content: tree.Content, given: Any, given_type: Any, place: Any = None) -> None:
         """Puts a tangent there.
 
         Args:
@@ -93,27 +79,27 @@ class GivenTangents(Notes):
             given_type: its Numba type, which fits (`gradients.may_be_tangent`).
             place: of a part the shadow.
         """
-        if not has_derivative(content):
+        if not tree.has_derivative(content):
             return
         if given_type == types.none:
             self.clear(content, place)  # nothing is cleared here: the notes are read
             return
-        known = cast("AnyContent", content)
+        known = cast("tree.AnyContent", content)
         match known:
-            case NumberContent():
+            case tree.NumberContent():
                 self._number_given(known, given, given_type, place)
-            case ArrayContent():
+            case tree.ArrayContent():
                 self._array_given(known, given, given_type)
-            case TupleContent() | InstanceContent():
-                start = self._shadow() if isinstance(known, InstanceContent) else place
+            case tree.TupleContent() | tree.InstanceContent():
+                start = self._shadow() if isinstance(known, tree.InstanceContent) else place
                 for i, part in enumerate(known.parts):
                     item = self._builder.extract_value(given, i)
                     self.put(part, item, given_type.types[i], self._builder.gep(start, [INTP(part.offset)]))
-            case ListContent():
+            case tree.ListContent():
                 self._list_given(known, given, given_type)
-            case DictionaryContent():
+            case tree.DictionaryContent():
                 self._dictionary_given(known, given, given_type)
-            case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
+            case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
                 pass
             case _:
                 assert_never(known)
@@ -121,7 +107,7 @@ class GivenTangents(Notes):
     def _fill(self, place: Value, size: Value) -> None:
         """Shadows are zero before."""
 
-    def _number_given(self, content: NumberContent, given: Any, given_type: Any, place: Value) -> None:
+    def _number_given(self, content: tree.NumberContent, given: Any, given_type: Any, place: Value) -> None:
         value = self._context.cast(self._builder, given, given_type, content.type)
         self._floats_given(content.type, cgutils.alloca_once_value(self._builder, value), place)
 
@@ -133,7 +119,7 @@ class GivenTangents(Notes):
             target = build.bitcast(build.gep(shadow, [INTP(offset)]), kind.as_pointer())
             self._put(build, build.load(pointer, align=1), target)
 
-    def _array_given(self, content: ArrayContent, given: Any, given_type: Any) -> None:
+    def _array_given(self, content: tree.ArrayContent, given: Any, given_type: Any) -> None:
         context, build = self._context, self._builder
         data, _, _, shape, strides = self._noted_array(content)
         array = context.make_array(given_type)(context, build, given)
@@ -152,7 +138,7 @@ class GivenTangents(Notes):
             item = cgutils.get_item_pointer(context, build, given_type, array, indices)
             self._floats_given(content.type.dtype, item, place)
 
-    def _list_given(self, content: ListContent, given: Any, given_type: Any) -> None:
+    def _list_given(self, content: tree.ListContent, given: Any, given_type: Any) -> None:
         build = self._builder
         count, items = self._word(), self._shadow()
         refuse_length(self._references, build, length_of(self._context, build, given_type, given), count)
@@ -160,7 +146,7 @@ class GivenTangents(Notes):
             item = self._borrowed(given_type, given_type.dtype, given, types.intp, loop.index)
             self.put(content.item, item, given_type.dtype, self._item(content, items, loop.index))
 
-    def _dictionary_given(self, content: DictionaryContent, given: Any, given_type: Any) -> None:
+    def _dictionary_given(self, content: tree.DictionaryContent, given: Any, given_type: Any) -> None:
         context, build = self._context, self._builder
         key_type, count = content.key.type, self._word()
         refuse_length(self._references, build, length_of(context, build, given_type, given), count)

@@ -17,23 +17,9 @@ from numba.core.base import BaseContext
 from irad.frontend.memory.containers import Maker
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
 from irad.frontend.memory.shadows import MEMINFO_TYPE, array_at
+from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.layouts import size_of_element
-from irad.frontend.values.tree import (
-    AnyContent,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    TupleContent,
-    UnknownContent,
-    has_derivative,
-)
 
 
 class Notes:
@@ -83,40 +69,40 @@ class Notes:
 
     # --- gradients ----------------------------------------------------------------------------------------------------
 
-    def gradient(self, content: Content, place: Any = None) -> Any:
+    def gradient(self, content: tree.Content, place: Any = None) -> Any:
         """The gradient as a value of the type `gradient_of_content`, a new reference.
 
         Args:
             content: of the object, or a part of one.
             place: of a part the shadow.
         """
-        if not has_derivative(content):
+        if not tree.has_derivative(content):
             return self._context.get_dummy_value()
-        known = cast("AnyContent", content)
+        known = cast("tree.AnyContent", content)
         match known:
-            case NumberContent():
+            case tree.NumberContent():
                 return self._number(known, place)
-            case ArrayContent():
+            case tree.ArrayContent():
                 return self._array(known)
-            case TupleContent():
+            case tree.TupleContent():
                 return self._parts(known, place)
-            case InstanceContent():
+            case tree.InstanceContent():
                 return self._parts(known, self._shadow())
-            case ListContent():
+            case tree.ListContent():
                 return self._list(known)
-            case DictionaryContent():
+            case tree.DictionaryContent():
                 return self._dictionary(known)
-            case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
+            case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
                 return self._context.get_dummy_value()
             case _:
                 assert_never(known)
 
-    def _number(self, content: NumberContent, place: Value) -> Any:
+    def _number(self, content: tree.NumberContent, place: Value) -> Any:
         model = self._context.data_model_manager[content.type]
         pointer = self._builder.bitcast(place, model.get_data_type().as_pointer())
         return model.load_from_data_pointer(self._builder, pointer, align=1)
 
-    def _array(self, content: ArrayContent) -> Any:
+    def _array(self, content: tree.ArrayContent) -> Any:
         context, build = self._context, self._builder
         array_type = gradient_of_content(content)
         data, _, _, shape, strides = self._noted_array(content)
@@ -124,19 +110,19 @@ class Notes:
         context.nrt.incref(build, MEMINFO_TYPE, self._meminfo)
         return array_at(context, build, array_type, data, shape, strides, self._meminfo)
 
-    def _noted_array(self, content: ArrayContent) -> tuple[Any, Any, Any, list[Any], list[Any]]:
+    def _noted_array(self, content: tree.ArrayContent) -> tuple[Any, Any, Any, list[Any], list[Any]]:
         """Data, lowest address, bytes spanned, shape and strides."""
         low = self._shadow()
         data, size = self._builder.gep(low, [self._word()]), self._word()
         shape = [self._word() for _ in range(content.type.ndim)]
         return data, low, size, shape, [self._word() for _ in range(content.type.ndim)]
 
-    def _parts(self, content: TupleContent | InstanceContent, place: Value) -> Any:
+    def _parts(self, content: tree.TupleContent | tree.InstanceContent, place: Value) -> Any:
         build = self._builder
         items = [self.gradient(part, build.gep(place, [INTP(part.offset)])) for part in content.parts]
         return self._context.make_tuple(build, gradient_of_content(content), items)
 
-    def _list(self, content: ListContent) -> Any:
+    def _list(self, content: tree.ListContent) -> Any:
         count, items = self._word(), self._shadow()
 
         def item(index: Any) -> Any:
@@ -144,18 +130,18 @@ class Notes:
 
         return self._maker.list_of(gradient_of_content(content), count, item)
 
-    def _item(self, content: ListContent, items: Any, index: Any) -> Any:
+    def _item(self, content: tree.ListContent, items: Any, index: Any) -> Any:
         """The shadow of an item."""
         return self._builder.gep(items, [self._builder.mul(index, INTP(content.stride))])
 
-    def _dictionary(self, content: DictionaryContent) -> Any:
+    def _dictionary(self, content: tree.DictionaryContent) -> Any:
         made, insert = self._maker.dictionary(gradient_of_content(content))
         with self._each_entry(content, self._word()) as (key, cell):
             insert(key, self.gradient(content.value, cell))
         return made
 
     @contextmanager
-    def _each_entry(self, content: DictionaryContent, count: Any) -> Iterator[tuple[Any, Any]]:
+    def _each_entry(self, content: tree.DictionaryContent, count: Any) -> Iterator[tuple[Any, Any]]:
         """A loop over entries: key and shadow of the value."""
         build = self._builder
         model = self._context.data_model_manager[content.key.type]
@@ -166,30 +152,30 @@ class Notes:
 
     # --- clearing -----------------------------------------------------------------------------------------------------
 
-    def clear(self, content: Content, place: Any = None) -> None:
+    def clear(self, content: tree.Content, place: Any = None) -> None:
         """Makes the cotangents of all numbers zero."""
         build = self._builder
-        if not has_derivative(content):
+        if not tree.has_derivative(content):
             return
-        known = cast("AnyContent", content)
+        known = cast("tree.AnyContent", content)
         match known:
-            case NumberContent():
+            case tree.NumberContent():
                 self._fill(place, INTP(size_of_element(known.type)))
-            case ArrayContent():
+            case tree.ArrayContent():
                 _, low, size, _, _ = self._noted_array(known)
                 self._fill(low, size)
-            case TupleContent() | InstanceContent():
-                start = self._shadow() if isinstance(known, InstanceContent) else place
+            case tree.TupleContent() | tree.InstanceContent():
+                start = self._shadow() if isinstance(known, tree.InstanceContent) else place
                 for part in known.parts:
                     self.clear(part, build.gep(start, [INTP(part.offset)]))
-            case ListContent():
+            case tree.ListContent():
                 count, items = self._word(), self._shadow()
                 with cgutils.for_range(build, count, intp=INTP) as loop:
                     self.clear(known.item, self._item(known, items, loop.index))
-            case DictionaryContent():
+            case tree.DictionaryContent():
                 with self._each_entry(known, self._word()) as (_, cell):
                     self.clear(known.value, cell)
-            case ConstantContent() | OptionalContent() | RecordContent() | UnknownContent():
+            case tree.ConstantContent() | tree.OptionalContent() | tree.RecordContent() | tree.UnknownContent():
                 pass
             case _:
                 assert_never(known)

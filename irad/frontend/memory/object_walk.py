@@ -16,26 +16,8 @@ from numba.core.base import BaseContext
 from irad.frontend.memory.containers import Reader
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD, Owner, Regions, ShadowAt
 from irad.frontend.memory.shadows import Extent, extent_of_array
+from irad.frontend.values import tree
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
-from irad.frontend.values.tree import (
-    AnyContent,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    Reference,
-    TupleContent,
-    UnknownContent,
-    has_derivative,
-    is_headed,
-    is_plain,
-    pointer_at,
-)
 from irad.runtime_layouts import DICT, LIST
 
 _HEADER_SIZE_SLOT: Final = 32  # where a header has the size of the data
@@ -92,40 +74,46 @@ class Walk(Reader):
 
     # --- the walk -----------------------------------------------------------------------------------------------------
 
-    def value(self, content: Content, place: Value, shadow: ShadowAt) -> None:
+    def value(self, content: tree.Content, place: Value, shadow: ShadowAt) -> None:
         """A value in memory, with the shadow of that memory."""
-        known = cast("AnyContent", content)
+        known = cast("tree.AnyContent", content)
         match known:
-            case ArrayContent():
+            case tree.ArrayContent():
                 self._array(known, place, shadow)
-            case TupleContent():
+            case tree.TupleContent():
                 self._parts(known.parts, place, shadow)
-            case InstanceContent() | ListContent() | DictionaryContent():
-                found = self.reference(known, self._load(place, 0), self._load(place, pointer_at(known)))
-                self._store(found, shadow, pointer_at(known))
-            case ConstantContent() | NumberContent() | OptionalContent() | RecordContent() | UnknownContent():
+            case tree.InstanceContent() | tree.ListContent() | tree.DictionaryContent():
+                found = self.reference(known, self._load(place, 0), self._load(place, tree.pointer_at(known)))
+                self._store(found, shadow, tree.pointer_at(known))
+            case (
+                tree.ConstantContent()
+                | tree.NumberContent()
+                | tree.OptionalContent()
+                | tree.RecordContent()
+                | tree.UnknownContent()
+            ):
                 pass  # they lead nowhere
             case _:
                 assert_never(known)
 
-    def reference(self, reference: Reference, meminfo: Value, pointer: Value) -> ShadowAt:
+    def reference(self, reference: tree.Reference, meminfo: Value, pointer: Value) -> ShadowAt:
         """What a reference leads to; returns the shadow of that."""
         self._hold(meminfo)
         match reference:
-            case InstanceContent():
+            case tree.InstanceContent():
                 return self._instance(reference, pointer)
-            case ListContent() if reference.is_typed:
+            case tree.ListContent() if reference.is_typed:
                 return self._typed_list(reference, pointer)
-            case ListContent():
+            case tree.ListContent():
                 return self._reflected_list(reference, pointer)
-            case DictionaryContent():
+            case tree.DictionaryContent():
                 return self._dictionary(reference, pointer)
 
-    def _parts(self, parts: tuple[Content, ...], place: Value, shadow: ShadowAt) -> None:
+    def _parts(self, parts: tuple[tree.Content, ...], place: Value, shadow: ShadowAt) -> None:
         for part in parts:
             self.value(part, self._at(place, part.offset), self._shifted(shadow, part.offset))
 
-    def _array(self, content: ArrayContent, place: Value, shadow: ShadowAt) -> None:
+    def _array(self, content: tree.ArrayContent, place: Value, shadow: ShadowAt) -> None:
         build, context = self._builder, self._context
         model = context.data_model_manager[content.type]
         stored = build.bitcast(place, model.get_data_type().as_pointer())
@@ -134,25 +122,25 @@ class Walk(Reader):
         extent = extent_of_array(context, build, array, content.type)
         found = self.extent(extent)
         self._store(found, shadow, ARRAY_DATA)
-        if has_derivative(content):
+        if tree.has_derivative(content):
             dimensions = (*cgutils.unpack_tuple(build, array.shape), *cgutils.unpack_tuple(build, array.strides))
             self._note(ShadowAt(found.region, INTP(0)), found.offset, extent.size(build), *dimensions)
 
-    def _instance(self, instance: InstanceContent, pointer: Value) -> ShadowAt:
-        if not is_headed(instance):
+    def _instance(self, instance: tree.InstanceContent, pointer: Value) -> ShadowAt:
+        if not tree.is_headed(instance):
             return self._fields(instance, pointer)
         header = self._span(pointer, INTP(HEADER_SIZE))
         self._connect(header, self._fields(instance, self._load(pointer, HEADER_DATA)), INTP(instance.size))
         return header
 
-    def _fields(self, instance: InstanceContent, fields: Any) -> ShadowAt:
+    def _fields(self, instance: tree.InstanceContent, fields: Any) -> ShadowAt:
         shadow = self._span(fields, INTP(instance.size))
-        if has_derivative(instance):
+        if tree.has_derivative(instance):
             self._note(shadow)
         self._parts(instance.parts, fields, shadow)
         return shadow
 
-    def _reflected_list(self, found: ListContent, pointer: Value) -> ShadowAt:
+    def _reflected_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
         header = self._span(pointer, INTP(HEADER_SIZE))
         payload = self._load(pointer, HEADER_DATA)
@@ -168,7 +156,7 @@ class Walk(Reader):
         self._store(data, header, HEADER_DATA)
         self._store(size, header, _HEADER_SIZE_SLOT)
 
-    def _typed_list(self, found: ListContent, pointer: Value) -> ShadowAt:
+    def _typed_list(self, found: tree.ListContent, pointer: Value) -> ShadowAt:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), LIST.size)
         count = self._call("numba_list_length", INTP, [pointer])
@@ -179,17 +167,17 @@ class Walk(Reader):
         self._items(found, count, items, shadow)
         return struct
 
-    def _items(self, found: ListContent, count: Value, items: Any, shadow: ShadowAt) -> None:
+    def _items(self, found: tree.ListContent, count: Value, items: Any, shadow: ShadowAt) -> None:
         build = self._builder
-        if has_derivative(found):
+        if tree.has_derivative(found):
             self._note(count, shadow)
-        if is_plain(found.item):
+        if tree.is_plain(found.item):
             return
         with cgutils.for_range(build, count, intp=INTP) as loop:
             offset = build.mul(loop.index, INTP(found.stride))
             self.value(found.item, build.gep(items, [offset]), shadow.plus(build, offset))
 
-    def _dictionary(self, found: DictionaryContent, pointer: Value) -> ShadowAt:
+    def _dictionary(self, found: tree.DictionaryContent, pointer: Value) -> ShadowAt:
         build = self._builder
         struct = self._span(pointer, INTP(WORD), DICT.size)
         keys = self._load(pointer, _DICT_KEYS)
@@ -201,21 +189,21 @@ class Walk(Reader):
         words = {"cells": table, "room": entries, "count": entries, **{k: INTP(v) for k, v in sizes.items()}}
         for field, word in words.items():
             self._store(word, struct, DICT.offset(field))
-        if has_derivative(found):
+        if tree.has_derivative(found):
             self._note(self._call("numba_dict_length", INTP, [pointer]))
         with self._entries(pointer) as (number, key, value):
             low, end = build.ptrtoint(key, INTP), build.add(build.ptrtoint(value, INTP), INTP(found.value_size))
             cell = self.extent(Extent(low, low, end))
             self._store(cell, table.plus(build, build.mul(number, INTP(WORD))), 0)
             self._hold_key(found, key)
-            if has_derivative(found):
+            if tree.has_derivative(found):
                 self._note(cell)
                 if self._is_mine:
                     self._regions.note_bytes(key, found.value_at)
             self.value(found.value, value, self._shifted(cell, found.value_at))
         return struct
 
-    def _hold_key(self, found: DictionaryContent, place: Value) -> None:
+    def _hold_key(self, found: tree.DictionaryContent, place: Value) -> None:
         build, context = self._builder, self._context
         model = context.data_model_manager[found.key.type]
         if not model.contains_nrt_meminfo():

@@ -18,25 +18,9 @@ from irad.frontend.memory.containers import Maker, Reader
 from irad.frontend.memory.regions import INTP, VOID_POINTER, WORD
 from irad.frontend.memory.shadows import ALIGNMENT, array_at, extent_of_array, shadow_pointer
 from irad.frontend.numba.boxing import owned_record
+from irad.frontend.values import tree
 from irad.frontend.values.gradients import gradient_of_content
 from irad.frontend.values.layouts import ARRAY_DATA, HEADER_DATA, HEADER_SIZE
-from irad.frontend.values.tree import (
-    AnyContent,
-    ArrayContent,
-    ConstantContent,
-    Content,
-    DictionaryContent,
-    InstanceContent,
-    ListContent,
-    NumberContent,
-    OptionalContent,
-    RecordContent,
-    TupleContent,
-    UnknownContent,
-    has_derivative,
-    is_headed,
-    pointer_at,
-)
 from irad.runtime_layouts import DICT, LIST
 
 
@@ -53,7 +37,7 @@ class ReturnedTangents(Reader):
         Reader.__init__(self, context, builder)
         self._fail, self._maker = fail, Maker(context, builder, fail)
 
-    def tangent(self, content: Content, place: Any, shadow: Any) -> Any:
+    def tangent(self, content: tree.Content, place: Any, shadow: Any) -> Any:
         """The tangent as a value of the type `gradient_of_content`, a new reference.
 
         Args:
@@ -61,30 +45,32 @@ class ReturnedTangents(Reader):
             place: where that is in memory.
             shadow: of that memory.
         """
-        if not has_derivative(content):
+        if not tree.has_derivative(content):
             return self._context.get_dummy_value()
-        known = cast("AnyContent", content)
+        known = cast("tree.AnyContent", content)
         match known:
-            case NumberContent():
+            case tree.NumberContent():
                 return self._stored(known.type, shadow)
-            case ArrayContent():
+            case tree.ArrayContent():
                 return self._array(known, place, shadow)
-            case RecordContent():
+            case tree.RecordContent():
                 return self._record(known, shadow)
-            case TupleContent():
+            case tree.TupleContent():
                 return self._parts(known, place, shadow)
-            case InstanceContent():
+            case tree.InstanceContent():
                 return self._instance(known, place, shadow)
-            case ListContent():
-                return self._list(known, self._load(place, pointer_at(known)), self._load(shadow, pointer_at(known)))
-            case DictionaryContent():
-                return self._dictionary(
-                    known, self._load(place, pointer_at(known)), self._load(shadow, pointer_at(known))
-                )
-            case ConstantContent() | OptionalContent() | UnknownContent():
+            case tree.ListContent():
+                return self._list(known, *self._led_to(known, place, shadow))
+            case tree.DictionaryContent():
+                return self._dictionary(known, *self._led_to(known, place, shadow))
+            case tree.ConstantContent() | tree.OptionalContent() | tree.UnknownContent():
                 return self._context.get_dummy_value()
             case _:
                 assert_never(known)
+
+    def _led_to(self, reference: tree.Reference, place: Any, shadow: Any) -> tuple[Value, Value]:
+        offset = tree.pointer_at(reference)
+        return self._load(place, offset), self._load(shadow, offset)
 
     def _or_zeros(self, shadow: Value, size: int) -> Any:
         """A shadow of so many bytes; zeros where it is null."""
@@ -93,7 +79,7 @@ class ReturnedTangents(Reader):
         none = cgutils.is_null(self._builder, shadow)
         return self._builder.select(none, self._builder.bitcast(zeros, VOID_POINTER), shadow)
 
-    def _array(self, content: ArrayContent, place: Value, shadow: Value) -> Any:
+    def _array(self, content: tree.ArrayContent, place: Value, shadow: Value) -> Any:
         """A copy of the shadow, with the strides of the value."""
         context, build = self._context, self._builder
         array = context.make_array(content.type)(context, build, self._stored(content.type, place))
@@ -105,7 +91,7 @@ class ReturnedTangents(Reader):
         start = shadow_pointer(context, build, meminfo, extent)
         return array_at(context, build, gradient_of_content(content), start, shape, strides, meminfo)
 
-    def _record(self, content: RecordContent, shadow: Value) -> Any:
+    def _record(self, content: tree.RecordContent, shadow: Value) -> Any:
         data = self._load(shadow, 0)
         meminfo = self._copied(data, data, INTP(content.type.size))
         start = self._context.nrt.meminfo_data(self._builder, meminfo)
@@ -125,20 +111,20 @@ class ReturnedTangents(Reader):
                 cgutils.raw_memcpy(build, start, source, size, 1)
         return meminfo
 
-    def _parts(self, content: TupleContent | InstanceContent, place: Value, shadow: Value) -> Any:
+    def _parts(self, content: tree.TupleContent | tree.InstanceContent, place: Value, shadow: Value) -> Any:
         items = [
             self.tangent(part, self._at(place, part.offset), self._at(shadow, part.offset)) for part in content.parts
         ]
         return self._context.make_tuple(self._builder, gradient_of_content(content), items)
 
-    def _instance(self, content: InstanceContent, place: Value, shadow: Value) -> Any:
-        fields, their_shadow = (self._load(each, pointer_at(content)) for each in (place, shadow))
-        if is_headed(content):
+    def _instance(self, content: tree.InstanceContent, place: Value, shadow: Value) -> Any:
+        fields, their_shadow = self._led_to(content, place, shadow)
+        if tree.is_headed(content):
             fields = self._load(fields, HEADER_DATA)
             their_shadow = self._load(self._or_zeros(their_shadow, HEADER_SIZE), HEADER_DATA)
         return self._parts(content, fields, self._or_zeros(their_shadow, content.size))
 
-    def _list(self, content: ListContent, pointer: Value, shadow: Value) -> Any:
+    def _list(self, content: tree.ListContent, pointer: Value, shadow: Value) -> Any:
         build = self._builder
         if content.is_typed:
             count = self._call("numba_list_length", INTP, [pointer])
@@ -157,7 +143,7 @@ class ReturnedTangents(Reader):
 
         return self._maker.list_of(gradient_of_content(content), count, item)
 
-    def _dictionary(self, content: DictionaryContent, pointer: Value, shadow: Value) -> Any:
+    def _dictionary(self, content: tree.DictionaryContent, pointer: Value, shadow: Value) -> Any:
         build = self._builder
         made, insert = self._maker.dictionary(gradient_of_content(content))
         cells = self._load(self._or_zeros(shadow, DICT.size), DICT.offset("cells"))

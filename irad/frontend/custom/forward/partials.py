@@ -13,7 +13,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 from numba.np.numpy_support import as_dtype
 
-from irad.frontend.custom.contract import misfit_of_partial, misfit_of_parts, rank
+from irad.frontend.custom.contract import misfit_of_partial, misfit_of_parts, rank, real, whole
 from irad.frontend.generated import function_from
 from irad.frontend.values import layouts
 
@@ -51,23 +51,13 @@ def _times(tangent, partial):  # type: ignore[no-untyped-def]
     return tangent * partial
 
 
-@register_jitable
-def _real(number):  # type: ignore[no-untyped-def]
-    return np.real(number)
-
-
-@register_jitable
-def _whole(number):  # type: ignore[no-untyped-def]
-    return number
-
-
 @overload(pushed)
 def _pushed_typed(total, partial, tangent):  # type: ignore[no-untyped-def]
     if total == types.none:
         return lambda total, partial, tangent: None
     if isinstance(total, types.BaseTuple):
         return _of_parts(total, partial)
-    part = _whole if (total.dtype if isinstance(total, types.Array) else total) in layouts.COMPLEX else _real
+    part = whole if (total.dtype if isinstance(total, types.Array) else total) in layouts.COMPLEX else real
     ranks = (rank(total), rank(partial), rank(tangent))
     match ranks:
         case (0, 0, 0):
