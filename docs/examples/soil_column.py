@@ -87,6 +87,102 @@ def stored_heat(low, high, capacity, levels):
 
 
 @njit(error_model="numpy")
+def layer_properties(parameters):
+    """Conductivity, heat capacity and water content of each layer."""
+    water = np.empty(LAYERS)
+    for layer in range(LAYERS):
+        water[layer] = 1.0 / (1.0 + math.exp(-parameters[2 * LAYERS + layer]))
+    return np.exp(parameters[:LAYERS]), 1e6 * np.exp(parameters[LAYERS : 2 * LAYERS]), water
+
+
+@njit(error_model="numpy")
+def grid(n):
+    """Thickness of each cell, which grows with depth, and its layer."""
+    thickness = np.empty(n)
+    layer_of = np.empty(n, np.int64)
+    size = 0.03
+    for cell in range(n):
+        thickness[cell] = size
+        layer_of[cell] = min(cell * LAYERS // n, LAYERS - 1)
+        size *= 1.12
+    return thickness, layer_of
+
+
+@njit(error_model="numpy")
+def linear_profile(top, bottom, thickness):
+    """Temperatures that are linear in depth."""
+    temperature = np.empty(thickness.size)
+    depth = 0.0
+    total_depth = np.sum(thickness)
+    for cell in range(thickness.size):
+        depth += 0.5 * thickness[cell]
+        temperature[cell] = top + (bottom - top) * depth / total_depth
+        depth += 0.5 * thickness[cell]
+    return temperature
+
+
+@njit(error_model="numpy")
+def conduct(k, thickness, lower, diagonal, upper):
+    """Adds the flow between cells to the matrix of the system."""
+    n = k.size
+    for cell in range(n - 1):
+        distance = 0.5 * (thickness[cell] + thickness[cell + 1])
+        flow = harmonic(k[cell], k[cell + 1]) / distance
+        upper[cell] = -flow
+        lower[cell + 1] = -flow
+        diagonal[cell] += flow
+        diagonal[cell + 1] += flow
+
+
+@njit(error_model="numpy")
+def time_step(temperature, weather, bottom, properties, cells, dt):
+    """Temperatures at the end of a step; properties depend on them: iterates until they no longer change."""
+    conductivity, capacity, water = properties
+    thickness, layer_of = cells
+    n = temperature.size
+    air, sun, wind = weather
+    if sun > 0.0:
+        albedo = 0.7 if air < -2.0 else 0.2
+        sun *= 1.0 - albedo
+    lower, diagonal, upper, right = np.zeros(n), np.empty(n), np.zeros(n), np.empty(n)
+    solution, k, guess = np.empty(n), np.empty(n), temperature.copy()
+    change = 1.0
+    rounds = 0
+    while change > 1e-9 and rounds < 60:
+        for cell in range(n):
+            layer = layer_of[cell]
+            wet = conductivity[layer] * (1.0 + water[layer])
+            k[cell] = wet * math.exp(frozen_share(guess[cell]) * water[layer] * math.log(2.2 / 0.57))
+            latent = 1e6 * water[layer] * latent_capacity(guess[cell])
+            diagonal[cell] = (capacity[layer] + latent) * thickness[cell] / dt
+            right[cell] = diagonal[cell] * temperature[cell]
+        conduct(k, thickness, lower, diagonal, upper)
+        top = k[0] / (0.5 * thickness[0])
+        diagonal[0] += top
+        right[0] += top * surface_temperature(air, sun, wind, guess[0], top)
+        below = k[n - 1] / (0.5 * thickness[n - 1])
+        diagonal[n - 1] += below
+        right[n - 1] += below * bottom
+        solve_tridiagonal(lower, diagonal, upper, right, solution)
+
+        change = 0.0
+        for cell in range(n):
+            change = max(change, abs(solution[cell] - guess[cell]))
+            guess[cell] = solution[cell]
+        rounds += 1
+    return guess
+
+
+@njit(error_model="numpy")
+def compare(seen, measured, precision):
+    """Misfit to what the sensors have shown; one that has not worked adds nothing."""
+    residual = np.empty(seen.size)
+    for i in range(seen.size):
+        residual[i] = 0.0 if math.isnan(measured[i]) else seen[i] - measured[i]
+    return 0.5 * np.dot(residual, np.dot(precision, residual))
+
+
+@njit(error_model="numpy")
 def misfit(parameters, weather, sensors, measured, precision, dt):
     """Misfit of the column's temperatures to those measured, with a penalty on rough profiles.
 
@@ -101,117 +197,26 @@ def misfit(parameters, weather, sensors, measured, precision, dt):
     """
     steps = weather.shape[0]
     n = sensors.shape[1]
-
-    # The parameters of the layers
-    conductivity = np.empty(LAYERS)
-    capacity = np.empty(LAYERS)
-    water = np.empty(LAYERS)
-    for layer in range(LAYERS):
-        conductivity[layer] = math.exp(parameters[layer])
-        capacity[layer] = 1e6 * math.exp(parameters[LAYERS + layer])
-        water[layer] = 1.0 / (1.0 + math.exp(-parameters[2 * LAYERS + layer]))
+    properties, cells = layer_properties(parameters), grid(n)
+    capacity = properties[1]
+    thickness, layer_of = cells
     bottom = parameters[3 * LAYERS]
-
-    # The grid: cells grow with depth
-    thickness = np.empty(n)
-    layer_of = np.empty(n, np.int64)
-    size = 0.03
-    for cell in range(n):
-        thickness[cell] = size
-        layer_of[cell] = min(cell * LAYERS // n, LAYERS - 1)
-        size *= 1.12
-
-    # A first profile, linear in depth
-    temperature = np.empty(n)
-    depth = 0.0
-    total_depth = np.sum(thickness)
-    for cell in range(n):
-        depth += 0.5 * thickness[cell]
-        temperature[cell] = weather[0, 0] + (bottom - weather[0, 0]) * depth / total_depth
-        depth += 0.5 * thickness[cell]
-
-    lower = np.zeros(n)
-    diagonal = np.empty(n)
-    upper = np.zeros(n)
-    right = np.empty(n)
-    guess = np.empty(n)
-    solution = np.empty(n)
-    k = np.empty(n)
+    temperature = linear_profile(weather[0, 0], bottom, thickness)
     loss = 0.0
     roughness = 0.0
     released = 0.0
-
     for step in range(steps):
-        air = weather[step, 0]
-        sun = weather[step, 1]
-        wind = weather[step, 2]
-        if sun > 0.0:
-            albedo = 0.7 if air < -2.0 else 0.2
-            sun *= 1.0 - albedo
-        guess[:] = temperature
-
-        # The properties depend on the solution: iterate until it changes no more
-        change = 1.0
-        rounds = 0
-        while change > 1e-9 and rounds < 60:
-            for cell in range(n):
-                layer = layer_of[cell]
-                ice = frozen_share(guess[cell])
-                wet = conductivity[layer] * (1.0 + water[layer])
-                k[cell] = wet * math.exp(ice * water[layer] * math.log(2.2 / 0.57))
-            top = k[0] / (0.5 * thickness[0])
-            surface = surface_temperature(air, sun, wind, guess[0], top)
-
-            for cell in range(n):
-                layer = layer_of[cell]
-                latent = 1e6 * water[layer] * latent_capacity(guess[cell])
-                storage = (capacity[layer] + latent) * thickness[cell] / dt
-                diagonal[cell] = storage
-                right[cell] = storage * temperature[cell]
-            for cell in range(n - 1):
-                distance = 0.5 * (thickness[cell] + thickness[cell + 1])
-                flow = harmonic(k[cell], k[cell + 1]) / distance
-                upper[cell] = -flow
-                lower[cell + 1] = -flow
-                diagonal[cell] += flow
-                diagonal[cell + 1] += flow
-            diagonal[0] += top
-            right[0] += top * surface
-            below = k[n - 1] / (0.5 * thickness[n - 1])
-            diagonal[n - 1] += below
-            right[n - 1] += below * bottom
-            solve_tridiagonal(lower, diagonal, upper, right, solution)
-
-            change = 0.0
-            for cell in range(n):
-                difference = abs(solution[cell] - guess[cell])
-                if difference > change:
-                    change = difference
-                guess[cell] = solution[cell]
-            rounds += 1
-
-        # What the soil has given off, and the new state
+        forcing = weather[step, 0], weather[step, 1], weather[step, 2]
+        reached = time_step(temperature, forcing, bottom, properties, cells, dt)
         for cell in range(n):
-            layer = layer_of[cell]
-            if guess[cell] != temperature[cell]:
-                heat = stored_heat(guess[cell], temperature[cell], 1e-6 * capacity[layer], 3)
+            if reached[cell] != temperature[cell]:
+                heat = stored_heat(reached[cell], temperature[cell], 1e-6 * capacity[layer_of[cell]], 3)
                 released += thickness[cell] * heat
-            temperature[cell] = guess[cell]
-
-        # Comparison with the sensors
-        seen = np.dot(sensors, temperature)
-        residual = np.empty(seen.size)
-        for i in range(seen.size):
-            reading = measured[step, i]
-            if math.isnan(reading):
-                residual[i] = 0.0
-            else:
-                residual[i] = seen[i] - reading
-        loss += 0.5 * np.dot(residual, np.dot(precision, residual))
+            temperature[cell] = reached[cell]
+        loss += compare(np.dot(sensors, temperature), measured[step], precision)
         for cell in range(1, n):
             gap = temperature[cell] - temperature[cell - 1]
             roughness += gap * gap / (1.0 + gap * gap)
-
     return loss / steps + 1e-3 * roughness / (steps * n) + 1e-6 * released**2 / steps
 
 
