@@ -66,7 +66,7 @@ def gradcheck(
 ) -> GradcheckReport:
     """Check irad's gradient of a function against derivatives that come from the values of the function alone.
 
-    The truth are finite differences, extrapolated over a sweep of step sizes, with an estimate of their error; where
+    The truth is finite differences, extrapolated over a sweep of step sizes, with an estimate of their error; where
     the function can be compiled for complex numbers and both agree, complex steps, which are exact to rounding. A
     difference counts against what this truth can tell at that place: no tolerance need be given, whatever the scale.
 
@@ -76,8 +76,7 @@ def gradcheck(
     the memory that the derivative leaves have to be those of a plain call.
 
     At a kink, where the derivatives of both sides differ, irad's has to lie between them; the report lists kinks. Where
-    it is not between them, but is what the conventions of several operations add up to, the verdict is that the
-    function is not differentiable there.
+    it is instead what the conventions of several operations add up to, the verdict is "not differentiable there".
 
     Args:
         f: a Numba function, or a plain one, which is compiled.
@@ -103,8 +102,7 @@ def gradcheck(
         The figures, by argument.
 
     Raises:
-        GradcheckError: the gradient is wrong, or cannot be checked there; an `AssertionError` that names the float,
-            both numbers and what is allowed, and holds the report.
+        GradcheckError: the gradient is wrong, or cannot be checked there; an `AssertionError` with the report.
         SignatureError: the arguments do not fit.
 
     Examples:

@@ -7,17 +7,12 @@ from pathlib import Path
 import pytest
 
 from irad.errors import IradError
-from tests.raw.toolchain import LEVELS, bitcode_of, differentiated, needs_clang, run
+from tests.raw.toolchain import bitcode_of, differentiated, in_turn, name_of, needs_clang, programs_in, run
 
 pytestmark = needs_clang
 
-PROGRAMS = sorted(p for p in (Path(__file__).parent / "forward").iterdir() if p.suffix in (".c", ".cpp"))
-IN_TURN = [(path, LEVELS[number % len(LEVELS)]) for number, path in enumerate(PROGRAMS)]
-OTHERS = [(path, level) for path in PROGRAMS for level in LEVELS if (path, level) not in IN_TURN]
-
-
-def name_of(value: object) -> str:
-    return value.name if isinstance(value, Path) else f"O{value}"
+PROGRAMS = programs_in("forward")
+IN_TURN, OTHERS = in_turn(PROGRAMS)
 
 
 @pytest.mark.parametrize(("path", "level"), IN_TURN, ids=name_of)

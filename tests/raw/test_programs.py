@@ -10,16 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, differentiated, needs_clang, own_flags, run
+from tests.raw.toolchain import PROGRAMS, bitcode_of, differentiated, in_turn, name_of, needs_clang, own_flags, run
 
 pytestmark = needs_clang
 
-IN_TURN = [(path, LEVELS[number % len(LEVELS)]) for number, path in enumerate(PROGRAMS)]
-ALL = [(path, level) for path in PROGRAMS for level in LEVELS if (path, level) not in IN_TURN]
-
-
-def name_of(value: object) -> str:
-    return value.name if isinstance(value, Path) else f"O{value}"
+IN_TURN, OTHERS = in_turn(PROGRAMS)
 
 
 def test_there_are_enough_programs():
@@ -33,7 +28,7 @@ def test_derivative(path: Path, level: int, tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("path", "level"), ALL, ids=name_of)
+@pytest.mark.parametrize(("path", "level"), OTHERS, ids=name_of)
 def test_derivative_at_the_other_levels(path: Path, level: int, tmp_path: Path):
     check(path, level, tmp_path)
 

@@ -14,8 +14,8 @@ import pytest
 from irad.ir.text.parser import parse_module
 from irad.ir.text.printer import print_module
 from irad.ir.verifier import verify
-from tests.raw.test_programs import ALL, IN_TURN, name_of
-from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, needs_clang, text_of
+from tests.raw.test_programs import IN_TURN, OTHERS
+from tests.raw.toolchain import LEVELS, PROGRAMS, bitcode_of, name_of, needs_clang, text_of
 
 pytestmark = needs_clang
 
@@ -34,7 +34,7 @@ def test_roundtrip(path: Path, level: int, tmp_path: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("path", "level"), ALL, ids=name_of)
+@pytest.mark.parametrize(("path", "level"), OTHERS, ids=name_of)
 def test_roundtrip_at_the_other_levels(path: Path, level: int, tmp_path: Path):
     check(path, level, tmp_path)
 

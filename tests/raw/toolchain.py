@@ -16,10 +16,28 @@ from irad.raw.differentiate import Differentiated, differentiate
 from irad.raw.read import parse
 from irad.raw.write import Form, encode
 
-PROGRAMS = sorted(p for p in (Path(__file__).parent / "programs").iterdir() if p.suffix in (".c", ".cpp"))
 LEVELS = (0, 1, 2, 3)
 CLANG = os.environ.get("IRAD_TEST_CLANG", "clang")  # another release: clang-22
 CLANGXX = CLANG.replace("clang", "clang++", 1)
+
+
+def programs_in(folder: str) -> list[Path]:
+    """The programs in C and C++ in a folder beside this file."""
+    return sorted(p for p in (Path(__file__).parent / folder).iterdir() if p.suffix in (".c", ".cpp"))
+
+
+def in_turn(programs: list[Path]) -> tuple[list[tuple[Path, int]], list[tuple[Path, int]]]:
+    """Each program with a level of optimisation, levels in turn; and with the other levels."""
+    chosen = [(path, LEVELS[number % len(LEVELS)]) for number, path in enumerate(programs)]
+    return chosen, [(path, level) for path in programs for level in LEVELS if (path, level) not in chosen]
+
+
+def name_of(value: object) -> str:
+    """Of a program or a level, for the names of tests."""
+    return value.name if isinstance(value, Path) else f"O{value}"
+
+
+PROGRAMS = programs_in("programs")
 
 needs_clang = pytest.mark.skipif(
     shutil.which(CLANG) is None or shutil.which(CLANGXX) is None, reason=f"{CLANG} is not installed"
